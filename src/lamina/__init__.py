@@ -1,0 +1,63 @@
+"""Lamina, a seven-layer memory for LLM agents: the public names, each imported when it is first used.
+
+Importing this module imports nothing else: a program that may need Lamina pays for it only when it does.
+What is not named here is not public.
+"""
+
+# Not typing.TYPE_CHECKING: type checkers know this spelling too, and it spares the import of typing.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .agent import Agent as Agent
+    from .core import blocks as blocks
+    from .core import errors as errors
+    from .core import records as records
+    from .core.errors import LaminaError as LaminaError
+    from .core.policy import Policy as Policy
+    from .core.policy import named_policy as named_policy
+    from .core.records import Message as Message
+    from .core.records import Record as Record
+    from .core.reply import Reply as Reply
+    from .core.settings import Settings as Settings
+    from .core.usage import Usage as Usage
+    from .session import AsyncSession as AsyncSession
+    from .session import Session as Session
+
+__version__ = "0.1.0"
+
+# Public name → the module it lives in; a module that bears the name itself is meant as a whole.
+_PLACES = {
+    "Agent": "agent",
+    "AsyncSession": "session",
+    "LaminaError": "core.errors",
+    "Message": "core.records",
+    "Policy": "core.policy",
+    "Record": "core.records",
+    "Reply": "core.reply",
+    "Session": "session",
+    "Settings": "core.settings",
+    "Usage": "core.usage",
+    "blocks": "core.blocks",
+    "errors": "core.errors",
+    "named_policy": "core.policy",
+    "records": "core.records",
+}
+
+__all__ = ["__version__", *_PLACES]
+
+# Hidden from type checkers: with it, every misspelt name would pass as an object.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        place = _PLACES.get(name)
+        if place is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        module = import_module(f".{place}", __name__)
+        value: object = module if place.endswith(f".{name}") else getattr(module, name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

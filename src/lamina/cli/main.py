@@ -1,0 +1,96 @@
+"""`lamina`: the top of the command line.
+
+Without a command's name, `chat` is meant: `lamina -p "…"`. Errors go to stderr in one line; exit code 2 for misuse, 1 for
+failure.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from .. import __version__
+from ..core.errors import InputError, LaminaError, SettingError
+from .printing import mend_streams, sentence
+
+# Name → module that holds it as `command`; the first line of its help is repeated here so that `--help` imports none of them.
+COMMANDS = {
+    "chat": ("chat", "Talk: -p PROMPT for one answer."),
+    "config": ("config", "Show every setting, its value and where it came from, or one of them."),
+    "sessions": ("sessions", "List and show recorded conversations."),
+}
+
+
+class Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f".{COMMANDS[cmd_name][0]}", __package__).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0].startswith("-") and args[0] not in ("--help", "-h", "--version")):
+            args = ["chat", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "--version", prog_name="lamina")
+def command() -> None:
+    """A seven-layer memory for LLM agents.
+
+    \b
+    lamina -p "Remember: tests run against a real database"
+    lamina --continue -p "What do tests run against?"
+    """
+
+
+def main(argv: list[str] | None = None) -> None:
+    """The console script."""
+    mend_streams()
+    try:
+        code = _run(argv)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; the interpreter must not complain when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)
+
+
+def _run(argv: list[str] | None) -> int:
+    try:
+        result: Any = command.main(args=argv, prog_name="lamina", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.Abort:
+        return _say("stopped", 130)
+    except click.ClickException as error:
+        return _say(error.format_message(), error.exit_code)
+    except (InputError, SettingError) as error:
+        return _say(str(error), 2)
+    except LaminaError as error:
+        return _say(str(error), 1)
+    except KeyboardInterrupt:
+        return _say("stopped", 130)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # Without a file's name it is where we stand that is gone.
+        return _say(f"{error.filename or 'the current directory'}: {os.strerror(error.errno or 0).lower()}", 1)
+    return result if isinstance(result, int) else 0
+
+
+def _say(text: str, code: int) -> int:
+    print(f"lamina: {sentence(text)}", file=sys.stderr)
+    return code

@@ -1,0 +1,138 @@
+"""The state of one conversation, and the one way to change it.
+
+`enter` writes records to the store first and then lets log and count follow: what is in memory never runs ahead of the log.
+Nothing here is global, so any number of conversations live in one process.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from uuid import uuid4
+
+from .core.blocks import Wire, canonical
+from .core.errors import DiskError
+from .core.log import Log
+from .core.policy import Policy
+from .core.prefix import Reason, Sent, base_chain
+from .core.records import Attachment, Checkpoint, Message, Record, Revoke
+from .core.usage import Usage
+from .disk.transcript import Live, Store, load_live
+from .layers.l0_window import Count, Memo, Thresholds, appended, measure_all, replaced
+from .layers.l0_window.recount import known_count, recount
+from .prompt.breaks import CacheBreak
+from .prompt.marks import marked_last
+
+# Breaks of the cache kept for a person to see; the log has them all.
+MAX_FINDINGS = 100
+
+# Options that are part of a provider's cache key.
+KEYED_OPTIONS = ("thinking", "tool_choice", "betas", "context_management")
+
+
+def cache_keys(model: str, options: Wire) -> bytes:
+    return canonical([model, *(options.get(name) for name in KEYED_OPTIONS)])
+
+
+class Prompt:
+    """What stands before the messages: frozen, replaced as a whole."""
+
+    def __init__(
+        self, model: str, max_tokens: int, system: list[Wire], tools: list[Wire], options: Wire, ttl: str | None
+    ) -> None:
+        self.model = model
+        self.system = system
+        self.tools = tools
+        self.options = options
+        self.ttl = ttl  # of the cache marks; None: no marks
+        self.base = base_chain(tools, system)
+        self.keys = cache_keys(model, options)
+        self.head: Wire = {"model": model, "max_tokens": max_tokens}
+        for name, blocks in (("system", system), ("tools", tools)):
+            if blocks:
+                self.head[name] = marked_last(blocks, ttl) if ttl else blocks
+
+
+class Conversation:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        live: Live,
+        prompt: Prompt,
+        policy: Policy,
+        limits: Thresholds,
+        autocompact: bool,
+        clock: Callable[[], str],
+    ) -> None:
+        self.store = store
+        self.log = live.log
+        self.start = live.start  # where in the store the live part begins
+        self.prompt = prompt
+        self.policy = policy
+        self.limits = limits
+        self.autocompact = autocompact
+        self.clock = clock
+        self.memo = Memo()
+        self.count: Count = recount(live.log.view, self.memo, known_count(live.state))
+        self.spent = Usage()
+        # The answer to the request before, to know it when it is handed in again: its id and the digests of its blocks.
+        self.answer: tuple[str, ...] | None = None
+        # The request before: its links, the chain they are part of, its cache keys.
+        self.sent: Sent | None = None
+        self.sent_chain: Sequence[bytes] = ()
+        self.sent_keys = b""
+        # Why the next request may differ from the last one: a decision that changes the view names itself here (K3).
+        self.announced: list[Reason] = []
+        self.breaks = 0
+        # What the last call left readable in the provider's cache, when, and the break announced before the call under way (K2).
+        self.readable = 0
+        self.answered_at = ""
+        self.break_reason: Reason | None = None
+        self.findings: deque[CacheBreak] = deque(maxlen=MAX_FINDINGS)
+        self._recall_last_request()
+
+    def _recall_last_request(self) -> None:
+        """What a resumed log last sent is what its last answer replied to."""
+        flat, snapshot = self.log.view.flat, self.log.view.snapshot
+        links = flat.links_before_last_answer()
+        if snapshot is not None and links:
+            self.sent = Sent(base_chain(snapshot.tools, snapshot.system), links, flat.chain[links - 1], len(snapshot.tools))
+            self.sent_chain = flat.chain
+            self.sent_keys = cache_keys(self.prompt.model, snapshot.options)
+
+    def reload(self, *, everything: bool = False) -> int:
+        """Read the log again from where its last valid checkpoint allows, or from the top: what was compacted leaves memory,
+        what was undone comes back. Returns a generation that differs from the new view's."""
+        live = Live(Log.load(self.store.read), 0, {}) if everything else load_live(self.store)
+        self.log, self.start = live.log, live.start
+        return self.log.view.generation - 1
+
+    def head(self) -> tuple[str, str | None, str]:
+        """uuid, parent and time of a new record."""
+        return str(uuid4()), self.log.tree.leaf, self.clock()
+
+    def enter(self, records: Sequence[Record], *, reason: Reason | None = None) -> None:
+        """Write records, then follow them. `reason` announces that they change what was already sent."""
+        self.store.append(records)
+        generation = self.log.view.generation
+        extends = True
+        for record in records:
+            extends = self.log.add(record) and extends
+        try:
+            if any(isinstance(record, Revoke | Checkpoint) for record in records):
+                generation = self.reload()
+            elif not extends:
+                self.log.refold(lambda: self.store.read(self.start))
+        except DiskError:
+            # What was said is still in memory; only what an undo would bring back is not.
+            if any(isinstance(record, Revoke) for record in records):
+                raise
+            self.log.prune()
+        if reason is not None:
+            self.announced.append(reason)
+        if self.log.view.generation != generation:
+            self.count = replaced(self.count, measure_all([block for _, block in self.log.view.blocks()], self.memo))
+        else:
+            added = [block for record in records if isinstance(record, Message | Attachment) for block in record.blocks]
+            self.count = appended(self.count, measure_all(added, self.memo))

@@ -1,0 +1,82 @@
+"""A model's answer in one shape, whatever SDK or server it came from.
+
+`complete` is the safety rule in one word: only an answer that says why it stopped is whole, and only a whole answer's tool
+calls may be executed. A partial one is kept in the log as what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from .blocks import Block, Text, ToolUse, read_content
+from .errors import InputError
+from .usage import Usage, read_usage
+
+
+class Reply(msgspec.Struct, frozen=True):
+    id: str  # the provider's message id; records of one answer share it
+    model: str
+    blocks: tuple[Block, ...]
+    stop_reason: str | None  # end_turn | tool_use | max_tokens | stop_sequence | pause_turn | refusal | …; None = cut off
+    usage: Usage | None = None
+    request_id: str | None = None
+    # What the provider says of its own cache and edits, as it said it: diagnostics, context_management, stop_details.
+    notes: dict[str, Any] = {}
+
+    @property
+    def complete(self) -> bool:
+        return self.stop_reason is not None
+
+    @property
+    def tool_uses(self) -> tuple[ToolUse, ...]:
+        """The calls that may be executed: none of an answer that was cut off or ran into its output limit."""
+        if self.stop_reason not in ("tool_use", "stop"):
+            return ()
+        return tuple(block for block in self.blocks if isinstance(block, ToolUse))
+
+    @property
+    def text(self) -> str:
+        return "".join(block.text for block in self.blocks if isinstance(block, Text))
+
+
+NOTE_KEYS = (
+    "diagnostics",
+    "context_management",
+    "cache_edits",
+    "input_transformations",
+    "stop_details",
+    "container",
+    "stop_sequence",
+)
+
+
+def plain(response: object) -> Mapping[str, Any]:
+    """An SDK's object as a plain mapping; a mapping as it is."""
+    if isinstance(response, Mapping):
+        return response
+    dump = getattr(response, "model_dump", None) or getattr(response, "to_dict", None)
+    if callable(dump):
+        value = dump(mode="json", exclude_none=True) if hasattr(response, "model_dump") else dump()
+        if isinstance(value, Mapping):
+            return value
+    raise InputError("response", f"can't read a {type(response).__name__}", "hand over the SDK's response object or a dict")
+
+
+def read_response(response: object) -> Reply:
+    """A Messages-API response: the SDK's object or its JSON."""
+    raw = plain(response)
+    if raw.get("type") == "error" or "content" not in raw:
+        raise InputError("response", "this is no message (it has no 'content')", "hand over the response of messages.create()")
+    request_id = getattr(response, "_request_id", None)
+    return Reply(
+        id=str(raw.get("id") or ""),
+        model=str(raw.get("model") or ""),
+        blocks=read_content(raw["content"], where="response.content"),
+        stop_reason=raw.get("stop_reason"),
+        usage=read_usage(raw.get("usage")),
+        request_id=request_id if isinstance(request_id, str) else None,
+        notes={key: raw[key] for key in NOTE_KEYS if raw.get(key) is not None},
+    )

@@ -1,0 +1,68 @@
+"""What a model call reported: tokens by price class, counted once per response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+
+class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    input_tokens: int = 0  # neither read from nor written to the cache
+    cache_read: int = 0
+    cache_write: int = 0  # all lifetimes together
+    cache_write_1h: int = 0  # the part of cache_write that lives an hour
+    output_tokens: int = 0
+
+    @property
+    def prompt(self) -> int:
+        """All tokens the request held."""
+        return self.input_tokens + self.cache_read + self.cache_write
+
+    @property
+    def total(self) -> int:
+        """T1: what the window holds once the response is part of it."""
+        return self.prompt + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.cache_read + other.cache_read,
+            self.cache_write + other.cache_write,
+            self.cache_write_1h + other.cache_write_1h,
+            self.output_tokens + other.output_tokens,
+        )
+
+    def wire(self) -> dict[str, Any]:
+        """As the Messages API spells it."""
+        return {
+            "input_tokens": self.input_tokens,
+            "cache_read_input_tokens": self.cache_read,
+            "cache_creation_input_tokens": self.cache_write,
+            "cache_creation": {
+                "ephemeral_5m_input_tokens": self.cache_write - self.cache_write_1h,
+                "ephemeral_1h_input_tokens": self.cache_write_1h,
+            },
+            "output_tokens": self.output_tokens,
+        }
+
+
+def read_usage(raw: Mapping[str, Any] | None) -> Usage | None:
+    """From the Messages API's spelling; None where nothing usable is reported (a count of nothing is no report)."""
+    if not isinstance(raw, Mapping):
+        return None
+    split = raw.get("cache_creation")
+    hour = _count(split.get("ephemeral_1h_input_tokens")) if isinstance(split, Mapping) else 0
+    usage = Usage(
+        _count(raw.get("input_tokens")),
+        _count(raw.get("cache_read_input_tokens")),
+        _count(raw.get("cache_creation_input_tokens")),
+        hour,
+        _count(raw.get("output_tokens")),
+    )
+    return usage if usage.prompt > 0 else None
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -1,0 +1,164 @@
+"""Appending lines to a log that is never rewritten.
+
+Owns one O_APPEND descriptor for a writer's life. Invariants: all records of one call leave in one `os.write`, so the lines of
+many writers never mix on a local file system; every record that was acknowledged stands on a line of its own, whatever stub
+stood before it.
+
+A crash at any line loses at most the records being appended and leaves at most one stub at the end, which the next append closes
+with a newline. `append` alone survives the end of the process; after `sync` the records survive a power loss.
+
+Network file systems have no atomic O_APPEND: writers there take a lock first. So do several writers on Windows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Self
+
+from ..core.errors import DiskError, InputError
+from . import crash
+from .at import APPEND, Dir, open_plain
+from .faults import disk_error, reporting
+from .sync import sync_fd
+
+# The largest single write that every system takes; a longer line could never be written whole.
+MAX_BATCH = 1 << 30
+# A disk that takes only a part again and again is full or limited; the next write then says so itself.
+_TRIES = 8
+
+
+class Appender:
+    """Appends whole lines. Not for two threads at once; any number of processes may each have their own."""
+
+    __slots__ = ("_closed", "_end", "_fd", "_new", "_torn", "path")
+
+    def __init__(self, where: Dir, name: str) -> None:
+        self.path = where.full(name)
+        self._closed = False
+        self._open(where, name)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Makes the file (0600) and missing directories (0700). A link, a device or another user's file is refused."""
+        directory, name = os.path.split(os.path.abspath(path))
+        with Dir.open(directory, create=True) as where:
+            return cls(where, name)
+
+    def _open(self, where: Dir, name: str) -> None:
+        with reporting(self.path):
+            self._fd = open_plain(where, name, APPEND)
+            self._end = os.lseek(self._fd, 0, os.SEEK_END)
+            # A file that may end in the middle of a line gets a newline before the next record.
+            self._torn = not self._ends_a_line(self._end)
+            # The entry of a new file is made durable with its first sync.
+            self._new = self._end == 0
+
+    @property
+    def end(self) -> int:
+        """The size of the file after our last append."""
+        return self._end
+
+    def append(self, records: Sequence[bytes]) -> int:
+        """Writes each record as one line and says where the first begins; they hold no line break themselves.
+
+        After an error nothing is acknowledged, but some of the lines may stand in the file. The same call may be made again once
+        there is space, so a reader can meet a record twice.
+        """
+        data = b"\n".join((*records, b""))
+        if data.count(b"\n") != len(records) or len(data) > MAX_BATCH:
+            raise InputError(self.path, "a record holds a line break or is longer than 1 GiB", "encode it as one line of JSON")
+        if self._fd < 0:
+            self._reopen()
+        first: int | None = None
+        for _ in range(_TRIES):
+            lead = b"\n" if self._torn else b""
+            written = self._write(lead + data)
+            whole = self._whole_lines(lead, data, written)
+            if first is None and whole:
+                first = self._end - written + len(lead)
+            data = data[whole:]
+            if not data:
+                return self._end if first is None else first
+        self._seal()
+        raise DiskError(self.path, "takes only a part of what is written to it", "check the disk and its limits")
+
+    def _whole_lines(self, lead: bytes, data: bytes, written: int) -> int:
+        """How many bytes of `data` now stand on lines of their own, after `written` bytes of `lead + data` went out."""
+        expected, self._end = self._end, os.lseek(self._fd, 0, os.SEEK_CUR)
+        start = self._end - written
+        if start == expected and written == len(lead) + len(data):
+            self._torn = False
+            return len(data)
+        if written == 0:
+            return 0
+        sent = (lead + data)[:written]
+        self._torn = not sent.endswith(b"\n")
+        # Another writer died in the middle of a line right before us: our first line is glued to its stub.
+        if start != expected and not lead and not self._ends_a_line(start):
+            return 0
+        return max(0, sent.rfind(b"\n") + 1 - len(lead))
+
+    def _write(self, data: bytes) -> int:
+        try:
+            return crash.write("append.write", self._fd, data) if data else 0
+        except OSError as error:
+            self._seal()
+            raise disk_error(error, self.path) from error
+
+    def _seal(self) -> None:
+        """Closes our own stub if the disk still takes one byte; if not, the next append does it."""
+        if self._torn:
+            with suppress(OSError):
+                if crash.write("append.seal", self._fd, b"\n"):
+                    self._torn = False
+                    self._end = os.lseek(self._fd, 0, os.SEEK_CUR)
+
+    def _ends_a_line(self, position: int) -> bool:
+        if position == 0:
+            return True
+        if hasattr(os, "pread"):
+            return os.pread(self._fd, 1, position - 1) == b"\n"
+        os.lseek(self._fd, position - 1, os.SEEK_SET)
+        return os.read(self._fd, 1) == b"\n"
+
+    def sync(self) -> None:
+        """Makes all that was appended durable. After an error the descriptor is given up and the next append opens a new one."""
+        if self._fd < 0:
+            return
+        try:
+            with reporting(self.path):
+                sync_fd(self._fd, "append.fsync")
+                if os.fstat(self._fd).st_nlink == 0:
+                    raise DiskError(self.path, "was removed while it was written to", "the next record starts a new file")
+                if self._new:
+                    with Dir.open(os.path.dirname(self.path)) as where:
+                        where.sync()
+        except DiskError:
+            self._give_up()
+            raise
+        self._new = False
+
+    def _reopen(self) -> None:
+        if self._closed:
+            raise DiskError(self.path, "is closed", "open it again to append to it")
+        directory, name = os.path.split(self.path)
+        with Dir.open(directory, create=True) as where:
+            self._open(where, name)
+
+    def _give_up(self) -> None:
+        fd, self._fd = self._fd, -1
+        os.close(fd)
+
+    def close(self) -> None:
+        """Syncs nothing: that is the caller's choice."""
+        self._closed = True
+        if self._fd >= 0:
+            self._give_up()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

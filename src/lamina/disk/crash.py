@@ -1,0 +1,43 @@
+"""Crash points: every system call that changes the disk has a name, and a test can stop the process right before it.
+
+Owns the one global watcher. Invariant: with no watcher (always, outside tests) a point does nothing and a write is one
+`os.write`, so the code that runs in production is the code that was killed at every line.
+
+A watcher is called with the name of the point and, for writes, the number of bytes about to go out. It may end the process (a
+crash), raise OSError (the call failed) or return how many bytes may be written (a short write); None lets the call go on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Watcher = Callable[[str, int], int | None]
+
+_watcher: Watcher | None = None
+
+
+def point(name: str) -> None:
+    """Stands right before one system call. What the watcher returns matters only to a write."""
+    if _watcher is not None:
+        _watcher(name, 0)
+
+
+def write(name: str, fd: int, data: bytes | memoryview) -> int:
+    """One `os.write` with its point; like `os.write` it may write less than it was given."""
+    if _watcher is None:
+        return os.write(fd, data)
+    limit = _watcher(name, len(data))
+    return os.write(fd, data if limit is None else data[:limit])
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Calls `watcher` at every point of this process until the block ends."""
+    global _watcher
+    before, _watcher = _watcher, watcher
+    try:
+        yield
+    finally:
+        _watcher = before

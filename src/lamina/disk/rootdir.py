@@ -1,0 +1,245 @@
+"""One directory tree, read and written without ever leaving it, whatever names are asked for and whatever is swapped meanwhile.
+
+Owns the walk. Invariants: every component is opened relative to its parent's descriptor and follows no link; a file is regular,
+has one name and belongs to us; directories are made 0700, files 0600; of two names that differ only in case or Unicode form the
+second is not made, so the same tree works on every system.
+
+Writes are those of `files` and `append`: a crash at any line leaves the old content or the new one.
+
+Weaker where the system has no directory-relative calls (Windows): each component is looked at before it is used, and a program of
+the same user can put a link there in between.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from ..core.errors import PathRefused
+from .append import Appender
+from .at import READ, Dir, open_plain, refuse_unless_plain
+from .crash import point
+from .faults import AbsentIsFine, reporting
+from .files import Durability, is_bookkeeping, read_at, remove_at, replace_at, update_at
+from .lock import GUARD_TIMEOUT
+from .names import fold
+from .temps import sweep_at
+
+# How deep a sweep or a walk goes: deeper trees are not ours.
+MAX_DEPTH = 16
+
+Relative = str | os.PathLike[str]
+
+
+class Entry(NamedTuple):
+    """A file or directory as it was listed."""
+
+    name: str
+    is_dir: bool
+    size: int
+    mtime_ns: int
+
+
+class RootDir:
+    """Paths are relative to the root, with `/` between components; a model's go through `check_child` first."""
+
+    __slots__ = ("_root", "path", "shared")
+
+    def __init__(self, root: Dir, *, shared: bool) -> None:
+        self._root = root
+        self.path = Path(root.path)
+        self.shared = shared
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, create: bool = True, shared: bool = False) -> RootDir:
+        """Opens the directory itself, never a link to one. `shared` accepts files of other users (a team's directory)."""
+        above, name = os.path.split(os.path.abspath(path))
+        with Dir.open(above, create=create) as parent:
+            root = parent.child(name, create=create)
+        opened = cls(root, shared=shared)
+        try:
+            opened._refuse_foreign()
+        except BaseException:
+            root.close()
+            raise
+        return opened
+
+    def _refuse_foreign(self) -> None:
+        found = os.stat(self._root.path if self._root.fd is None else self._root.fd)
+        if not self.shared and hasattr(os, "geteuid") and found.st_uid != os.geteuid():
+            raise PathRefused(str(self.path), "belongs to another user", "change its owner or choose another directory")
+
+    def close(self) -> None:
+        self._root.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Reading
+
+    def open_read(self, rel: Relative) -> int:
+        """A descriptor of a plain file, for the caller to close; DiskError when there is none."""
+        with self._parent(rel) as (where, name), reporting(where.full(name)):
+            return open_plain(where, name, READ, shared=self.shared)
+
+    def read_bytes(self, rel: Relative, max_bytes: int) -> bytes | None:
+        """The first `max_bytes` of a plain file; None when there is none."""
+        with AbsentIsFine(), self._parent(rel) as (where, name):
+            return read_at(where, name, max_bytes, shared=self.shared)
+        return None
+
+    def stat(self, rel: Relative) -> os.stat_result | None:
+        """Of a plain file or a directory; None when there is none; a link or anything else is refused."""
+        with AbsentIsFine(), self._parent(rel) as (where, name):
+            found = where.stat(name)
+            if found is not None and not stat.S_ISDIR(found.st_mode):
+                refuse_unless_plain(found, where.full(name), shared=self.shared)
+            return found
+        return None
+
+    def listdir(self, rel: Relative = "") -> list[Entry]:
+        """Files and directories in name order, without links, devices, temporary files and guards; empty when there is none."""
+        with AbsentIsFine(), self._directory(rel) as where:
+            return sorted(entry for found in where.entries() if (entry := _entry(found)) is not None)
+        return []
+
+    # Writing
+
+    def replace(self, rel: Relative, data: bytes, *, durability: Durability = "full") -> None:
+        with self._parent(rel, create=True) as (where, name):
+            _refuse_twin(where, name)
+            replace_at(where, name, data, durability=durability, shared=self.shared)
+
+    def update(
+        self,
+        rel: Relative,
+        fn: Callable[[bytes | None], bytes | None],
+        *,
+        timeout: float = GUARD_TIMEOUT,
+        durability: Durability = "full",
+    ) -> bool:
+        """As `files.update`."""
+        with self._parent(rel, create=True) as (where, name):
+            _refuse_twin(where, name)
+            return update_at(where, name, fn, timeout=timeout, durability=durability, shared=self.shared)
+
+    def append(self, rel: Relative, records: Sequence[bytes], *, durability: Durability = "full") -> int:
+        """Adds whole lines to a log; where the first begins."""
+        with self._parent(rel, create=True) as (where, name):
+            _refuse_twin(where, name)
+            with Appender(where, name) as log:
+                first = log.append(records)
+                if durability == "full":
+                    log.sync()
+                return first
+
+    def mkdir(self, rel: Relative) -> None:
+        with self._directory(rel, create=True):
+            pass
+
+    def unlink(self, rel: Relative) -> bool:
+        """Removes a plain file; False when there was none."""
+        with AbsentIsFine(), self._parent(rel) as (where, name):
+            if (found := where.stat(name)) is None:
+                return False
+            refuse_unless_plain(found, where.full(name), shared=self.shared)
+            return remove_at(where, name)
+        return False
+
+    def rename(self, source: Relative, target: Relative) -> None:
+        """Moves a plain file within the root. A target that exists is refused: two movers of one name take a guard first."""
+        with self._parent(source) as (here, old), self._parent(target, create=True) as (there, new):
+            with reporting(here.full(old)):
+                refuse_unless_plain(
+                    os.stat(here.at(old), dir_fd=here.fd, follow_symlinks=False), here.full(old), shared=self.shared
+                )
+            _refuse_twin(there, new)
+            if there.stat(new) is not None:
+                raise PathRefused(there.full(new), "exists already", "choose another name")
+            with reporting(there.full(new)):
+                point("root.rename")
+                os.rename(here.at(old), there.at(new), src_dir_fd=here.fd, dst_dir_fd=there.fd)
+                there.sync()
+                here.sync()
+
+    def sweep(self, *, now: float | None = None) -> int:
+        """Removes what dead writers left, in the whole tree; how many temporary files there were."""
+        return self._sweep(self._root, now, MAX_DEPTH)
+
+    def _sweep(self, where: Dir, now: float | None, depth: int) -> int:
+        swept = sweep_at(where, now=now)
+        below = [found.name for found in where.entries() if found.is_dir(follow_symlinks=False)] if depth else []
+        for name in below:
+            with where.child(name) as directory:
+                swept += self._sweep(directory, now, depth - 1)
+        return swept
+
+    # The walk
+
+    @contextmanager
+    def _parent(self, rel: Relative, *, create: bool = False) -> Iterator[tuple[Dir, str]]:
+        *above, name = _parts(rel)
+        with self._walk(above, create) as where:
+            yield where, name
+
+    @contextmanager
+    def _directory(self, rel: Relative, *, create: bool = False) -> Iterator[Dir]:
+        with self._walk(_parts(rel) if os.fspath(rel) not in ("", ".") else [], create) as where:
+            yield where
+
+    @contextmanager
+    def _walk(self, parts: Sequence[str], create: bool) -> Iterator[Dir]:
+        here = self._root
+        try:
+            for part in parts:
+                if create:
+                    _refuse_twin(here, part)
+                below = here.child(part, create=create)
+                if here is not self._root:
+                    here.close()
+                here = below
+            yield here
+        finally:
+            if here is not self._root:
+                here.close()
+
+
+def _parts(rel: Relative) -> list[str]:
+    text = os.fspath(rel)
+    parts = text.split("/")
+    if not all(parts) or {".", ".."} & set(parts) or "\0" in text or (os.sep != "/" and {os.sep, ":"} & set(text)):
+        raise PathRefused(ascii(text), "is not a path inside the directory", "use names with a `/` between them")
+    if len(parts) > MAX_DEPTH:
+        raise PathRefused(ascii(text), f"is more than {MAX_DEPTH} directories deep", "use a shorter path")
+    return parts
+
+
+def _refuse_twin(where: Dir, name: str) -> None:
+    """A file whose name is the same but for case or Unicode form is the same file on some systems."""
+    folded, twin = fold(name), None
+    for found in where.entries():
+        if found.name == name:
+            return
+        if twin is None and fold(found.name) == folded:
+            twin = found.name
+    if twin is not None:
+        raise PathRefused(where.full(name), f"differs from {twin!r} there only in its spelling", f"use {twin!r}")
+
+
+def _entry(found: os.DirEntry[str]) -> Entry | None:
+    if is_bookkeeping(found.name):
+        return None
+    try:
+        info = found.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(info.st_mode) or stat.S_ISREG(info.st_mode):
+        return Entry(found.name, stat.S_ISDIR(info.st_mode), info.st_size, info.st_mtime_ns)
+    return None

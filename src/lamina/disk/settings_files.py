@@ -1,0 +1,274 @@
+"""Reads the settings files and makes `Settings` of them; it writes nothing.
+
+A file that is missing says nothing. A file that cannot be used (unreadable, too big, no regular file, no JSON) is one finding,
+and the others still count: a broken file never keeps a session from starting. Links are followed, since people keep their
+settings in other directories; what lies in the working tree gets no further rights by being linked. On Windows a named pipe in
+place of a file may block, everywhere else it is refused unread.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..core.errors import PathRefused
+from ..core.flags import Flags
+from ..core.settings import Document, Finding, Settings, Source, resolve
+from ..core.settings.kinds import printable
+from .paths import check_root
+
+MANAGED_PATH = "/etc/lamina/settings.json"
+FILE_NAME = "settings.json"
+FLAGS_NAME = "flags.json"
+PROJECT_PATH = Path(".claude") / "settings.json"
+LOCAL_PATH = Path(".claude") / "settings.local.json"
+
+# A thousand times what people write, and read in a few milliseconds.
+MOST_BYTES = 1_000_000
+# Hooks, the deepest shape there is, need five levels.
+DEEPEST = 32
+LONGEST_SHOWN_PATH = 500
+
+_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_FLAGS |= getattr(os, "O_BINARY", 0)
+
+
+class SettingsPaths(NamedTuple):
+    """Where settings lie; `user` and `flags` are None where no home directory is known."""
+
+    home: Path | None
+    managed: Path
+    user: Path | None
+    project: Path
+    local: Path
+    flags: Path | None
+
+
+class _Unusable(Exception):
+    """A file that says nothing; its text ends the sentence "Settings file …"."""
+
+
+def lamina_home(environ: Mapping[str, str]) -> Path | None:
+    """`<home>`: LAMINA_HOME or ~/.lamina. Only from the environment it is given: many tenants share a process."""
+    named = environ.get("LAMINA_HOME", "").strip()
+    person = user_home(environ)
+    if named.startswith("~/") and person is not None:
+        return person / named[2:]
+    if os.path.isabs(named):
+        return Path(named)
+    return person / ".lamina" if person is not None else None
+
+
+def user_home(environ: Mapping[str, str]) -> Path | None:
+    named = environ.get("HOME") or environ.get("USERPROFILE") or ""
+    return Path(named) if os.path.isabs(named) else None
+
+
+def settings_paths(
+    *, cwd: str | Path, environ: Mapping[str, str], home: str | Path | None = None, managed_path: str | Path = MANAGED_PATH
+) -> SettingsPaths:
+    directory = Path(home) if home is not None else lamina_home(environ)
+    named = environ.get("LAMINA_FLAGS", "").strip()
+    flags = Path(named) if os.path.isabs(named) else directory and directory / FLAGS_NAME
+    top = Path(cwd)
+    user = directory and directory / FILE_NAME
+    return SettingsPaths(directory, Path(managed_path), user, top / PROJECT_PATH, top / LOCAL_PATH, flags)
+
+
+def load_settings(
+    *,
+    cwd: str | Path,
+    environ: Mapping[str, str],
+    home: str | Path | None = None,
+    managed_path: str | Path = MANAGED_PATH,
+    command_line: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    trusted: bool = False,
+    remote: Flags | None = None,
+) -> Settings:
+    """The settings that hold in `cwd`. Without `remote`, the flags in `<home>/flags.json` (or LAMINA_FLAGS) count, if there."""
+    paths = settings_paths(cwd=cwd, environ=environ, home=home, managed_path=managed_path)
+    findings: list[Finding] = list(_home_findings(environ, paths, given=home is not None))
+    files: dict[Source, Document | None] = {
+        "managed": _read("managed", paths.managed, findings),
+        "user": _read("user", paths.user, findings),
+        "project": _read("project", paths.project, findings, unless=paths.user),
+        "local": _read("local", paths.local, findings, unless=paths.user),
+    }
+    if remote is None and (flags := _read("remote flag", paths.flags, findings)) is not None:
+        remote = flags.data
+    return resolve(
+        arguments=arguments,
+        managed=files["managed"],
+        command_line=command_line,
+        environ=environ,
+        local=files["local"],
+        project=files["project"],
+        user=files["user"],
+        remote=remote,
+        trusted=trusted,
+        judge=_judge(user_home(environ) or paths.home),
+        findings=tuple(findings),
+    )
+
+
+def _judge(home: Path | None) -> Callable[[str], str | None] | None:
+    """G1 at load: a directory that would be refused later is passed over now, with a sentence."""
+    if home is None:
+        return None
+
+    def problem(text: str) -> str | None:
+        try:
+            check_root(text, home=home)
+        except PathRefused as refused:
+            return refused.problem
+        return None
+
+    return problem
+
+
+def read_flags_file(path: str | Path) -> tuple[Flags, tuple[Finding, ...]]:
+    """The flags in a file, for a session that looks at it again while it runs."""
+    findings: list[Finding] = []
+    document = _read("remote flag", Path(path), findings)
+    return (document.data if document else {}), tuple(findings)
+
+
+def _home_findings(environ: Mapping[str, str], paths: SettingsPaths, *, given: bool) -> list[Finding]:
+    named = environ.get("LAMINA_HOME", "").strip()
+    if given:
+        return []
+    if paths.home is None:
+        return [
+            Finding(
+                "LAMINA_HOME", "environment", "No home directory is known, so your own settings are not read; set LAMINA_HOME."
+            )
+        ]
+    if named and not os.path.isabs(named) and not named.startswith("~/"):
+        text = f"LAMINA_HOME must be an absolute path; {printable(str(paths.home), LONGEST_SHOWN_PATH)} is used instead."
+        return [Finding("LAMINA_HOME", "environment", text)]
+    return []
+
+
+def _read(source: Source, path: Path | None, findings: list[Finding], *, unless: Path | None = None) -> Document | None:
+    """`unless`: in one's home directory the file of the working tree can be the person's own, which counts once, as theirs."""
+    if path is None or (unless is not None and _same(path, unless)):
+        return None
+    problems: list[str] = []
+    try:
+        content = _content(path)
+        data = None if content is None else _object(content, problems)
+    except _Unusable as fault:
+        problems.append(f"{fault}; it is ignored")
+        data = None
+    findings += [
+        Finding(source, source, f"Settings file {printable(str(path), LONGEST_SHOWN_PATH)}: {problem}.") for problem in problems
+    ]
+    return None if data is None else Document(data, str(path))
+
+
+def _same(path: Path, other: Path) -> bool:
+    try:
+        return os.path.samefile(path, other)
+    except (OSError, ValueError):
+        return False
+
+
+def _content(path: Path) -> bytes | None:
+    """The bytes of a regular file; None where there is none. What is no file is found out without waiting for it."""
+    try:
+        number = os.open(path, _FLAGS)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as fault:
+        raise _Unusable(f"can't be read ({_reason(fault)})") from None
+    try:
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            raise _Unusable("is no regular file")
+        with open(number, "rb", closefd=False) as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as fault:
+        raise _Unusable(f"can't be read ({_reason(fault)})") from None
+    finally:
+        os.close(number)
+    if len(content) > MOST_BYTES:
+        raise _Unusable(f"is larger than {MOST_BYTES:,} bytes")
+    return content
+
+
+def _reason(fault: Exception) -> str:
+    return getattr(fault, "strerror", None) or str(fault)
+
+
+def _object(content: bytes, problems: list[str]) -> dict[str, Any] | None:
+    """The JSON object in a file; what is odd about it without making it useless goes to `problems`."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        raise _Unusable(f"is no UTF-8 text (byte {fault.start + 1:,})") from None
+    if not text.strip():
+        return None
+    data = _parsed(text, problems)
+    if not isinstance(data, dict):
+        raise _Unusable("must hold a JSON object { … }")
+    if _too_deep(data):
+        raise _Unusable(f"is nested more than {DEEPEST} levels deep")
+    return data
+
+
+def _parsed(text: str, problems: list[str]) -> object:
+    twice: list[str] = []
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        joined = dict(items)
+        if len(joined) < len(items):
+            twice.append(_first_twice(key for key, _ in items))
+        return joined
+
+    try:
+        data: object = json.loads(text, object_pairs_hook=pairs, parse_constant=_no_constant)
+    except json.JSONDecodeError as fault:
+        raise _Unusable(f"is no JSON at line {fault.lineno}, column {fault.colno} ({fault.msg})") from None
+    except RecursionError:
+        raise _Unusable(f"is nested more than {DEEPEST} levels deep") from None
+    except ValueError as fault:  # a number with thousands of digits
+        raise _Unusable(f"holds a number that can't be read ({_reason(fault)})") from None
+    if twice:
+        problems.append(f'has the key "{printable(twice[0])}" twice; the last one counts')
+    return data
+
+
+def _first_twice(keys: Iterable[str]) -> str:
+    seen: set[str] = set()
+    for key in keys:
+        if key in seen:
+            return key
+        seen.add(key)
+    return ""
+
+
+def _no_constant(name: str) -> float:
+    raise _Unusable(f"holds {name}, which is no JSON number")
+
+
+def _too_deep(data: object) -> bool:
+    level = [data]
+    for _ in range(DEEPEST):
+        level = [item for node in level for item in _children(node)]
+        if not level:
+            return False
+    return True
+
+
+def _children(node: object) -> list[Any]:
+    match node:
+        case dict():
+            return list(node.values())
+        case list():
+            return node
+        case _:
+            return []

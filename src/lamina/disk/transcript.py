@@ -1,0 +1,425 @@
+"""Transcripts: the log on disk, one JSONL file per conversation.
+
+Owns the file of a session: one writer at a time (a lock held for the session's life), appends of whole lines, reading that
+survives any damage, and the search for the place a resume may start at. Nothing is ever rewritten, so records of other programs
+keep their bytes.
+
+What survives a crash at any line: everything appended before; of the append under way a prefix of its lines, the last of which
+may be torn and is then skipped by every reader. `append` does not wait for the disk; `sync` does.
+
+A write that fails (disk full, read-only) does not end the session: the lines wait in memory, bounded, and go out in order
+before the next ones; `trouble` says so in one sentence.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from ..core.checkpoint import seeded
+from ..core.errors import DiskError, InputError, LockHeld, NewerVersion, NoSuchSession
+from ..core.log import Log
+from ..core.records import FORMAT, Boundary, Checkpoint, Envelope, Forked, Newer, Record, Revoke, read_record, write_record
+from .append import Appender
+from .crash import point
+from .faults import reporting
+from .lines import Health, objects_in, raw_lines_back, read_lines, read_raw
+from .lock import LifeLock
+
+# Lines waiting for a disk that does not take them; past this the oldest promise (nothing grows without bound) wins.
+MAX_WAITING = 64 << 20
+# A power loss may cost at most this much of a transcript; a fsync takes milliseconds and every turn would pay for it.
+SYNC_SECONDS = 5.0
+# Lines of a fork that go out in one write.
+FORK_BATCH = 500
+# Fewer characters are no beginning of an id anybody would type.
+MIN_BEGINNING = 4
+
+_RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+# Of a message or attachment; what stands inside a text is escaped and does not look like this.
+_SPOKEN = re.compile(rb'"(?:message|attachment)"\s*:\s*\{')
+_PARENT = re.compile(rb'"parentUuid"\s*:\s*"([^"]+)"')
+
+
+class Store(Protocol):
+    """Where a session's records live: a file or, for servers that keep their own, memory."""
+
+    path: Path | None
+    health: Health
+    trouble: str | None
+
+    def append(self, records: Sequence[Record]) -> int:
+        """Add records; the offset of the first is returned."""
+
+    def read(self, start: int = 0) -> Iterator[Record]:
+        """All records from `start` on, in file order."""
+
+    def resume_point(self) -> tuple[int, Checkpoint | None]: ...
+
+    def offset_of(self, uuids: Iterable[str]) -> int:
+        """Where the first of these records begins; 0 when one of them is not found."""
+
+    def sync(self, *, force: bool = False) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class MemoryStore:
+    """Records kept as lines, as a file would, so that both stores read back exactly what was written."""
+
+    def __init__(self, envelope: Envelope, lines: Iterable[bytes] = ()) -> None:
+        self.path: Path | None = None
+        self.health = Health()
+        self.trouble: str | None = None
+        self._envelope = envelope
+        self._lines = list(lines)
+
+    def append(self, records: Sequence[Record]) -> int:
+        first = len(self._lines)
+        self._lines.extend(write_record(record, self._envelope) for record in records)
+        return first
+
+    def read(self, start: int = 0) -> Iterator[Record]:
+        for line in self._lines[start:]:
+            yield from _records(line)
+
+    def resume_point(self) -> tuple[int, Checkpoint | None]:
+        return _resume_point(self._back())
+
+    def offset_of(self, uuids: Iterable[str]) -> int:
+        return _offset_of(self._back(), set(uuids))
+
+    def _back(self) -> Iterator[tuple[int, bytes]]:
+        return ((index, self._lines[index]) for index in range(len(self._lines) - 1, -1, -1))
+
+    def sync(self, *, force: bool = False) -> None:
+        """Memory has nothing to wait for."""
+
+    def close(self) -> None:
+        """Memory goes with its owner."""
+
+
+class FileStore:
+    def __init__(self, path: Path, envelope: Envelope, lock: LifeLock, appender: Appender | None) -> None:
+        self.path: Path | None = path
+        self.health = Health()
+        self.trouble: str | None = None
+        self._where = path
+        self._envelope = envelope
+        self._lock = lock
+        self._appender = appender
+        self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
+        self._synced = time.monotonic()
+        self._unsynced = False
+        self._file = _file_at(path)
+        self._removed = False
+
+    @classmethod
+    def open(cls, path: Path, envelope: Envelope) -> FileStore | None:
+        """Open for writing, creating the file; None when another live session is writing it."""
+        lock = LifeLock.acquire(lock_path(path))
+        if lock is None:
+            return None
+        try:
+            return cls(path, envelope, lock, Appender.open(path))
+        except BaseException:
+            lock.close()
+            raise
+
+    @classmethod
+    def fork(cls, path: Path, envelope: Envelope, source: Path, forked: Forked, health: Health) -> FileStore:
+        """A new transcript that continues `source`. It gets its name when it is whole and locked: nobody ever sees a part of it."""
+        lock = LifeLock.acquire(lock_path(path))
+        if lock is None:
+            raise LockHeld(str(path))
+        # In the session's own directory, where nobody looks for transcripts.
+        growing = lock_path(path).with_name("fork.jsonl")
+        try:
+            with Appender.open(growing) as appender:
+                for batch in _batches(live_lines(source, health)):
+                    appender.append(batch)
+                appender.append([write_record(forked, envelope)])
+                appender.sync()
+            with reporting(path):
+                point("fork.rename")
+                os.replace(growing, path)
+            return cls(path, envelope, lock, Appender.open(path))
+        except BaseException:
+            with suppress(OSError):
+                point("fork.unlink")
+                os.unlink(growing)
+            lock.close()
+            raise
+
+    def append(self, records: Sequence[Record]) -> int:
+        lines = [write_record(record, self._envelope) for record in records]
+        if self._waiting:
+            lines = [*self._waiting, *lines]
+        return self._write(lines)
+
+    def _write(self, lines: list[bytes]) -> int:
+        if self._appender is None:
+            raise ValueError("append to a closed transcript")
+        try:
+            if not self._lock.held:
+                # A forked child: the file is its parent's to write.
+                raise LockHeld(str(self._where), "the process this one was forked from")
+            offset = self._appender.append(lines)
+        except DiskError as error:
+            self._keep(lines, error)
+            return self._appender.end
+        self._waiting, self._waiting_bytes, self.trouble = [], 0, None
+        self._unsynced = True
+        return offset
+
+    def _keep(self, lines: list[bytes], error: DiskError) -> None:
+        size = sum(map(len, lines))
+        lost = ""
+        if size <= MAX_WAITING:
+            self._waiting, self._waiting_bytes = lines, size
+        else:
+            lost = f", what came after them is not kept ({MAX_WAITING >> 20} MiB is the most that waits)"
+        waiting = f"{len(self._waiting)} records wait in memory for the next write"
+        self.trouble = f"{error} The conversation goes on; {waiting}{lost}."
+
+    def read(self, start: int = 0) -> Iterator[Record]:
+        health = self.health = Health()
+        if self._removed or self._is_gone():
+            raise DiskError(str(self._where), "was removed while it was in use", "what was said before is only in memory now")
+        for line in read_lines(self._where, start=start, health=health):
+            yield read_record(line.value)
+        for waiting in self._waiting:
+            yield read_record(msgspec.json.decode(waiting))
+
+    def resume_point(self) -> tuple[int, Checkpoint | None]:
+        return _resume_point(raw_lines_back(self._where))
+
+    def offset_of(self, uuids: Iterable[str]) -> int:
+        return _offset_of(raw_lines_back(self._where), set(uuids))
+
+    def sync(self, *, force: bool = False) -> None:
+        """Wait for the disk if there is something to wait for and the last time is long enough ago."""
+        if self._waiting:
+            self._write(self._waiting)
+        if self._appender is None or not self._unsynced:
+            return
+        gone = not self._removed and self._is_gone()
+        if not (force or gone or time.monotonic() - self._synced >= SYNC_SECONDS):
+            return
+        self._removed = self._removed or gone
+        try:
+            self._appender.sync()
+        except DiskError as error:
+            self.trouble = str(error)
+        self._synced, self._unsynced = time.monotonic(), False
+
+    def _is_gone(self) -> bool:
+        """Whether another file, or none, stands where ours was: somebody removed the home of a live session."""
+        return self._file != _file_at(self._where)
+
+    def close(self) -> None:
+        if self._appender is None:
+            return
+        self.sync(force=True)
+        self._appender.close()
+        self._appender = None
+        self._lock.close()
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def lock_path(path: Path) -> Path:
+    """Beside the session's other files, so that the directory of transcripts holds transcripts only."""
+    return path.with_suffix("") / "writer.lock"
+
+
+def read_transcript(path: Path, *, start: int = 0, health: Health | None = None) -> Iterator[Record]:
+    """All records of a file nobody has to own."""
+    for line in read_lines(path, start=start, health=health):
+        yield read_record(line.value)
+
+
+def resume_point(path: Path) -> tuple[int, Checkpoint | None]:
+    """Where the live part of a transcript begins: at the last checkpoint, else at the last boundary, else at the start."""
+    return _resume_point(raw_lines_back(path))
+
+
+def _resume_point(lines: Iterable[tuple[int, bytes]]) -> tuple[int, Checkpoint | None]:
+    revoked: set[str] = set()
+    boundary: Boundary | None = None
+    kept: set[str] = set()
+    rested_on: set[bytes] = set()
+    for offset, line in lines:
+        if boundary is None:
+            if _SPOKEN.search(line) and (parent := _PARENT.search(line)):
+                rested_on.add(parent[1])
+            if not any(word in line for word in (b'"checkpoint"', b'"revoke"', b'"compact_boundary"')):
+                continue
+        for record in reversed(_records(line)):
+            match record:
+                case Revoke():
+                    revoked.add(record.target)
+                case Checkpoint() if boundary is None and record.boundary not in revoked and record.start <= offset:
+                    return record.start, record
+                # A boundary counts from the first message that rests on it: a crash may have come before.
+                case Boundary() if boundary is None and record.uuid not in revoked and record.uuid.encode() in rested_on:
+                    boundary, kept = record, set(record.kept)
+                case _:
+                    kept.discard(record.uuid or "")
+        if boundary is not None and not kept:
+            return offset, None
+    return 0, None
+
+
+def _offset_of(lines: Iterable[tuple[int, bytes]], uuids: set[str]) -> int:
+    for offset, line in lines:
+        if any(uuid.encode() in line for uuid in uuids):
+            uuids.difference_update(record.uuid or "" for record in _records(line))
+        if not uuids:
+            return offset
+    return 0
+
+
+class Live(NamedTuple):
+    """The part of a store that a conversation needs: its log, where it begins, and what the checkpoint there knew."""
+
+    log: Log
+    start: int
+    state: dict[str, Any]
+
+
+def load_live(store: Store) -> Live:
+    """Read as little as the last checkpoint allows."""
+    start, checkpoint = store.resume_point()
+    state = checkpoint.state if checkpoint is not None else {}
+    log = Log.load(lambda: store.read(start), lambda: seeded(state))
+    if start and not _is_enough(log):
+        return Live(Log.load(store.read), 0, {})
+    return Live(log, start, state)
+
+
+def _is_enough(log: Log) -> bool:
+    """Whether a log that was not read from the top holds all of its conversation: nothing in it refers to what lies before, the last
+    boundary and what it kept are there, and so is the prompt that was sent."""
+    boundaries = [decision for decision in log.decisions.values() if isinstance(decision, Boundary)]
+    return (
+        not log.tree.bridged
+        and log.view.snapshot is not None
+        and bool(boundaries)
+        and all(uuid in log.tree.nodes for uuid in boundaries[-1].kept)
+    )
+
+
+def _records(line: bytes) -> list[Record]:
+    return [read_record(value) for value in objects_in(line)]
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Who wrote a transcript last."""
+
+    ours: bool
+    newer: int | None = None  # format of a record from a newer version, anywhere in the tail
+
+
+def origin(path: Path) -> Origin:
+    """Looks at the end of the file only; an empty one is ours to write."""
+    for _, line in raw_lines_back(path):
+        for value in reversed(objects_in(line)):
+            record = read_record(value)
+            return Origin("lamina" in value, record.found if isinstance(record, Newer) else None)
+    return Origin(ours=True)
+
+
+def refuse_newer(path: Path) -> None:
+    found = origin(path).newer
+    if found is not None:
+        raise NewerVersion(str(path), found, FORMAT)
+
+
+def live_lines(source: Path, health: Health) -> Iterator[bytes]:
+    """What a continuation needs, line by line and byte for byte; of a damaged line the records in it."""
+    start, _ = resume_point(source)
+    for line in read_raw(source, start=start, health=health):
+        yield _moved(line) if b'"checkpoint"' in line else line
+
+
+def _moved(line: bytes) -> bytes:
+    """A checkpoint in a file that begins where the checkpoint says to begin."""
+    value = objects_in(line)[0]
+    if not isinstance(read_record(value), Checkpoint):
+        return line
+    value["lamina"]["data"]["start"] = 0
+    return msgspec.json.encode(value)
+
+
+def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    for line in lines:
+        batch.append(line)
+        if len(batch) == FORK_BATCH:
+            yield batch
+            batch = []
+    yield batch
+
+
+def find_transcript(projects: Path, slug: str, session_id: str) -> Path:
+    """A session by its id or the beginning of it, in this project first, then in all. An id that somebody chose is given in full:
+    `user-1` never opens `user-12`."""
+    directories = [projects / slug, *(entry for entry in _directories(projects) if entry.name != slug)]
+    for directory in directories:
+        if (exact := directory / f"{session_id}.jsonl").is_file():
+            return exact
+    for directory in directories if len(session_id) >= MIN_BEGINNING else ():
+        begins = [path for path in transcripts(directory) if path.stem.startswith(session_id) and _RANDOM_ID.fullmatch(path.stem)]
+        if len(begins) > 1:
+            raise InputError("session id", f"{session_id!r} is the beginning of {len(begins)} sessions", "give more of it")
+        if begins:
+            return begins[0]
+    raise NoSuchSession(session_id, str(projects))
+
+
+def newest_transcript(projects: Path, slug: str) -> Path:
+    """The one written last. A session that never began has nothing to go on with."""
+    files: list[tuple[int, Path]] = []
+    for path in transcripts(projects / slug):
+        with suppress(FileNotFoundError):
+            if (found := path.stat()).st_size:
+                files.append((found.st_mtime_ns, path))
+    if not files:
+        raise NoSuchSession("(the newest)", str(projects / slug))
+    return max(files)[1]
+
+
+def transcripts(directory: Path) -> Iterator[Path]:
+    """The transcript files of one project; anything that is no regular file is passed over."""
+    try:
+        entries = list(os.scandir(directory))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
+            yield Path(entry.path)
+
+
+def _directories(projects: Path) -> Iterator[Path]:
+    try:
+        entries = sorted(os.scandir(projects), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield Path(entry.path)

@@ -1,0 +1,314 @@
+"""What Session and AsyncSession share: opening, what is said, what can be seen, the end. Nothing here waits for a model."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from . import turn
+from .conversation import Conversation, Prompt
+from .core.blocks import RedactedThinking, Text, Thinking, ToolResult, ToolUse, Wire, read_content, tool_result
+from .core.errors import InputError, SessionClosed, StreamBroken
+from .core.inputs import Given, read_given, result_content
+from .core.policy import Policy, named_policy
+from .core.reply import Reply
+from .core.settings import Settings
+from .core.usage import Usage
+from .disk.settings_files import lamina_home
+from .following import Following
+from .layers.l0_window import ModelFacts, State, Thresholds, replaced, state_of, thresholds, window_for
+from .opening import Opened, Place, open_again, open_new
+from .prompt.breaks import CacheBreak
+from .providers import Provider, open_provider, read_spec
+
+if TYPE_CHECKING:
+    from .providers.chat_rows import ChatRows
+
+# An answer this long fits every known model and stays below the length at which SDKs insist on streaming.
+DEFAULT_MAX_TOKENS = 8_000
+
+
+class Door:
+    """One conversation and its provider."""
+
+    def __init__(
+        self,
+        provider: str | Provider = "offline",
+        *,
+        system: str | Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        max_tokens: int | None = None,
+        client: Any = None,
+        cwd: str | Path = ".",
+        home: str | Path | None = None,
+        in_memory: bool = False,
+        settings: Settings | None = None,
+        policy: Policy | str | None = None,
+        window: int | None = None,
+        resume: str | Path | None = None,
+        session_id: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        cache_ttl: str | None = "5m",
+    ) -> None:
+        self._lock = threading.RLock()
+        self._closed = False
+        self.settings = settings if settings is not None else Settings()
+        self.provider = _provider(provider, client, self.settings)
+        # Everything that was handed in is read first: a session that cannot be opened leaves no file and holds no lock.
+        given = read_given(system=system, tools=tools, options=options, max_tokens=max_tokens, cache_ttl=cache_ttl)
+        self.notices: list[str] = []
+        chosen = named_policy(policy) if isinstance(policy, str) else policy or self.settings.policy
+        limits = self._limits(chosen, window, given.options or {})
+        place = Place(None if in_memory else _home(home), Path(cwd).resolve())
+        opened = open_again(place, resume, _now) if resume is not None else open_new(place, session_id)
+        self.id = opened.session_id
+        self.home = place.home
+        self.cwd = place.cwd
+        self.notices[:0] = opened.notices
+        if place.home is None and not in_memory:
+            self.notices.append("There is no home directory (LAMINA_HOME, HOME), so this session is kept in memory only.")
+        self._c = Conversation(
+            store=opened.store,
+            live=opened.live,
+            prompt=self._prompt(opened, given),
+            policy=chosen,
+            limits=limits,
+            autocompact=self.settings.auto_compact,
+            clock=_now,
+        )
+        self._following = Following(self._c, self.provider.model, resumed=resume is not None)
+        self._chat_rows: ChatRows | None = None
+
+    def _limits(self, policy: Policy, window: int | None, options: Wire) -> Thresholds:
+        found = window_for(
+            self.provider.model,
+            explicit=window,
+            setting=self.settings.context_window,
+            beta_1m="context-1m" in str(options.get("betas")),
+            known=_known(self.provider.model),
+            default=policy.window.default_window,
+        )
+        limits = thresholds(found.tokens, found.max_output, policy.window, self.settings.autocompact_percent)
+        if self.settings.auto_compact_window is not None:
+            # A smaller window for compaction alone: its trigger counts, never later than the real one's.
+            smaller = thresholds(min(found.tokens, self.settings.auto_compact_window), found.max_output, policy.window)
+            limits = replace(limits, autocompact=min(limits.autocompact, smaller.autocompact))
+            limits = replace(limits, warning=min(limits.warning, limits.autocompact))
+        self.notices += [*found.findings, *limits.findings]
+        return limits
+
+    def _prompt(self, opened: Opened, given: Given) -> Prompt:
+        """What is not given is what the resumed session had sent."""
+        before = opened.live.log.view.snapshot
+        return Prompt(
+            self.provider.model,
+            given.max_tokens or DEFAULT_MAX_TOKENS,
+            given.system if given.system is not None else before.system if before else [],
+            given.tools if given.tools is not None else before.tools if before else [],
+            given.options if given.options is not None else before.options if before else {},
+            given.cache_ttl if self.provider.capabilities.wire == "messages" else None,
+        )
+
+    # Who answers, and with what before it
+
+    def use(self, provider: Provider) -> None:
+        """Go on with another model. The next request is a break, announced as one (K3); what the old model reported no longer
+        measures what the new one reads (T10)."""
+        with self._open():
+            self.provider = provider
+            self._replace_prompt(self._c.prompt.system, self._c.prompt.tools)
+            self._c.limits = self._limits(self._c.policy, None, self._c.prompt.options)
+            self._c.count = replaced(self._c.count, self._c.count.view)
+
+    def give_prompt(self, system: list[Wire], tools: list[Wire]) -> None:
+        """For a resumed transcript of another program, which does not say what stood before its messages; else nothing changes."""
+        with self._open():
+            if self._c.log.view.snapshot is None:
+                self._replace_prompt(system, tools)
+
+    def _replace_prompt(self, system: list[Wire], tools: list[Wire]) -> None:
+        old = self._c.prompt
+        ttl = (old.ttl or "5m") if self.provider.capabilities.wire == "messages" else None
+        self._c.prompt = Prompt(self.provider.model, old.head["max_tokens"], system, tools, old.options, ttl)
+
+    # What is said
+
+    def add_user(self, content: str | Sequence[Mapping[str, Any]]) -> str:
+        """Add what the person says; the id of its record is returned."""
+        with self._open():
+            blocks = read_content(content, where="add_user")
+            if not any(not isinstance(block, Text) or block.text.strip() for block in blocks):
+                raise InputError("add_user", "the message is empty", "say something or send a file")
+            if any(isinstance(block, ToolResult | ToolUse) for block in blocks):
+                raise InputError("add_user", "a tool call or result is nothing a person says", "use add_tool_result()")
+            if any(isinstance(block, Thinking | RedactedThinking) for block in blocks):
+                raise InputError("add_user", "thinking is nothing a person says", "leave it out")
+            return self._following.note(turn.add_user(self._c, blocks)).uuid
+
+    def add_tool_result(self, tool_use_id: str, output: object, *, is_error: bool = False) -> str:
+        """Add the result of a call: text, a list of content blocks, bytes, or any JSON value."""
+        with self._open():
+            fate = self._c.log.view.flat.fate_of_call(tool_use_id)
+            if fate is None or fate == "answered":
+                problem = "has its result already" if fate else "is no call of this conversation"
+                raise InputError(
+                    "add_tool_result", f"{tool_use_id!r} {problem}", f"open calls: {', '.join(self.open_calls) or 'none'}"
+                )
+            block = tool_result(tool_use_id, result_content(output), is_error=is_error)
+            return self._following.note(turn.add_results(self._c, (block,))).uuid
+
+    def add_results(self, results: Sequence[ToolResult]) -> None:
+        """Several results at once, as a tool loop has them."""
+        with self._open():
+            self._following.note(turn.add_results(self._c, results))
+
+    def sync(self, messages: Iterable[Mapping[str, Any]]) -> None:
+        """Follow a list the caller owns, in the form its SDK takes: what is new is appended; where it departs from what was said,
+        the conversation branches.
+
+        Messages are compared by identity first, so a list that only grew costs what is new in it. Replace a message to change
+        it: a block changed in place is not noticed.
+        """
+        with self._open():
+            if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
+                raise InputError("messages", f"must be a list of messages, not {type(messages).__name__}")
+            rows = list(messages)
+            if self.provider.capabilities.wire == "chat":
+                if self._chat_rows is None:
+                    from .providers.chat_rows import ChatRows
+
+                    self._chat_rows = ChatRows()
+                rows = self._chat_rows.canonical(rows)
+            self._following.sync(rows)
+
+    # What a person may want to see
+
+    @property
+    def path(self) -> Path | None:
+        """The transcript; None for a session in memory."""
+        return self._c.store.path
+
+    @property
+    def messages(self) -> list[Wire]:
+        """What the model would see now; a new list, its dicts shared and read-only."""
+        return self._c.log.view.messages()
+
+    @property
+    def open_calls(self) -> tuple[str, ...]:
+        return self._c.log.view.flat.open_calls
+
+    @property
+    def tokens(self) -> int:
+        """T1: tokens the next request holds, as far as known."""
+        return self._c.count.tokens
+
+    @property
+    def window(self) -> State:
+        """T7: how full the window is."""
+        return state_of(self._c.count.judged, self._c.limits, autocompact_on=self._c.autocompact)
+
+    @property
+    def usage(self) -> Usage:
+        """Everything this object's calls have reported, each counted once."""
+        return self._c.spent
+
+    @property
+    def trouble(self) -> str | None:
+        """One sentence while the transcript cannot be written; None when all is on disk."""
+        return self._c.store.trouble
+
+    @property
+    def breaks(self) -> int:
+        """Requests that did not start with the one before; each has a record that says why."""
+        return self._c.breaks
+
+    @property
+    def cache_findings(self) -> tuple[CacheBreak, ...]:
+        """K2: where the provider's cache was missed without a decision of ours, newest last."""
+        return tuple(self._c.findings)
+
+    # Life and end
+
+    def abort(self) -> None:
+        """Stop at once; what was said so far is in the transcript."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._c.store.close()
+
+    def _finish(self) -> None:
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._c.store.sync(force=True)
+                self._c.store.close()
+
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        """Whoever waited for a session that was closed meanwhile is told so."""
+        with self._lock:
+            self._check_open()
+            yield
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SessionClosed(self.id)
+
+    @contextmanager
+    def working(self) -> Iterator[Conversation]:
+        """The conversation itself, for the loop on top of this session; other threads wait meanwhile."""
+        with self._open():
+            yield self._c
+
+    def _record(self, response: object) -> Reply:
+        reply = response if isinstance(response, Reply) else self.provider.read(response)
+        for record in turn.after_call(self._c, reply):
+            self._following.note(record)
+        return reply
+
+    def _keep_partial(self, error: StreamBroken) -> None:
+        """Half an answer is kept as what it is: no stop reason, so nothing of it is ever executed."""
+        blocks = read_content(error.partial, where="partial answer")
+        if blocks:
+            self._record(Reply("", self.provider.model, blocks, None))
+
+
+def _home(home: str | Path | None) -> Path | None:
+    found = Path(home) if home is not None else lamina_home(os.environ)
+    return found.expanduser().absolute() if found is not None else None
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _provider(provider: str | Provider, client: Any, settings: Settings) -> Provider:
+    """`provider` fixes wire format and model; a key is needed only by who makes calls through it."""
+    if not isinstance(provider, str):
+        return provider
+    named = read_spec(provider)
+    if named.provider == "anthropic":
+        from .providers.anthropic import AnthropicProvider
+
+        return AnthropicProvider(named.model, client=client)
+    if named.provider == "openai":
+        from .providers.openai import OpenAIProvider
+
+        return OpenAIProvider(named.model, client=client)
+    return open_provider(provider)
+
+
+def _known(model: str) -> dict[str, ModelFacts]:
+    from .providers.models import known
+
+    info = known(model)
+    if info is None or info.window is None:
+        return {}
+    return {model: ModelFacts(info.window, info.max_output, info.needs_header_for_1m)}

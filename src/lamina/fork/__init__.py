@@ -1,0 +1,11 @@
+"""Side runs that share the prompt cache, the one tool loop, and who may do what.
+
+decides  which calls run, ask or are denied (`permissions`), for the main conversation and for every fork by one function
+does     the tool loop (`loop`): ask, run the tools an answer calls for, ask again
+costs    a decision some tens of microseconds; a fork one request that begins with the parent's bytes
+switch   `permissions` in the settings; the mode of a session
+spec     X6, D4, G2, F2 (rules of a working tree count once it is trusted), A1
+
+`rules` reads the settings, `patterns` and `shell_rules` match paths and command lines, `meeting` finds the rule a call meets,
+`sensitive` knows the names that deserve a question, `suggest` the rule to offer with "always".
+"""

@@ -1,0 +1,97 @@
+"""The one tool loop: ask, run the tools the answer calls for, ask again, until an answer calls for none.
+
+It is driven for the main conversation and for forks alike; they differ in the `Talk` they hand in. It is a flow: every decision
+is here, every effect is the driver's. Bounded by `rounds`; whatever ends it early, what was said so far is in the talk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Literal, Protocol, TypeAlias
+
+import msgspec
+
+from ..core.blocks import Block, ToolResult, ToolUse, Wire, read_block, tool_result
+from ..core.effects import Ask, Flow, RunTools
+from ..core.errors import InputError, StreamBroken
+from ..core.reply import Reply
+from ..providers import OnEvent
+from ..providers.stream import UNPARSED
+
+# A turn that needs more rounds than this has lost its way; the person is asked whether to go on.
+ROUNDS = 200
+
+NO_JSON = "The input of this call is no JSON object, so it was not run; send the call again with valid JSON."
+NOT_RUN = "Not run, because another call of the same answer could not be read; send it again."
+
+Ended: TypeAlias = Literal["answered", "rounds", "cut off", "refused"]
+
+
+class Talk(Protocol):
+    """A conversation a loop can carry on: the main one, which is logged, or a fork's."""
+
+    def request(self) -> Flow[Wire]: ...
+
+    def answered(self, reply: Reply) -> Reply:
+        """Keep it; returned is the answer as it was kept, whose calls are the ones to run."""
+        ...
+
+    def results(self, results: Sequence[ToolResult]) -> None: ...
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    ended: Ended
+    reply: Reply
+    rounds: int
+
+
+def run(talk: Talk, *, purpose: str = "chat", rounds: int = ROUNDS, on_event: OnEvent | None = None) -> Flow[Outcome]:
+    """Carry the conversation on until the model has nothing more to ask of the tools."""
+    number = 0
+    while True:
+        number += 1
+        request = yield from talk.request()
+        try:
+            reply: Reply = yield Ask(request, purpose, on_event)
+        except StreamBroken as error:
+            if (heard := partial(error.partial)).blocks:
+                talk.answered(heard)
+            raise
+        reply = talk.answered(reply)
+        if unreadable := _unreadable(reply):
+            talk.results(unreadable)
+        elif reply.tool_uses:
+            talk.results((yield RunTools(reply.tool_uses)))
+        elif reply.stop_reason != "pause_turn":
+            return Outcome(_ending(reply), reply, number)
+        if number >= rounds:
+            return Outcome("rounds", reply, number)
+
+
+def _unreadable(reply: Reply) -> list[ToolResult]:
+    """A call whose input is no JSON object is not run, nor are the calls beside it; the model is told and may try again."""
+    if not reply.notes.get("unparsed_input"):
+        return []
+    calls = [block for block in reply.blocks if isinstance(block, ToolUse)]
+    return [tool_result(call.id, NO_JSON if UNPARSED in call.input else NOT_RUN, is_error=True) for call in calls]
+
+
+def partial(blocks: Sequence[dict[str, Any]], model: str = "") -> Reply:
+    """Half an answer as what it is: no stop reason, so none of its calls is ever executed. What can't be read of it is left out:
+    it must not hide why the answer broke off."""
+    kept: list[Block] = []
+    for block in blocks:
+        with suppress(InputError):
+            kept.append(read_block(block, where="partial answer"))
+    return Reply("", model, tuple(kept), None)
+
+
+def _ending(reply: Reply) -> Ended:
+    match reply.stop_reason:
+        case "refusal":
+            return "refused"
+        case "max_tokens" | "model_context_window_exceeded" | None:
+            return "cut off"
+        case _:
+            return "answered"

@@ -1,0 +1,108 @@
+"""Permission rules as they stand in settings: `Tool` or `Tool(specifier)`, read into values.
+
+Owns the syntax. Invariants: no text makes it raise; a rule that can't be read becomes a finding. A broken `allow` is ignored, a
+broken `ask` asks for every call of its tool, and a broken `deny` denies every call of its tool, or of all tools where not even
+the tool can be read: a mistake must not open a door.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from ..core.settings import Permissions
+from ..core.settings.kinds import printable
+from ..core.settings.row import Finding
+from .patterns import PathPattern, read_pattern
+from .shell_rules import ShellPattern, read_shell
+
+ListName: TypeAlias = Literal["allow", "ask", "deny"]
+
+READERS = ("Read", "Grep", "Glob", "LS", "NotebookRead")
+WRITERS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
+# Tools with a name as specifier, and the argument it is compared with.
+_NAMED = {"Agent": "subagent_type", "Task": "subagent_type", "Skill": "skill"}
+_RULE = re.compile(r"(?P<tool>[A-Za-z_*][\w*.:@/-]*)(?:\((?P<specifier>.*)\))?", re.DOTALL)
+_TOOL = re.compile(r"[A-Za-z_][\w.-]*")
+_DOMAIN = re.compile(r"domain:(?P<domain>(?:\*\.)?[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?)")
+_BAD_DOMAIN = "must name a domain, as in WebFetch(domain:example.com)"
+_ANY = "*"
+
+
+class Domain(msgspec.Struct, frozen=True):
+    name: str
+    below: bool  # *.example.com
+
+
+class Named(msgspec.Struct, frozen=True):
+    argument: str
+    name: str
+
+
+Specifier: TypeAlias = ShellPattern | PathPattern | Domain | Named | None
+
+
+class Rule(msgspec.Struct, frozen=True):
+    text: str
+    tool: str  # a name, or a pattern where a rule holds back
+    specifier: Specifier = None  # None: every call
+    problem: str = ""  # what is wrong with it; it then holds back every call of its tool
+
+
+class Rules(msgspec.Struct, frozen=True):
+    allow: tuple[Rule, ...] = ()
+    ask: tuple[Rule, ...] = ()
+    deny: tuple[Rule, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def read_rules(permissions: Permissions) -> Rules:
+    findings = list[Finding]()
+    lists: dict[str, tuple[Rule, ...]] = {}
+    for name in ("allow", "ask", "deny"):
+        rules = [_read(text, name) for text in getattr(permissions, name)]
+        findings += [_finding(rule, name) for rule in rules if rule.problem]
+        lists[name] = tuple(rule for rule in rules if not rule.problem or name != "allow")
+    return Rules(**lists, findings=tuple(findings))
+
+
+def _finding(rule: Rule, name: str) -> Finding:
+    what = "every call" if rule.tool == _ANY else f"every call of {rule.tool}"
+    effect = {"allow": "it is ignored", "ask": f"until it is mended {what} is asked about"}
+    said = effect.get(name, f"until it is mended {what} is denied")
+    return Finding(f"permissions.{name}", "settings", f'Rule "{printable(rule.text)}" in {name} {rule.problem}; {said}.')
+
+
+def _read(text: str, name: str) -> Rule:
+    found = _RULE.fullmatch(text.strip())
+    if found is None:
+        named = _TOOL.match(text.strip())
+        return Rule(text, named[0] if named else _ANY, problem="is not of the form Tool or Tool(specifier)")
+    tool, specifier = found["tool"], found["specifier"]
+    if name == "allow" and "*" in tool and not re.fullmatch(r"mcp__[^*]+__[^_*][^*]*\*|mcp__[^*]+__\*", tool):
+        return Rule(text, tool, problem="has a wildcard in the tool's name")
+    if specifier is None or (specifier.strip() == "*" and not _takes_path(tool)):
+        return Rule(text, tool)
+    read = _specifier(tool, specifier.strip())
+    return Rule(text, tool, problem=read) if isinstance(read, str) else Rule(text, tool, read)
+
+
+def _specifier(tool: str, text: str) -> Specifier | str:
+    if not text:
+        return "has nothing between its brackets"
+    if tool.casefold() == "bash":
+        return read_shell(text)
+    if _takes_path(tool):
+        return read_pattern(text)
+    if tool.casefold() == "webfetch":
+        domain = _DOMAIN.fullmatch(text)
+        return Domain(domain["domain"].removeprefix("*.").casefold(), text.startswith("domain:*.")) if domain else _BAD_DOMAIN
+    if tool in _NAMED:
+        return Named(_NAMED[tool], text)
+    return f"has brackets, and {printable(tool)} takes none"
+
+
+def _takes_path(tool: str) -> bool:
+    return tool.casefold() in (name.casefold() for name in (*READERS, *WRITERS))

@@ -1,0 +1,141 @@
+"""Which commands an event calls for, and what their output means. Pure.
+
+The form is Claude Code's: settings hold, per event, groups with an optional `matcher` and a list of commands. A command reads
+one JSON object and answers by its exit code and output:
+
+    0   plain output becomes context (SessionStart, UserPromptSubmit, PreCompact); a JSON object is read for `additionalContext`,
+        `decision: "block"` with `reason`, `continue: false` with `stopReason`, `systemMessage`
+    2   blocks: what it wrote to standard error is the reason
+    any other code: logged and passed over
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from ..core.settings import Hooks
+
+Event: TypeAlias = Literal["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop"]
+EVENTS: tuple[Event, ...] = ("SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop")
+
+# Where plain output is meant for the model; elsewhere it is only logged.
+ADDS_CONTEXT: frozenset[Event] = frozenset({"SessionStart", "UserPromptSubmit", "PreCompact"})
+
+# A hook stands between the person and the answer; one that needs longer says so in its own `timeout`.
+DEFAULT_TIMEOUT = 60.0
+LONGEST_TIMEOUT = 600.0
+# More commands for one event than anyone configures on purpose.
+MOST_COMMANDS = 50
+
+BLOCKED = 2
+
+
+class Planned(msgspec.Struct, frozen=True):
+    command: str
+    timeout: float
+
+
+class HookOutcome(msgspec.Struct, frozen=True):
+    """What all commands of an event said together."""
+
+    context: tuple[str, ...] = ()  # for the model
+    block: str | None = None  # the reason not to go on
+    messages: tuple[str, ...] = ()  # for the person
+    faults: tuple[str, ...] = ()  # what failed and was passed over, one sentence each
+
+
+class Ran(msgspec.Struct, frozen=True):
+    """One command's end: exit code (None: stopped at its time-out) and its bounded output."""
+
+    command: str
+    code: int | None
+    out: str
+    err: str
+
+
+def plan(event: Event, hooks: Hooks, *, matching: str = "") -> tuple[tuple[Planned, ...], tuple[str, ...]]:
+    """The commands to run, in the order of the settings, each once; and a sentence for each entry that can't be used."""
+    planned: dict[str, Planned] = {}
+    faults: list[str] = []
+    for group in hooks.get(event, ()):
+        try:
+            applies = _matches(group.get("matcher"), matching)
+        except re.error as error:
+            faults.append(
+                f"hooks.{event}: the matcher {group.get('matcher')!r} is no pattern ({error}); its commands are not run."
+            )
+            continue
+        for entry in group["hooks"] if applies else ():
+            command = entry.get("command") if isinstance(entry, Mapping) and entry.get("type", "command") == "command" else None
+            if not isinstance(command, str) or not command.strip():
+                faults.append(f"hooks.{event}: an entry without a command is passed over.")
+            elif command not in planned:
+                planned[command] = Planned(command, _timeout(entry.get("timeout")))
+    if len(planned) > MOST_COMMANDS:
+        faults.append(f"hooks.{event}: only the first {MOST_COMMANDS} commands are run.")
+    return tuple(planned.values())[:MOST_COMMANDS], tuple(faults)
+
+
+def _matches(matcher: object, value: str) -> bool:
+    if not isinstance(matcher, str) or matcher in ("", "*"):
+        return True
+    return re.fullmatch(matcher, value) is not None
+
+
+def _timeout(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        return DEFAULT_TIMEOUT
+    return min(float(value), LONGEST_TIMEOUT)
+
+
+def outcome(event: Event, ran: tuple[Ran, ...], faults: tuple[str, ...] = ()) -> HookOutcome:
+    """Fold what the commands said; the first that blocks gives the reason."""
+    context: list[str] = []
+    messages: list[str] = []
+    wrong = list(faults)
+    block: str | None = None
+    for one in ran:
+        if one.code is None:
+            wrong.append(f"hooks.{event}: {one.command!r} did not end in time and was stopped.")
+        elif one.code == BLOCKED:
+            block = block or one.err.strip() or f"{one.command!r} said no"
+        elif one.code != 0:
+            wrong.append(f"hooks.{event}: {one.command!r} ended with code {one.code}: {_line(one.err or one.out)}")
+        else:
+            said, blocked, told = _read(event, one.out)
+            context += said
+            messages += told
+            block = block or blocked
+    return HookOutcome(tuple(context), block, tuple(messages), tuple(wrong))
+
+
+def _read(event: Event, out: str) -> tuple[list[str], str | None, list[str]]:
+    text = out.strip()
+    if not text.startswith("{"):
+        return ([text] if text and event in ADDS_CONTEXT else []), None, []
+    try:
+        answer = msgspec.json.decode(text.encode())
+    except (msgspec.DecodeError, RecursionError):
+        return ([text] if event in ADDS_CONTEXT else []), None, []
+    specific = answer.get("hookSpecificOutput")
+    added = [part.get("additionalContext") for part in (answer, specific) if isinstance(part, Mapping)]
+    blocked: str | None = None
+    if answer.get("decision") == "block":
+        blocked = _text(answer.get("reason")) or "a hook said no"
+    elif answer.get("continue") is False:
+        blocked = _text(answer.get("stopReason")) or "a hook said stop"
+    message = _text(answer.get("systemMessage"))
+    return [part for part in map(_text, added) if part], blocked, [message] if message else []
+
+
+def _text(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line[:200] or "(it said nothing)"

@@ -1,0 +1,102 @@
+"""Running hooks: one JSON object in, bounded output back, never longer than its time-out.
+
+Commands of one event run at the same time, each in a process group of its own that is ended as a whole. A hook that fails, hangs
+or floods is reported and passed over; only its word "no" stops anything.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from ..core.settings import Hooks
+from .events import Event, HookOutcome, Planned, Ran, outcome, plan
+
+# What one hook may say; the rest is read and dropped, so that it never blocks on a full pipe.
+MAX_OUTPUT = 64 << 10
+# A group that was told to end gets this long before it is ended.
+GRACE_SECONDS = 1.0
+AT_ONCE = 8
+
+
+def run_hooks(
+    event: Event, payload: Mapping[str, Any], hooks: Hooks, *, cwd: Path, environ: Mapping[str, str], matching: str = ""
+) -> HookOutcome:
+    planned, faults = plan(event, hooks, matching=matching)
+    if not planned:
+        return HookOutcome(faults=faults)
+    given = msgspec.json.encode({"hook_event_name": event, "cwd": str(cwd), **payload})
+    with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(planned))) as pool:
+        ran = tuple(pool.map(lambda one: _run(one, given, cwd, environ), planned))
+    return outcome(event, ran, faults)
+
+
+def _run(planned: Planned, given: bytes, cwd: Path, environ: Mapping[str, str]) -> Ran:
+    try:
+        process = subprocess.Popen(
+            planned.command,
+            shell=True,
+            cwd=cwd,
+            env=dict(environ),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Ran(planned.command, 127, "", str(error))
+    out, err = bytearray(), bytearray()
+    readers = [_reader(process.stdout, out), _reader(process.stderr, err)]
+    feeder = threading.Thread(target=_feed, args=(process.stdin, given), daemon=True)
+    feeder.start()
+    try:
+        code: int | None = process.wait(planned.timeout)
+    except subprocess.TimeoutExpired:
+        code = None
+    # Children that outlive the command would keep the pipes open.
+    _end(process)
+    for reader in readers:
+        reader.join(GRACE_SECONDS)
+    return Ran(planned.command, code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+
+
+def _feed(pipe: IO[bytes] | None, given: bytes) -> None:
+    """A command that does not read its input is not at fault."""
+    assert pipe is not None
+    with suppress(BrokenPipeError, OSError), pipe:
+        pipe.write(given)
+
+
+def _reader(pipe: IO[bytes] | None, into: bytearray) -> threading.Thread:
+    def read() -> None:
+        assert pipe is not None
+        with pipe:
+            while piece := pipe.read1(8192):  # type: ignore[attr-defined]  # a pipe of Popen is buffered
+                into.extend(piece[: max(0, MAX_OUTPUT - len(into))])
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    return thread
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if not hasattr(os, "killpg"):
+        process.kill()
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

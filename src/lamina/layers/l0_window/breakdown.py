@@ -1,0 +1,109 @@
+"""Breakdown: what fills the window, by kind, for a person (T8).
+
+A pure fold over the view's blocks. The tokens are estimates of the messages; what the system prompt and the tools take is the
+difference to the count (`Count.fixed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, TypeAlias, assert_never
+
+import msgspec
+
+from lamina.core.blocks import Block, Document, Image, RedactedThinking, Role, Text, Thinking, ToolResult, ToolUse, Unknown
+
+from .estimate import START, Calibration, estimate
+from .features import Memo, measure_all
+
+Kind: TypeAlias = Literal["attachment", "memory", "summary"]
+Item: TypeAlias = tuple[Role, Block, Kind | None]
+
+READ_TOOL = "Read"
+# Where a Read call may name its file.
+PATH_KEYS = ("file_path", "path")
+# A result whose call is not in the view (it was summarised away).
+NO_CALL = "(unknown)"
+
+
+class Repeat(msgspec.Struct, frozen=True):
+    """A file read more than once; `tokens` is what the reads after the first cost."""
+
+    path: str
+    reads: int
+    tokens: int
+
+
+class Breakdown(msgspec.Struct, frozen=True):
+    human: int = 0
+    assistant: int = 0
+    thinking: int = 0
+    requests: dict[str, int] = {}  # by tool
+    results: dict[str, int] = {}  # by tool
+    attachments: int = 0
+    memory: int = 0
+    summary: int = 0
+    other: int = 0
+    repeats: tuple[Repeat, ...] = ()  # dearest first; part of `results`, not on top of it
+
+    @property
+    def total(self) -> int:
+        kinds = (self.human, self.assistant, self.thinking, self.attachments, self.memory, self.summary, self.other)
+        return sum(kinds) + sum(self.requests.values()) + sum(self.results.values())
+
+    def to_json(self) -> dict[str, Any]:
+        built: dict[str, Any] = msgspec.to_builtins(self)
+        return built | {"total": self.total}
+
+
+def break_down(items: Iterable[Item], calibration: Calibration = START, memo: Memo | None = None) -> Breakdown:
+    kinds: dict[str, int] = {}
+    requests: dict[str, int] = {}
+    results: dict[str, int] = {}
+    calls: dict[str, ToolUse] = {}
+    reads: dict[str, list[int]] = {}
+    for role, block, kind in items:
+        tokens = estimate(measure_all((block,), memo), calibration)
+        if isinstance(block, ToolUse):
+            calls[block.id] = block
+            _add(requests, block.name, tokens)
+        elif isinstance(block, ToolResult):
+            call = calls.get(block.tool_use_id)
+            _add(results, call.name if call else NO_CALL, tokens)
+            if call and (path := _read_path(call)):
+                reads.setdefault(path, []).append(tokens)
+        else:
+            _add(kinds, _kind_of(role, block, kind), tokens)
+    repeats = [Repeat(path, len(costs), sum(costs[1:])) for path, costs in reads.items() if len(costs) > 1]
+    repeats.sort(key=lambda repeat: (-repeat.tokens, repeat.path))
+    empty = Breakdown(requests=_dearest_first(requests), results=_dearest_first(results), repeats=tuple(repeats))
+    return msgspec.structs.replace(empty, **kinds)
+
+
+def _kind_of(role: Role, block: Text | Thinking | RedactedThinking | Image | Document | Unknown, kind: Kind | None) -> str:
+    """The name of the field that the block's tokens go to."""
+    if kind is not None:
+        return {"attachment": "attachments", "memory": "memory", "summary": "summary"}[kind]
+    match block:
+        case Thinking() | RedactedThinking():
+            return "thinking"
+        case Text() | Image() | Document():
+            return "human" if role == "user" else "assistant"
+        case Unknown():
+            return "other"
+        case _:
+            assert_never(block)
+
+
+def _read_path(call: ToolUse) -> str | None:
+    if call.name != READ_TOOL:
+        return None
+    return next((call.input[key] for key in PATH_KEYS if isinstance(call.input.get(key), str)), None)
+
+
+def _add(sums: dict[str, int], key: str, tokens: int) -> None:
+    sums[key] = sums.get(key, 0) + tokens
+
+
+def _dearest_first(sums: dict[str, int]) -> dict[str, int]:
+    return dict(sorted(sums.items(), key=lambda item: (-item[1], item[0])))

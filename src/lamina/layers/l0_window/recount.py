@@ -1,0 +1,42 @@
+"""The count of a view from nothing: after a resume, and after a decision changed what is in view (T10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lamina.core.errors import InputError
+from lamina.core.view import Item, View
+
+from .count import Count, answered, appended
+from .features import Memo, measure_all
+
+
+def recount(view: View, memo: Memo | None = None, known: Count | None = None) -> Count:
+    """Fold the view's items into a count, as following them one by one would have. Of `known` only what was learnt is kept: the
+    calibration, and what stands before the messages."""
+    count = Count(fixed=known.fixed, reported=known.reported, calibration=known.calibration) if known is not None else Count()
+    answer: list[Item] = []  # the items of one answer, which repeat its usage
+    for index, item in enumerate(view.items):
+        if answer and (item.role != "assistant" or item.key != answer[-1].key):
+            count, answer = _close(count, answer, memo), []
+        if item.role == "assistant" and item.usage is not None and index >= view.measured_from:
+            answer.append(item)
+        else:
+            count = appended(count, measure_all(item.blocks, memo))
+    return _close(count, answer, memo) if answer else count
+
+
+def known_count(state: Mapping[str, Any]) -> Count | None:
+    """The count a checkpoint carries; None where there is none that can be used."""
+    try:
+        return Count.from_json(state["count"]) if "count" in state else None
+    except InputError:
+        return None
+
+
+def _close(count: Count, answer: list[Item], memo: Memo | None) -> Count:
+    usage = answer[-1].usage
+    assert usage is not None
+    response = measure_all([block for item in answer for block in item.blocks], memo)
+    return answered(count, usage, response, final=answer[-1].stop_reason is not None)

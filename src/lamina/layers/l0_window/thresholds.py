@@ -1,0 +1,104 @@
+"""Thresholds: where warning, compaction and blocking stand in a window, and what that means for a person (T5, T6, T7, T9).
+
+The invariant: warning <= autocompact < blocking < effective, for every window of at least `MIN_WINDOW` and every policy, however
+its offsets are set. Smaller windows are refused: no summary and no answer fit into them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from lamina.core.errors import InputError
+from lamina.core.policy import WindowPolicy
+
+# The smallest window the order of the thresholds is promised for. Offsets shrink with the window (T9): 1,000 tokens leave 12
+# between blocking and the end, below that they would run into each other.
+MIN_WINDOW = 1_000
+
+# T5: room for the answer is never more than this part of the window.
+RESERVE_PART = 4
+PCT_NAME = "LAMINA_AUTOCOMPACT_PCT"
+
+
+class Thresholds(msgspec.Struct, frozen=True):
+    effective: int
+    warning: int
+    error: int
+    autocompact: int
+    blocking: int
+    scale: float  # T9: 1 from an effective window of 180,000 on, less below
+    findings: tuple[str, ...] = ()
+
+    def scaled(self, budget: int) -> int:
+        """T9 for the token budgets of the other layers."""
+        return max(1, int(budget * self.scale)) if budget else 0
+
+
+class State(msgspec.Struct, frozen=True):
+    """T7."""
+
+    percent_left: float
+    above_warning: bool
+    above_error: bool
+    above_autocompact: bool
+    at_blocking: bool
+
+
+def thresholds(window: int, max_output: int | None, policy: WindowPolicy, pct: float | str | None = None) -> Thresholds:
+    if window < MIN_WINDOW:
+        raise InputError("window", f"{window:,} tokens are too few for a conversation", f"use at least {MIN_WINDOW:,}")
+    reserve = min(policy.reserve, window // RESERVE_PART)
+    if max_output is not None and max_output > 0:
+        reserve = min(reserve, max_output)
+    effective = window - max(0, reserve)
+    scale = min(1.0, effective / policy.full_effective)
+
+    def before_end(offset: int) -> int:
+        return effective - math.floor(offset * scale)
+
+    # Each is held under the next, and the lowest above nothing, so that a policy with odd offsets still gives an order.
+    blocking = _within(before_end(policy.blocking_offset), 3, effective - 1)
+    autocompact = _within(before_end(policy.autocompact_offset), 2, blocking - 1)
+    if policy.autocompact_at is not None:
+        autocompact = _within(policy.autocompact_at, 2, autocompact)
+    share, findings = _percentage(pct)
+    if share is not None:
+        # Rounded first: 33.3 percent of 180,000 is 59,940 and not the 59,939.99 that binary fractions make of it.
+        autocompact = _within(math.floor(round(effective * share / 100, 6)), 1, autocompact)
+    return Thresholds(
+        effective=effective,
+        warning=_within(before_end(policy.warning_offset), 1, autocompact),
+        error=_within(before_end(policy.error_offset), 1, blocking),
+        autocompact=autocompact,
+        blocking=blocking,
+        scale=scale,
+        findings=findings,
+    )
+
+
+def state_of(count: int, at: Thresholds, *, autocompact_on: bool = True) -> State:
+    return State(
+        percent_left=max(0.0, (at.effective - count) / at.effective * 100),
+        above_warning=count >= at.warning,
+        above_error=count >= at.error,
+        above_autocompact=autocompact_on and count >= at.autocompact,
+        at_blocking=count >= at.blocking,
+    )
+
+
+def _within(value: int, least: int, most: int) -> int:
+    return max(least, min(most, value))
+
+
+def _percentage(pct: float | str | None) -> tuple[float | None, tuple[str, ...]]:
+    if pct is None or pct == "":
+        return None, ()
+    try:
+        share = float(pct)
+    except ValueError:
+        share = math.nan
+    if 0 < share <= 100:
+        return share, ()
+    return None, (f"{PCT_NAME} is {str(pct)!r} and was ignored; give a number above 0 and up to 100.",)

@@ -1,0 +1,190 @@
+"""Git status at the start of a session (I4), without trusting the repository: none of its programs runs, and it is not written to.
+
+A repository's configuration names programs: `core.fsmonitor`, hooks, filters that `git status` runs over changed files, external
+diffs, signature checkers, transports for missing objects. Filters have names of the repository's choice, so switching off what is
+known one by one leaves holes. Therefore git never sees that configuration: GIT_DIR is an empty repository of ours, which comes with
+this package, and git is led to the objects, the index and the working tree by its environment. HEAD and refs are read by us
+(`repository`). Submodules are left out: git would start itself inside them and read their configuration.
+
+What that costs: the person's own excludes file counts only at git's default place, files under a filter such as LFS can show as
+modified, and repositories with SHA-256 objects or a ref table show no commits.
+
+Everything is bounded: each command has the same deadline, and what it says beyond a limit is not read.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from ..core.settings.kinds import printable
+from .repository import Head, Repository, comparison_settings, default_branch, find_repository, head_of
+
+# A session must not wait for a huge working tree: what is not known by then is left out, and said to be.
+SECONDS = 2.0
+MOST_OUTPUT = 64 << 10
+MOST_CHANGES = 50
+MOST_COMMITS = 5
+LONGEST_LINE = 200
+
+EMPTY_REPOSITORY = Path(__file__).parent / "empty_repository"
+# All that git gets of our environment; the home is for the person's excludes file.
+_PASSED_ON = ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "SYSTEMROOT", "TMPDIR", "TEMP")
+_DIFF = ("diff", "--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+_UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard", "--directory", "--no-empty-directory")
+_LOG = ("log", "-z", f"--max-count={MOST_COMMITS}", "--no-decorate", "--no-show-signature", "--format=%h %s")
+
+
+class Answer(NamedTuple):
+    """The fields of a command's output; not `whole` where it took too long, said too much or failed."""
+
+    fields: tuple[str, ...]
+    whole: bool
+
+
+class Running(NamedTuple):
+    process: subprocess.Popen[bytes]
+    deadline: threading.Timer
+
+
+def git_status(cwd: Path, *, environ: Mapping[str, str], seconds: float = SECONDS) -> str | None:
+    """Branch, changes and last commits, as text to be fenced; None outside a repository."""
+    repository = find_repository(cwd)
+    if repository is None:
+        return None
+    head = head_of(repository)
+    git = _program(environ, repository)
+    answers = _ask(git, repository, head, environ, seconds) if git is not None else {}
+    return "\n".join(_report(head, default_branch(repository), answers))
+
+
+def _program(environ: Mapping[str, str], repository: Repository) -> str | None:
+    """The git on the person's path; never one that lies in the working tree."""
+    directories = [directory for directory in environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(directory)]
+    outside = [directory for directory in directories if not Path(os.path.realpath(directory)).is_relative_to(repository.top)]
+    found = shutil.which("git", path=os.pathsep.join(outside)) if outside else None
+    return found if found is not None and not Path(os.path.realpath(found)).is_relative_to(repository.top) else None
+
+
+def _ask(git: str, repository: Repository, head: Head, environ: Mapping[str, str], seconds: float) -> dict[str, Answer]:
+    """All commands at the same time."""
+    exclude = repository.common / "info" / "exclude"
+    commands: dict[str, Sequence[str]] = {
+        "changed": _DIFF,
+        "untracked": (*_UNTRACKED, *((f"--exclude-from={exclude}",) if exclude.is_file() else ())),
+    }
+    if head.commit is not None:
+        commands |= {"staged": (*_DIFF, "--cached", head.commit), "log": (*_LOG, head.commit)}
+    settings = [word for name, value in comparison_settings(repository).items() for word in ("-c", f"{name}={value}")]
+    given = _environment(repository, environ)
+    # Unlike status, diff writes a refreshed index back unless this setting says no.
+    line = [git, "--no-pager", "-c", "diff.autoRefreshIndex=false", *settings]
+    started = {name: _start([*line, *command], repository.top, given, seconds) for name, command in commands.items()}
+    return {name: _answer(running) for name, running in started.items()}
+
+
+def _environment(repository: Repository, environ: Mapping[str, str]) -> dict[str, str]:
+    return {
+        **{name: environ[name] for name in _PASSED_ON if name in environ},
+        "LC_ALL": "C",
+        "GIT_DIR": str(EMPTY_REPOSITORY),
+        "GIT_WORK_TREE": str(repository.top),
+        "GIT_INDEX_FILE": str(repository.git / "index"),
+        "GIT_OBJECT_DIRECTORY": str(repository.common / "objects"),
+        "GIT_SHALLOW_FILE": str(repository.common / "shallow"),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        # Git would write a refreshed index back.
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+
+
+def _start(command: Sequence[str], top: Path, environ: Mapping[str, str], seconds: float) -> Running | None:
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=top,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError:
+        return None
+    deadline = threading.Timer(seconds, _end, [process])
+    deadline.daemon = True
+    deadline.start()
+    return Running(process, deadline)
+
+
+def _answer(running: Running | None) -> Answer:
+    if running is None:
+        return Answer((), False)
+    process, deadline = running
+    try:
+        assert process.stdout is not None
+        with process.stdout as pipe:
+            data = pipe.read(MOST_OUTPUT + 1)
+        if len(data) > MOST_OUTPUT:
+            _end(process)
+        code = process.wait()
+    finally:
+        deadline.cancel()
+    fields = data[:MOST_OUTPUT].decode("utf-8", "replace").split("\0")
+    # What follows the last NUL is nothing, or a field that was cut.
+    return Answer(tuple(fields[:-1]), code == 0)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """With all that it has started: a child of a wrapper would keep the pipe open."""
+    if not hasattr(os, "killpg"):
+        process.kill()
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _report(head: Head, main: str | None, answers: Mapping[str, Answer]) -> list[str]:
+    lines = [f"Branch: {_line(head.branch)}" if head.branch is not None else "Branch: none (a commit is checked out)"]
+    if main is not None and main != head.branch:
+        lines.append(f"Main branch: {_line(main)}")
+    if head.commit is None and head.branch is not None:
+        lines.append("No commit was found on it.")
+    if "changed" in answers:
+        lines += ["", "Changes:", *_changes(answers)]
+    if (log := answers.get("log")) is not None and log.fields:
+        lines += ["", "Last commits:", *map(_line, log.fields)]
+    return lines
+
+
+def _changes(answers: Mapping[str, Answer]) -> list[str]:
+    """One line for each, as `git status --short` has them: staged, changed in the working tree, untracked."""
+    staged, changed = (_pairs(answers[name].fields) if name in answers else {} for name in ("staged", "changed"))
+    lines = [f"{staged.get(path, ' ')}{changed.get(path, ' ')} {_line(path)}" for path in sorted({*staged, *changed})]
+    lines += [f"?? {_line(path)}" for path in answers["untracked"].fields]
+    if len(lines) > MOST_CHANGES:
+        lines[MOST_CHANGES:] = [f"… and {len(lines) - MOST_CHANGES:,} more"]
+    if not all(answer.whole for name, answer in answers.items() if name != "log"):
+        lines.append("(not all could be found out in time)")
+    return lines or ["none"]
+
+
+def _pairs(fields: Sequence[str]) -> dict[str, str]:
+    """Status letter and path alternate."""
+    return {path: status[:1] for status, path in zip(fields[::2], fields[1::2], strict=False)}
+
+
+def _line(text: str) -> str:
+    return printable(text, LONGEST_LINE)

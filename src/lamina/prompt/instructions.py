@@ -1,0 +1,119 @@
+"""Which instruction files there are and in what order they count (I1); what a Read brings in later.
+
+From low to high: managed, the person's own, the project's from the root of the disk down to the working directory, local ones; the
+memory index follows in the reminder. Finding is by fixed names, so a load costs a look for each name in each directory on the way.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from .gather import NOTHING_IN_VIEW, Approved, Gathering, Instructions, InView
+from .includes import Reach
+from .rules import Kind, ScopedRule, rule_files, rules_for
+
+MANAGED = Path("/etc/lamina")
+NAMES = ("CLAUDE.md", "AGENTS.md")
+LOCAL_NAMES = ("CLAUDE.local.md", "AGENTS.local.md")
+
+
+def load_instructions(
+    *,
+    cwd: Path,
+    home: Path | None,
+    managed: Path = MANAGED,
+    person: Path | None = None,
+    excludes: Sequence[str] = (),
+    approved: Approved = (),
+) -> Instructions:
+    """What a session starts with. `home` is Lamina's, `person` the directory `~` stands for; excludes are globs, and don't touch
+    managed files."""
+    here = Path(os.path.realpath(cwd))
+    project = project_of(here, person)
+    gathering = Gathering(person=person, excludes=excludes, approved=approved)
+    own = Reach(project, (), exempt=True)
+    _either(gathering, managed, "managed", own)
+    if home is not None:
+        _either(gathering, home, "user", own)
+        for rule in rule_files(home / "rules"):
+            gathering.add(rule, "user", own, base=here)
+    directories = [*reversed(here.parents), here]
+    for directory in directories:
+        _project_files(gathering, directory, project)
+    for directory in directories:
+        _local_files(gathering, directory, project)
+    return gathering.result()
+
+
+def nested_for(
+    read_path: Path,
+    *,
+    cwd: Path,
+    person: Path | None = None,
+    excludes: Sequence[str] = (),
+    approved: Approved = (),
+    rules: Sequence[ScopedRule] = (),
+    already: InView = NOTHING_IN_VIEW,
+) -> Instructions:
+    """What the reading of a file brings in: instruction files between the working directory and the file, and the rules whose
+    globs it fits. `rules` are those of the load, `already` is what the model has in view."""
+    here, real = Path(os.path.realpath(cwd)), Path(os.path.realpath(read_path))
+    project = project_of(here, person)
+    gathering = Gathering(person=person, excludes=excludes, approved=approved, already=already)
+    gathering.pass_over(real)
+    directories = list(_between(here, real.parent))
+    for directory in directories:
+        _project_files(gathering, directory, project)
+    for directory in directories:
+        _local_files(gathering, directory, project)
+    for rule in rules_for((*rules, *gathering.scoped), real):
+        own = Reach(project, (), exempt=True)
+        gathering.add(rule.path, rule.kind, own if rule.kind == "user" else _reach(rule.base, project)[0])
+    return gathering.result()
+
+
+def project_of(here: Path, person: Path | None) -> Path:
+    """The top of the working tree that a real path lies in, else the directory itself. A repository that holds the person's whole
+    home is no project: every file of theirs would lie inside."""
+    for directory in (here, *here.parents):
+        if (directory / ".git").exists():
+            holds_home = person is not None and Path(os.path.realpath(person)).is_relative_to(directory)
+            return here if holds_home else directory
+    return here
+
+
+def _project_files(gathering: Gathering, directory: Path, project: Path) -> None:
+    reach, guarded = _reach(directory, project)
+    if not gathering.add(directory / NAMES[0], "project", reach, guarded=guarded):
+        gathering.add(directory / NAMES[1], "project", reach, guarded=guarded)
+    if (directory / ".claude").is_dir():
+        gathering.add(directory / ".claude" / NAMES[0], "project", reach, guarded=guarded)
+        for rule in rule_files(directory / ".claude" / "rules"):
+            gathering.add(rule, "project", reach, base=directory, guarded=guarded)
+
+
+def _local_files(gathering: Gathering, directory: Path, project: Path) -> None:
+    reach, guarded = _reach(directory, project)
+    for name in LOCAL_NAMES:
+        gathering.add(directory / name, "local", reach, guarded=guarded)
+
+
+def _reach(directory: Path, project: Path) -> tuple[Reach, bool]:
+    """A file above the project may load what lies beside and below it too."""
+    above = not directory.is_relative_to(project)
+    return Reach(project, (project, directory) if above else (project,)), above
+
+
+def _either(gathering: Gathering, directory: Path, kind: Kind, reach: Reach) -> None:
+    if not gathering.add(directory / NAMES[0], kind, reach):
+        gathering.add(directory / NAMES[1], kind, reach)
+
+
+def _between(here: Path, directory: Path) -> Iterator[Path]:
+    """The directories below `here` on the way to `directory`, from the top."""
+    if directory.is_relative_to(here):
+        for part in directory.relative_to(here).parts:
+            here = here / part
+            yield here

@@ -1,0 +1,63 @@
+"""Cache marks (K1): two fixed ones behind tools and system, two rolling ones behind the previous and the new end.
+
+A provider looks for an earlier entry at each mark and up to twenty blocks before it. The mark at the end of the previous
+request hits exactly what that request wrote, however many blocks came since; the mark at the new end writes the entry the next
+request will hit. Marks are put on copies: the shared blocks never change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..core.blocks import Wire
+
+# These take no mark; it goes on the block before.
+UNMARKABLE = ("thinking", "redacted_thinking")
+
+
+class End(NamedTuple):
+    """The last block of a request: message index and block index."""
+
+    message: int
+    block: int
+
+
+def end_before_last_answer(messages: Sequence[Wire]) -> End | None:
+    """Where the request ended that the last answer replied to. Read off the messages, so a resumed session marks the same
+    blocks."""
+    for index in range(len(messages) - 1, 0, -1):
+        if messages[index]["role"] == "assistant":
+            return End(index - 1, len(messages[index - 1]["content"]) - 1)
+    return None
+
+
+def mark(ttl: str) -> Wire:
+    return {"type": "ephemeral"} if ttl == "5m" else {"type": "ephemeral", "ttl": ttl}
+
+
+def marked_last(blocks: Sequence[Wire], ttl: str) -> list[Wire]:
+    """Tools or system with a mark behind the last of them."""
+    if not blocks:
+        return []
+    return [*blocks[:-1], {**blocks[-1], "cache_control": mark(ttl)}]
+
+
+def mark_messages(messages: list[Wire], ttl: str) -> None:
+    """Put the two rolling marks on this request's own list; message dicts are copied where a mark goes in."""
+    previous = end_before_last_answer(messages)
+    if previous is not None:
+        _put(messages, previous, ttl)
+    _put(messages, End(len(messages) - 1, len(messages[-1]["content"]) - 1), ttl)
+
+
+def _put(messages: list[Wire], end: End, ttl: str) -> None:
+    content = messages[end.message]["content"]
+    at = min(end.block, len(content) - 1)
+    while at >= 0 and content[at]["type"] in UNMARKABLE:
+        at -= 1
+    if at < 0:
+        return
+    content = content.copy()
+    content[at] = {**content[at], "cache_control": mark(ttl)}
+    messages[end.message] = {**messages[end.message], "content": content}

@@ -1,0 +1,94 @@
+"""Reading a text file that somebody else may have put there: never waits, never takes more than it must, never guesses.
+
+Invariant: what comes back is UTF-8 text of a regular file, with `\\n` as line end, or one clause that says why not. The content
+decides, not the name's suffix. The caller resolves links first; one that appears at the last component afterwards is refused.
+
+On Windows a link that appears in between is followed, and a named pipe may be opened.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+# Twenty-five times what is sent of a file (I3): beyond this it is data, not instructions.
+MOST_BYTES = 1 << 20
+
+_INERT = (
+    getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+# A name too long for the file system names nothing.
+_ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL}
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
+
+
+class FileText(NamedTuple):
+    text: str
+    owner: int  # user id; 0 on Windows
+
+
+class Unusable(NamedTuple):
+    """Ends the sentence that begins with the file's name."""
+
+    problem: str
+
+
+def read_text(real: Path, *, most: int = MOST_BYTES) -> FileText | Unusable | None:
+    """The text at a real path; None where there is nothing."""
+    try:
+        if problem := _unfit(os.lstat(real), most):
+            return Unusable(problem)
+        number = os.open(real, os.O_RDONLY | _INERT)
+    except OSError as fault:
+        return None if fault.errno in _ABSENT else Unusable(f"can't be read ({_reason(fault)})")
+    except ValueError:  # a NUL in the name
+        return None
+    try:
+        found = os.fstat(number)
+        if problem := _unfit(found, most):
+            return Unusable(problem)
+        with open(number, "rb", closefd=False) as file:
+            data = file.read(most + 1)
+    except OSError as fault:
+        return Unusable(f"can't be read ({_reason(fault)})")
+    finally:
+        os.close(number)
+    if len(data) > most:
+        return Unusable(_too_large(most))
+    text = _decoded(data)
+    return text if isinstance(text, Unusable) else FileText(text, found.st_uid)
+
+
+def _unfit(found: os.stat_result, most: int) -> str | None:
+    if stat.S_ISDIR(found.st_mode):
+        return "is a directory"
+    if not stat.S_ISREG(found.st_mode):
+        return "is no regular file"
+    return _too_large(most) if found.st_size > most else None
+
+
+def _too_large(most: int) -> str:
+    return f"is larger than {most:,} bytes"
+
+
+def _decoded(data: bytes) -> str | Unusable:
+    if data.startswith(_WIDE):
+        return Unusable("is no UTF-8 but UTF-16 text; save it as UTF-8")
+    if b"\0" in data:
+        return Unusable("is binary, not text")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        return Unusable(f"is no UTF-8 text (byte {fault.start + 1:,})")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _reason(fault: OSError) -> str:
+    return fault.strerror or str(fault)

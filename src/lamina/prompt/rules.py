@@ -1,0 +1,132 @@
+"""Rules: `.claude/rules/**/*.md`. With `paths:` in its front matter a rule waits until a file that fits is read.
+
+    ---
+    paths: ["src/api/**/*.ts", "*.{json,yaml}"]
+    ---
+
+The globs are relative to the directory that holds `.claude` (for a person's own rules: the working directory). Matching is pure;
+listing looks at names only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from ..core.front_matter import Value, read_front_matter, split_front_matter
+from .globs import matches
+
+Kind: TypeAlias = Literal["managed", "user", "project", "local"]
+
+# A directory of rules is written by hand; more entries or levels than this are a mistake or an attack.
+MOST_ENTRIES = 1_000
+DEEPEST = 8
+MOST_GLOBS = 100
+
+# YAML reads a value that begins with one of these as something else, and everybody writes globs without quotes.
+_BARE_GLOB = re.compile(r"[ \t]*(?:paths[ \t]*:|-)[ \t]+(?=[*{!])")
+
+
+class ScopedRule(msgspec.Struct, frozen=True):
+    path: Path
+    kind: Kind
+    base: Path  # what the globs are relative to
+    globs: tuple[str, ...]
+
+
+class Scope(NamedTuple):
+    """The text of a file without its front matter. `globs` is empty for a rule that always holds."""
+
+    text: str
+    globs: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+def read_scope(text: str) -> Scope:
+    head, body, problem = split_front_matter(text)
+    if head is None:
+        return Scope(text, (), problem)
+    front = read_front_matter(f"---\n{_quoted(head)}---\n")
+    if front.problem is not None:
+        return Scope(text, (), front.problem)
+    globs = _globs(front.fields.get("paths", ""))
+    if globs is None:
+        return Scope(body, (), "has `paths` that are neither a text nor a list of texts")
+    return Scope(body, globs[:MOST_GLOBS])
+
+
+def _quoted(head: str) -> str:
+    return "".join(f"{_quoted_line(line)}\n" for line in head.splitlines())
+
+
+def _quoted_line(line: str) -> str:
+    lead = _BARE_GLOB.match(line)
+    if lead is None:
+        return line
+    glob = line[lead.end() :].split(" #", 1)[0].strip().replace("'", "''")
+    return f"{lead[0]}'{glob}'"
+
+
+def _globs(value: Value) -> tuple[str, ...] | None:
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+        return None
+    return tuple(glob for item in listed for part in _parts(str(item)) if (glob := part.strip().strip("'\"")))
+
+
+def _parts(text: str) -> list[str]:
+    """Split at commas that stand outside braces."""
+    parts = [""]
+    depth = 0
+    for char in text:
+        depth += (char == "{") - (char == "}")
+        if char == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return parts
+
+
+def rules_for(rules: Iterable[ScopedRule], path: Path) -> tuple[ScopedRule, ...]:
+    """The rules that hold for a file, given by its real path."""
+    return tuple(
+        rule for rule in rules if path.is_relative_to(rule.base) and _holds(rule, path.relative_to(rule.base).as_posix())
+    )
+
+
+def _holds(rule: ScopedRule, relative: str) -> bool:
+    return any(matches(glob, relative) for glob in rule.globs)
+
+
+def rule_files(directory: Path) -> list[Path]:
+    """The markdown files below a directory, sorted by their path, so that every file system gives the same order."""
+    found: list[str] = []
+    seen: set[str] = set()
+    waiting = [("", 0)]
+    looked = 0
+    while waiting and looked < MOST_ENTRIES:
+        below, depth = waiting.pop()
+        here = os.path.join(directory, below)
+        real = os.path.realpath(here)
+        if real in seen or depth > DEEPEST:
+            continue
+        seen.add(real)
+        for name in _names(here)[: MOST_ENTRIES - looked]:
+            looked += 1
+            if name.endswith(".md"):
+                found.append(f"{below}{name}")
+            elif not name.startswith(".") and os.path.isdir(os.path.join(here, name)):
+                waiting.append((f"{below}{name}/", depth + 1))
+    return [directory / relative for relative in sorted(found)]
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return sorted(os.listdir(directory))
+    except OSError:
+        return []

@@ -1,0 +1,33 @@
+"""The system prompt: static text, made once when a session begins.
+
+Nothing in it depends on the clock, and nothing is looked up again later: a change would cost the whole prompt cache. What does
+change stands in reminders. The general text comes first, so that sessions in different directories share it in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..core.blocks import Wire, text
+from . import texts
+from .gather import shown
+
+
+def system_prompt(
+    *, base: str | None, cwd: Path, tools: Sequence[str], platform: str, sections: Sequence[str] = ()
+) -> list[Wire]:
+    """`base` takes the place of our own text and its lines on tools; `sections` are added behind, each a block of its own."""
+    general = base if base is not None else f"{texts.whole('system')}\n\n{_tool_lines(tools)}".strip()
+    parts = [general, _environment(cwd, platform), *sections]
+    return [text(part).wire for part in parts if part.strip()]
+
+
+def _tool_lines(tools: Sequence[str]) -> str:
+    known = texts.sections("tools")
+    lines = [f"- {name}: {known[name]}" for name in tools if name in known]
+    return "\n".join(["# Tools", "", *lines]) if lines else ""
+
+
+def _environment(cwd: Path, platform: str) -> str:
+    return f"# Where you are\n\n- Working directory: {shown(cwd)}\n- Platform: {platform}"

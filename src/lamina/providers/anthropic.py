@@ -1,0 +1,112 @@
+"""Anthropic, and every server that speaks the Messages API, through the official SDK.
+
+`render` leaves the request as it is and moves what the SDK's `create()` has no parameter for to where every version takes it:
+betas into the header, other keys (sampling options, `context_management`, `diagnostics`) into `extra_body`. The bytes on the wire
+are the same. Server-side context editing and cache diagnostics are sent only to servers known to have them.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from ..core.blocks import Wire
+from ..core.cache import CACHE_EDITS_BETA
+from ..core.reply import Reply, read_response
+from . import Capabilities
+from .clients import host_of
+from .models import known
+from .sdk import SdkProvider
+
+log = logging.getLogger("lamina.providers")
+
+# The parameters every version of `messages.create()` has.
+CREATE = frozenset(
+    {"model", "max_tokens", "messages", "system", "tools", "tool_choice", "metadata", "stop_sequences", "thinking"}
+    | {"service_tier", "stream", "timeout", "extra_headers", "extra_query", "extra_body"}
+)
+
+# Keys that need a beta header; each is also the name of the capability that says whether the server has it.
+BETAS = {
+    "context_management": "context-management-2025-06-27",
+    "diagnostics": "cache-diagnosis-2026-04-07",
+    "cache_edits": CACHE_EDITS_BETA,
+}
+EDIT_BETAS = {"compact_20260112": "compact-2026-01-12"}
+BETA_1M = "context-1m-2025-08-07"
+ONE_MILLION = "[1m]"
+
+
+class AnthropicProvider(SdkProvider):
+    name = "anthropic"
+    sync_class = "Anthropic"
+    async_class = "AsyncAnthropic"
+
+    def _default_capabilities(self) -> Capabilities:
+        return capabilities_at(self._address)
+
+    def render(self, request: Wire) -> Wire:
+        return render(request, self.capabilities)
+
+    def read(self, response: object) -> Reply:
+        return read_response(response)
+
+    def _create(self, client: Any) -> Callable[..., Any]:
+        create: Callable[..., Any] = client.messages.create
+        return create
+
+
+def capabilities_at(base_url: str | None) -> Capabilities:
+    """What is known of the server at this address. Every server takes cache marks: those without a cache ignore them."""
+    host = host_of(base_url, default="api.anthropic.com")
+    own = host == "anthropic.com" or host.endswith(".anthropic.com")
+    return Capabilities("messages", cache_marks=True, cache_ttl_1h=own, context_management=own, diagnostics=own, thinking=True)
+
+
+def render(request: Wire, capabilities: Capabilities) -> Wire:
+    kwargs: Wire = {}
+    body: Wire = dict(request.get("extra_body") or {})
+    betas: list[str] = list(request.get("betas") or ())
+    for key, value in request.items():
+        if key in ("betas", "extra_body") or value is None or (key in ("system", "tools") and not value):
+            continue
+        if key in BETAS:
+            if not getattr(capabilities, key):
+                _say_left_out(key)
+                continue
+            betas += [BETAS[key], *(EDIT_BETAS[kind] for kind in _edits(value) if kind in EDIT_BETAS)]
+        (kwargs if key in CREATE else body)[key] = value
+    betas += _name_model(kwargs)
+    if body:
+        kwargs["extra_body"] = body
+    if betas:
+        kwargs["extra_headers"] = _with_betas(kwargs.get("extra_headers") or {}, betas)
+    return kwargs
+
+
+@functools.cache
+def _say_left_out(key: str) -> None:
+    log.warning("This server is not known to take %r: it is left out of requests.", key)
+
+
+def _edits(value: object) -> list[str]:
+    edits = value.get("edits") if isinstance(value, dict) else None
+    return [str(edit.get("type")) for edit in edits or () if isinstance(edit, dict)]
+
+
+def _name_model(kwargs: Wire) -> list[str]:
+    """`[1m]` is our way to ask for the long window; the server wants a header, or nothing where it is the model's own."""
+    model = str(kwargs.get("model") or "")
+    if not model.lower().endswith(ONE_MILLION):
+        return []
+    kwargs["model"] = model[: -len(ONE_MILLION)]
+    found = known(model)
+    return [BETA_1M] if found is None or found.needs_header_for_1m else []
+
+
+def _with_betas(headers: dict[str, str], betas: list[str]) -> dict[str, str]:
+    kept = {name: value for name, value in headers.items() if name.lower() != "anthropic-beta"}
+    before = [part.strip() for name, value in headers.items() if name.lower() == "anthropic-beta" for part in value.split(",")]
+    return {**kept, "anthropic-beta": ",".join(dict.fromkeys([*before, *betas]))}

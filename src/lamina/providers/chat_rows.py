@@ -1,0 +1,72 @@
+"""A caller's list of chat messages in the canonical form, each message converted once.
+
+Callers hand over the same list again and again, a little longer each time. Rows that are the very objects of the last time keep
+their converted messages, which are then the very objects of the last time too; so following a list costs what is new in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import is_
+from typing import Any, NamedTuple
+
+from ..core.blocks import Wire
+from ..core.errors import InputError
+from ..core.reply import plain
+from .convert import messages_from_chat
+
+
+class Start(NamedTuple):
+    """Where an answer begins: nothing before it depends on what comes after, nor the other way round."""
+
+    row: int
+    message: int
+
+
+class ChatRows:
+    def __init__(self) -> None:
+        self._rows: list[object] = []
+        self._messages: list[Wire] = []
+        self._starts: list[Start] = []
+
+    def canonical(self, rows: Sequence[object]) -> list[Wire]:
+        """System messages are left out: the system prompt is the session's own."""
+        same = _common(self._rows, rows)
+        while self._starts and self._starts[-1].row >= same:
+            self._starts.pop()
+        row, message = self._starts.pop() if self._starts else Start(0, 0)
+        self._rows = self._rows[:row]
+        new = [_plain(index, raw) for index, raw in enumerate(rows[row:], start=row)]
+        fresh = [made for made in messages_from_chat(new) if made["role"] != "system"]
+        answers = [index for index, raw in enumerate(new, start=row) if raw.get("role") == "assistant"]
+        made = [index for index, one in enumerate(fresh, start=message) if one["role"] == "assistant"]
+        self._starts += map(Start, answers, made)
+        self._rows = list(rows)
+        self._messages = [*self._messages[:message], *fresh]
+        return self._messages
+
+
+def _common(before: Sequence[object], now: Sequence[object]) -> int:
+    """How many leading rows are the same objects."""
+    for index, same in enumerate(map(is_, before, now)):
+        if not same:
+            return index
+    return min(len(before), len(now))
+
+
+def _plain(index: int, row: object) -> Mapping[str, Any]:
+    """A row as a mapping: a dict, or the SDK's own message as in `messages.append(response.choices[0].message)`."""
+    where = f"messages[{index}]"
+    raw = plain(row) if hasattr(row, "model_dump") else row
+    if not isinstance(raw, Mapping):
+        raise InputError(where, f"a message must be an object with a role and content, not {type(row).__name__}")
+    content, calls = raw.get("content"), raw.get("tool_calls")
+    if not (content is None or isinstance(content, str) or _objects(content)):
+        raise InputError(f"{where}.content", "must be a string or a list of parts")
+    if not (calls is None or (_objects(calls) and all(isinstance(call.get("function", {}), Mapping) for call in calls))):
+        raise InputError(f"{where}.tool_calls", "must be a list of calls")
+    return raw
+
+
+def _objects(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(part, Mapping) for part in value)

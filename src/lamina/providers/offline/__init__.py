@@ -1,0 +1,80 @@
+"""The offline provider: a table purpose → pure function takes the model's part (O1).
+
+It answers through the same path as any other provider: a request in, a Reply out, tool calls included, and reads nothing but the
+request. Each room brings the function for its purpose; the session fills the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Any, TypeAlias
+
+from ...core.blocks import Wire, canonical, read_content
+from ...core.errors import BadRequest
+from ...core.reply import Reply, read_response
+from ...core.usage import Usage
+from .. import Capabilities, OnEvent
+from .chat import answer
+
+# A local function: the request in, content blocks out.
+Local: TypeAlias = Callable[[Wire], list[Wire]]
+
+# No tokenizer is at hand; four bytes a token is the usual rule of thumb for what a call would have cost.
+BYTES_PER_TOKEN = 4
+
+DEFAULT_TABLE: Mapping[str, Local] = {"chat": answer}
+
+
+class OfflineProvider:
+    name = "offline"
+    model = "offline"
+    capabilities = Capabilities(wire="messages")
+
+    def __init__(self, table: Mapping[str, Local] = DEFAULT_TABLE) -> None:
+        self._table = dict(table)
+
+    def render(self, request: Wire) -> Wire:
+        return request
+
+    def read(self, response: object) -> Reply:
+        return read_response(response)
+
+    def ask(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply:
+        local = self._table.get(purpose)
+        if local is None:
+            raise BadRequest(f"The offline provider has no function for {purpose!r}; configure a provider to use it.")
+        content = local(request)
+        reply = self._reply(request, content)
+        if on_event is not None:
+            for event in _events(content):
+                on_event(event)
+        return reply
+
+    async def ask_async(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply:
+        return self.ask(request, purpose=purpose, on_event=on_event)
+
+    def _reply(self, request: Wire, content: list[Wire]) -> Reply:
+        messages = canonical(request["messages"])
+        blocks = read_content(content, where="offline")
+        calls = any(block["type"] == "tool_use" for block in content)
+        prompt = len(messages) + len(canonical([request.get("system"), request.get("tools")]))
+        # The id is made from the request: the same request gets the same answer, a longer one another id.
+        return Reply(
+            id=f"msg_offline_{blake2b(messages, digest_size=12).hexdigest()}",
+            model=self.model,
+            blocks=blocks,
+            stop_reason="tool_use" if calls else "end_turn",
+            usage=Usage(input_tokens=prompt // BYTES_PER_TOKEN + 1, output_tokens=len(canonical(content)) // BYTES_PER_TOKEN + 1),
+        )
+
+
+def _events(content: list[Wire]) -> list[dict[str, Any]]:
+    """The answer as the events a stream would have had."""
+    events: list[dict[str, Any]] = []
+    for index, block in enumerate(content):
+        events.append({"type": "content_block_start", "index": index, "content_block": block})
+        if block["type"] == "text":
+            events.append({"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": block["text"]}})
+        events.append({"type": "content_block_stop", "index": index})
+    return events

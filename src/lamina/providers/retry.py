@@ -1,0 +1,135 @@
+"""When a failed call is sent again: a pure decision, and one flow for sync and async.
+
+Bounded three ways: tries, seconds waited in all, seconds waited at once. The SDKs' own retries are off: nothing is tried twice.
+What the server asks for (`retry-after`) is honoured, and when that is more than the budget the error comes at once instead of a
+wait in vain. Once part of an answer has been handed to a listener the call is not repeated, unless the caller allows it: a
+listener that gets a second `message_start` must drop what it has. Background work gives up first.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, assert_never
+
+import msgspec
+
+from ..core.effects import Ask, Effect, Flow, RunTools, Sleep, Wait, drive, drive_async
+from ..core.errors import BadRequest, ProviderError, StreamBroken
+from ..core.reply import Reply
+
+
+class RetryPolicy(msgspec.Struct, frozen=True):
+    # Four tries more, doubling from half a second, bridge about eight seconds: a restart or a short overload.
+    max_retries: int = 4
+    first: float = 0.5
+    cap: float = 8.0
+    # A person waits at most two minutes for a server that asks for patience.
+    budget: float = 120.0
+    after_partial: bool = False
+
+
+# Work nobody waits for: one more try, so that it neither adds load to a busy server nor takes the conversation's share.
+BACKGROUND = frozenset({"notes", "extract", "dream", "select", "agent_summary"})
+BACKGROUND_RETRIES = 1
+BACKGROUND_BUDGET = 20.0
+
+
+async def _sleep_async(seconds: float) -> None:
+    import asyncio
+
+    await asyncio.sleep(seconds)
+
+
+class Waits(NamedTuple):
+    """How time passes; tests hand over their own."""
+
+    sleep: Callable[[float], None] = time.sleep
+    sleep_async: Callable[[float], Awaitable[None]] = _sleep_async
+    random: Callable[[], float] = random.random
+
+
+Adapt = Callable[[BadRequest], bool]
+
+
+def policy_for(purpose: str, policy: RetryPolicy) -> RetryPolicy:
+    if purpose not in BACKGROUND:
+        return policy
+    return msgspec.structs.replace(
+        policy,
+        max_retries=min(policy.max_retries, BACKGROUND_RETRIES),
+        budget=min(policy.budget, BACKGROUND_BUDGET),
+    )
+
+
+def plan_retry(error: ProviderError, *, tries: int, waited: float, heard: bool, policy: RetryPolicy, luck: float) -> float | None:
+    """Seconds to wait before the next try, or None to give up. `heard`: a listener has a part of the answer; `luck`: [0, 1)."""
+    if not error.retryable or tries > policy.max_retries:
+        return None
+    if heard and not policy.after_partial:
+        return None
+    # Half fixed, half by chance: many clients that failed together don't come back together.
+    pause = min(policy.cap, policy.first * 2 ** (tries - 1)) * (0.5 + luck / 2)
+    if error.retry_after is not None:
+        pause = error.retry_after + luck * policy.first
+    return pause if waited + pause <= policy.budget else None
+
+
+def asking(ask: Ask, *, policy: RetryPolicy, luck: Callable[[], float], adapt: Adapt | None = None) -> Flow[Reply]:
+    """Ask until there is a reply or no more to be tried.
+
+    `adapt` may change how the provider words the request after a rejection; it returns True only when it changed something, which
+    it can do a few times at most, so this loop ends.
+    """
+    tries, waited = 0, 0.0
+    while True:
+        try:
+            reply: Reply = yield ask
+            return reply
+        except ProviderError as error:
+            if adapt is not None and isinstance(error, BadRequest) and adapt(error):
+                continue
+            tries += 1
+            heard = ask.on_event is not None and isinstance(error, StreamBroken) and bool(error.partial)
+            pause = plan_retry(error, tries=tries, waited=waited, heard=heard, policy=policy, luck=luck())
+            if pause is None:
+                raise
+        waited += pause
+        yield Sleep(pause)
+
+
+def ask_retrying(
+    once: Callable[[Ask], Reply], ask: Ask, *, policy: RetryPolicy, waits: Waits, adapt: Adapt | None = None
+) -> Reply:
+    def perform(effect: Effect) -> Reply | None:
+        match effect:
+            case Ask():
+                return once(effect)
+            case Sleep(seconds=seconds):
+                waits.sleep(seconds)
+                return None
+            case RunTools() | Wait():
+                raise AssertionError("a call neither runs tools nor waits for work")
+            case _:
+                assert_never(effect)
+
+    return drive(asking(ask, policy=policy_for(ask.purpose, policy), luck=waits.random, adapt=adapt), perform)
+
+
+async def ask_retrying_async(
+    once: Callable[[Ask], Awaitable[Reply]], ask: Ask, *, policy: RetryPolicy, waits: Waits, adapt: Adapt | None = None
+) -> Reply:
+    async def perform(effect: Effect) -> Reply | None:
+        match effect:
+            case Ask():
+                return await once(effect)
+            case Sleep(seconds=seconds):
+                await waits.sleep_async(seconds)
+                return None
+            case RunTools() | Wait():
+                raise AssertionError("a call neither runs tools nor waits for work")
+            case _:
+                assert_never(effect)
+
+    return await drive_async(asking(ask, policy=policy_for(ask.purpose, policy), luck=waits.random, adapt=adapt), perform)

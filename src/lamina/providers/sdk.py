@@ -1,0 +1,131 @@
+"""One call through an official SDK: what its two providers have in common.
+
+A provider says how it words a request (`render`), which method of its client answers (`_create`) and how the chunks are read
+(`_translator`); here the call is opened, read, retried and closed, sync and async.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.blocks import Wire, scrub
+from ..core.effects import Ask
+from ..core.errors import BadRequest, SettingError
+from ..core.reply import Reply
+from . import Capabilities, OnEvent
+from .clients import NO_KEY, Clients, load
+from .retry import RetryPolicy, Waits, ask_retrying, ask_retrying_async
+from .stream import Translator, Untranslated, read_stream, read_stream_async
+
+
+class SdkProvider:
+    name: str
+    sync_class: str
+    async_class: str
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        client: Any = None,
+        async_client: Any = None,
+        api_key: str | None = None,
+        auth_token: str | None = None,
+        base_url: str | None = None,
+        max_retries: int | None = None,
+        retry_partial: bool = False,
+        timeout: float | None = None,
+        capabilities: Capabilities | None = None,
+        waits: Waits | None = None,
+    ) -> None:
+        """`capabilities` overrules what is known of the server; `retry_partial` allows a retry after a listener heard a part."""
+        self.model = model
+        # Whoever only prepares and reads requests needs no key; a call does.
+        self._can_call = any(given is not None for given in (client, async_client, api_key, auth_token, base_url))
+        self._waits = waits or Waits()
+        tries = RetryPolicy().max_retries if max_retries is None else max_retries
+        self._policy = RetryPolicy(max_retries=tries, after_partial=retry_partial)
+        options: dict[str, Any] = {"base_url": base_url, "max_retries": 0}
+        # One credential only: with two the SDK refuses to choose, with none it looks for more on its own.
+        options |= {"auth_token": auth_token} if api_key is None and auth_token is not None else {"api_key": api_key or NO_KEY}
+        if timeout is not None:
+            options["timeout"] = timeout
+        self._clients = Clients(
+            client=client,
+            async_client=async_client,
+            timeout=timeout,
+            open_sync=lambda: getattr(load(self.name), self.sync_class)(**options),
+            open_async=lambda: getattr(load(self.name), self.async_class)(**options),
+        )
+        self._address = self._clients.base_url or base_url
+        self.capabilities = capabilities or self._default_capabilities()
+
+    def _default_capabilities(self) -> Capabilities:
+        raise NotImplementedError
+
+    def render(self, request: Wire) -> Wire:
+        raise NotImplementedError
+
+    def _create(self, client: Any) -> Callable[..., Any]:
+        raise NotImplementedError
+
+    def _streamed(self, request: Wire) -> Wire:
+        return {**self.render(request), "stream": True}
+
+    def _translator(self) -> Translator:
+        return Untranslated()
+
+    def _adapt(self, error: BadRequest) -> bool:
+        """Word the next request differently after this rejection; False when there is nothing left to change."""
+        return False
+
+    def _need_credentials(self) -> None:
+        if not self._can_call:
+            raise SettingError("provider", self.name, "has neither key, client nor base URL", "hand over one of them")
+
+    def ask(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply:
+        self._need_credentials()
+        ask = Ask(request, purpose, on_event)
+        return ask_retrying(self._once, ask, policy=self._policy, waits=self._waits, adapt=self._adapt)
+
+    async def ask_async(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply:
+        """With a sync client only, the call runs in a thread, and so does the listener."""
+        self._need_credentials()
+        ask = Ask(request, purpose, on_event)
+        return await ask_retrying_async(self._once_async, ask, policy=self._policy, waits=self._waits, adapt=self._adapt)
+
+    def _once(self, ask: Ask) -> Reply:
+        kwargs = self._streamed(ask.request)
+
+        def open_stream() -> Any:
+            create = self._create(self._clients.sync())
+            try:
+                return create(**kwargs)
+            except UnicodeEncodeError:  # a lone surrogate in a system text or a tool's description
+                return create(**scrub(kwargs))
+
+        return read_stream(open_stream, translator=self._translator(), who=self.name, on_event=ask.on_event)
+
+    async def _once_async(self, ask: Ask) -> Reply:
+        import asyncio
+
+        if self._clients.only_sync:
+            return await asyncio.to_thread(self._once, ask)
+        kwargs = self._streamed(ask.request)
+
+        async def open_stream() -> Any:
+            create = self._create(self._clients.asynchronous(asyncio.get_running_loop()))
+            try:
+                return await create(**kwargs)
+            except UnicodeEncodeError:
+                return await create(**scrub(kwargs))
+
+        return await read_stream_async(open_stream, translator=self._translator(), who=self.name, on_event=ask.on_event)
+
+    def close(self) -> None:
+        """Closes the client this provider opened; one that was handed over stays open."""
+        self._clients.close()
+
+    async def aclose(self) -> None:
+        await self._clients.aclose()

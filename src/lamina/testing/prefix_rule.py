@@ -1,0 +1,147 @@
+"""The prefix rule: a request starts with all blocks of the one before it in its conversation, or a break was announced.
+
+Conversations are told apart by what a request says of itself (lamina.core.cache: SESSION_HEADER, FORK_HEADER). A fork's first
+request starts with some request of the conversation it was forked from; from then on it is a conversation of its own. Settings
+that drop the cache (model, thinking, effort, tool choice) count as part of the prefix, and a fork shares its parent's betas too.
+A request that was refused is no predecessor: it may be mended and sent again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..core.cache import BREAK_HEADER, FORK_HEADER, Piece
+from .diagnose import first_change
+from .received import Announced, Received
+
+# Enough to recognise a block by.
+EXCERPT = 60
+
+
+class Violation(NamedTuple):
+    session: str
+    fork: str
+    request: int  # its index
+    sentence: str
+
+
+def check_prefixes(requests: Iterable[Received], *, decisions: int | None = None) -> list[Violation]:
+    """All violations, in the order of the requests. `decisions`: how many the layers made; more breaks than that is one too."""
+    last: dict[tuple[str, str], Received] = {}
+    main: dict[str, list[Received]] = {}
+    carried: dict[tuple[str, str], tuple[Announced, ...]] = {}  # announced with a request that was then refused
+    found: list[Violation] = []
+    announced: list[tuple[Received, Announced]] = []
+    for received in requests:
+        if received.wire == "count":
+            continue
+        thread = (received.session, received.fork)
+        breaks = carried.pop(thread, ()) + received.breaks
+        if received.prompt is None or received.refused:
+            carried[thread] = breaks
+            continue
+        announced.extend((received, record) for record in breaks)
+        if not breaks and thread in last:
+            found.extend(_against(last[thread], received))
+        elif not breaks and received.fork and main.get(received.session):
+            found.extend(_forked(main[received.session], received))
+        last[thread] = received
+        if not received.fork:
+            main.setdefault(received.session, []).append(received)
+    found.extend(_too_many(announced, decisions))
+    return found
+
+
+def _against(before: Received, after: Received) -> Iterator[Violation]:
+    change = settings_changed(before, after) or block_changed(before, after)
+    if change:
+        fork = "" if after.fork else f" (or, if it is a fork, name it with the header {FORK_HEADER})"
+        yield _violation(after, f"does not start with request {before.index}: {change}; announce the break{fork}")
+
+
+def _forked(parents: Sequence[Received], first: Received) -> Iterator[Violation]:
+    """The newest request it extends is the one it was forked from."""
+    for parent in reversed(parents):
+        if block_changed(parent, first) is None:
+            change = settings_changed(parent, first)
+            if change is None and parent.betas != first.betas:
+                change = f"betas was {parent.betas!r} and is now {first.betas!r}"
+            if change:
+                yield _violation(first, f"is a fork of request {parent.index}, but {change}")
+            return
+    yield _violation(first, f"is a fork of no request: against request {parents[-1].index}, {block_changed(parents[-1], first)}")
+
+
+def _too_many(announced: Sequence[tuple[Received, Announced]], decisions: int | None) -> Iterator[Violation]:
+    if decisions is not None and len(announced) > decisions:
+        last = announced[-1][0]
+        yield _violation(last, f"makes it {len(announced)} announced breaks, and the layers made only {decisions} decisions")
+    seen: dict[str, int] = {}
+    for received, record in announced:
+        if record.decision and record.decision in seen:
+            first = seen[record.decision]
+            yield _violation(received, f"breaks for decision {record.decision}, for which request {first} broke already")
+        seen.setdefault(record.decision, received.index)
+
+
+def block_changed(before: Received, after: Received) -> str | None:
+    """The first block of `before` that `after` does not start with, in words."""
+    assert before.prompt is not None
+    assert after.prompt is not None
+    old, new = before.prompt.pieces, after.prompt.pieces
+    at = first_change(old, new)
+    if at is None:
+        return None
+    if at >= len(new):
+        return f"{old[at].path} is gone, it was {_words(old[at])}"
+    if old[at].role != new[at].role:
+        return f"{old[at].path} was {_words(old[at])} of {old[at].role}, in its place is {_words(new[at])} of {new[at].role}"
+    return f"{old[at].path} was {_words(old[at], new[at])} and is now {_words(new[at], old[at])}"
+
+
+def settings_changed(before: Received, after: Received) -> str | None:
+    old, new = settings_of(before), settings_of(after)
+    for name in old:
+        if old[name] != new.get(name):
+            return f"{name} was {old[name]!r} and is now {new.get(name)!r}"
+    return None
+
+
+def settings_of(received: Received) -> Mapping[str, Any]:
+    """Everything beside the blocks that a provider's cache depends on."""
+    body = received.body
+    config = body.get("output_config")
+    return {
+        "model": body.get("model"),
+        "thinking": body.get("thinking"),
+        "effort": config.get("effort") if isinstance(config, Mapping) else body.get("reasoning_effort"),
+        "tool_choice": body.get("tool_choice"),
+        "speed": body.get("speed"),
+        "response_format": body.get("response_format"),
+    }
+
+
+def _violation(received: Received, what: str) -> Violation:
+    who = f"conversation {received.session}" + (f", fork {received.fork}" if received.fork else "")
+    return Violation(received.session, received.fork, received.index, f"Request {received.index} ({who}) {what}.")
+
+
+def _words(piece: Piece, other: Piece | None = None) -> str:
+    """Its kind and the words around the first difference."""
+    text = piece.data.decode("utf-8", "replace")
+    start = 0
+    if other is not None:
+        against = other.data.decode("utf-8", "replace")
+        same = next(
+            (at for at, (one, two) in enumerate(zip(text, against, strict=False)) if one != two), min(len(text), len(against))
+        )
+        start = max(0, same - EXCERPT // 2)
+    shown = text[start : start + EXCERPT]
+    return f"{piece.kind or piece.role} {'…' if start else ''}{shown}{'…' if start + EXCERPT < len(text) else ''}"
+
+
+def rule(violations: Sequence[Violation]) -> str:
+    """What a person reads when a test failed for it."""
+    lines = [violation.sentence for violation in violations]
+    return "The prefix rule was broken:\n  " + "\n  ".join(lines) + f"\nA break is announced with the header {BREAK_HEADER}."

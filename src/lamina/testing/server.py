@@ -1,0 +1,173 @@
+"""`MessagesServer`: the Messages API and the Chat Completions API on loopback, with a prompt cache, scripted answers and faults.
+
+Every request is judged as the real API would judge it, answered by the script (or by an echo), billed by the cache model, and
+kept in `requests`. Time stands still until the test moves `clock`. Nothing is stored outside the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Any, Literal
+
+import msgspec
+
+from ..core.blocks import Wire
+from ..core.cache import Count, count_block
+from .judge import Limits
+from .received import Announced, Received
+from .respond import respond
+from .script import Answer, Broken, Cut, Delay, Interrupted, Status, Step, ToolCall, When, make_answer
+from .state import BODY_LIMIT, State
+from .transport import HOST, Transport
+
+# Called with every server that starts: how the pytest plugin learns of servers a test makes by hand.
+on_start: list[Callable[[MessagesServer], None]] = []
+
+
+class MessagesServer(State):
+    """Use as a context manager, or call `start` and `close`."""
+
+    def __init__(
+        self,
+        *,
+        key: str | None = None,
+        clock: Callable[[], float] | None = None,
+        count: Count = count_block,
+        body_limit: int = BODY_LIMIT,
+        limits: Limits | None = None,
+    ) -> None:
+        super().__init__(key=key, clock=clock, count=count, body_limit=body_limit, limits=limits)
+        self._transport = Transport(lambda incoming: respond(self, incoming), lambda: self.body_limit, self.closing)
+
+    def start(self) -> MessagesServer:
+        self._transport.open()
+        for told in list(on_start):
+            told(self)
+        return self
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def __enter__(self) -> MessagesServer:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def url(self) -> str:
+        """The base_url for the Anthropic SDK."""
+        return f"http://{HOST}:{self._transport.port}"
+
+    @property
+    def openai_url(self) -> str:
+        """The base_url for the OpenAI SDK."""
+        return f"{self.url}/v1"
+
+    @property
+    def window(self) -> int:
+        """Tokens a prompt may have; shorthand for the field of `limits`."""
+        return self.limits.window
+
+    @window.setter
+    def window(self, tokens: int) -> None:
+        self.limits = msgspec.structs.replace(self.limits, window=tokens)
+
+    def reply(
+        self,
+        *blocks: Wire,
+        text: str | None = None,
+        thinking: str | None = None,
+        tool_use: ToolCall | Sequence[ToolCall] | None = None,
+        stop_reason: str | None = "auto",
+        stop_sequence: str | None = None,
+        stop_details: Wire | None = None,
+        output_tokens: int | None = None,
+        when: When | None = None,
+        delay: Delay | None = None,
+        times: int = 1,
+    ) -> None:
+        """Queue an answer. `stop_reason=None` gives one that never says why it ended."""
+        answer = make_answer(
+            *blocks,
+            text=text,
+            thinking=thinking,
+            tool_use=tool_use,
+            stop_reason=stop_reason,
+            stop_sequence=stop_sequence,
+            stop_details=stop_details,
+            output_tokens=output_tokens,
+        )
+        self.script.add(answer, when=when, delay=delay, times=times)
+
+    def fail(
+        self,
+        status: int,
+        *,
+        kind: str = "",
+        message: str = "",
+        retry_after: float | None = None,
+        when: When | None = None,
+        delay: Delay | None = None,
+        times: int = 1,
+    ) -> None:
+        """Queue an HTTP error."""
+        step = Status(status=status, kind=kind, message=message, retry_after=retry_after)
+        self.script.add(step, when=when, delay=delay, times=times)
+
+    def cut(
+        self,
+        answer: Answer | str = "An answer that does not arrive whole.",
+        *,
+        after: int = 0,
+        how: Literal["reset", "close", "end"] = "reset",
+        when: When | None = None,
+        delay: Delay | None = None,
+        times: int = 1,
+    ) -> None:
+        """Queue an answer that stops: before its first byte (after=0) or behind `after` events."""
+        self.script.add(Cut(answer=_whole(answer), after=after, how=how), when=when, delay=delay, times=times)
+
+    def garble(self, what: Literal["json", "sse", "utf8", "gzip"], *, when: When | None = None, times: int = 1) -> None:
+        """Queue an answer whose bytes are not what its headers say."""
+        self.script.add(Broken(answer=_whole("An answer nobody can read."), what=what), when=when, times=times)
+
+    def interrupt(
+        self,
+        answer: Answer | str = "An answer that is interrupted.",
+        *,
+        after: int = 1,
+        kind: str = "overloaded_error",
+        message: str = "Overloaded",
+        when: When | None = None,
+        times: int = 1,
+    ) -> None:
+        """Queue a stream in which an error event follows `after` good ones."""
+        self.script.add(Interrupted(answer=_whole(answer), after=after, kind=kind, message=message), when=when, times=times)
+
+    def answer_with(self, function: Callable[[Received], Step | str | None] | None) -> None:
+        """Answer by a function when the queue has nothing; it returns a step, a text, or None for the echo."""
+        self.script.answer = function
+
+    def announce_break(self, reason: str, *, decision: str = "", session: str | None = None) -> None:
+        """The next request of the session (of any, where none is named) need not start with the one before."""
+        self.announcements.add(Announced(reason, decision), session)
+
+    def follow(
+        self,
+        *,
+        breaks: Callable[[], Iterable[Any]] | None = None,
+        decisions: Callable[[], int] | None = None,
+        session: str | None = None,
+    ) -> None:
+        """Take announcements from the program under test: `breaks()` returns all break records so far (anything with a `reason`),
+        `decisions()` how many decisions the layers have made. Both are asked whenever a request arrives."""
+        if breaks is not None:
+            self.announcements.follow(breaks, session)
+        if decisions is not None:
+            self.announcements.follow_decisions(decisions)
+
+
+def _whole(answer: Answer | str) -> Answer:
+    return make_answer(text=answer) if isinstance(answer, str) else answer

@@ -1,0 +1,141 @@
+"""Bash: one shell command.
+
+Does `bash -c` (`sh -c` where there is no bash) in the working directory, in a process group of its own; see `process` for how it
+is ended and `capture` for what is kept of its output. Each call is a new shell: a `cd` or a variable lasts as long as the call.
+What a command leaves in the background goes on running; the call does not wait for it and shows no more of what it prints.
+
+Commands see the environment without our own keys: a command's output goes to the model, and a key belongs to neither.
+
+On Windows a `bash` on the PATH is used, else `cmd /c`.
+
+Facts: exit_code, why (exit, timeout, abort, full), bytes and lines printed; when `cut` bytes are not shown, output_file holds the
+whole text, and whoever gets the Output owns that file.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ..core.blocks import Wire
+from .capture import FILE_BYTES, Capture, Captured
+from .environ import child_environ
+from .process import Ended, run_process
+from .tool import Builtin, Context, Output, failure, prompt
+
+# What people know, in milliseconds.
+DEFAULT_TIMEOUT = 120_000
+MAX_TIMEOUT = 600_000
+# One argument of a program can have 128 KiB on Linux, with its end; a longer command belongs into a file.
+MAX_COMMAND = (128 << 10) - 1
+# A reason names a path, and a path may have thousands of characters.
+_LONGEST_REASON = 300
+EMPTY = "(Bash completed with no output)"
+
+SCHEMA: Wire = {
+    "type": "object",
+    "properties": {
+        "command": {"type": "string", "minLength": 1, "maxLength": MAX_COMMAND, "description": "The command"},
+        "timeout": {
+            "type": "number",
+            "minimum": 1,
+            "description": f"Milliseconds until it is stopped (default {DEFAULT_TIMEOUT}, at most {MAX_TIMEOUT})",
+        },
+        "description": {"type": "string", "description": "What it does, in five to ten words, for the person who watches"},
+    },
+    "required": ["command"],
+}
+
+
+def tool() -> Builtin:
+    return Builtin(name="Bash", description=prompt("bash"), schema=SCHEMA, read_only=False, act=_act)
+
+
+class Ran(NamedTuple):
+    ended: Ended
+    captured: Captured
+    timeout: float  # milliseconds
+
+
+def _act(arguments: Wire, context: Context) -> Output:
+    command = arguments["command"]
+    if "\0" in command:
+        return failure("command holds a NUL character, which no command line can: leave it out.")
+    if len(os.fsencode(command)) > MAX_COMMAND:
+        return failure(f"command is longer than {MAX_COMMAND:,} bytes: write it to a file and run that.")
+    if not os.path.isdir(context.cwd):
+        return failure(f"{context.cwd} is no directory any more, so nothing can be run in it.")
+    timeout = min(arguments.get("timeout", DEFAULT_TIMEOUT), MAX_TIMEOUT)
+    environ = child_environ(context.environ, context.hand_over)
+    capture = Capture(context.scratch or Path(tempfile.gettempdir()), context.on_output)
+    try:
+        ended = run_process(
+            [*_shell(environ), command],
+            cwd=context.cwd,
+            environ=environ,
+            timeout=timeout / 1_000,
+            abort=context.abort,
+            take=capture.take,
+        )
+        return told(Ran(ended, capture.close(), timeout))
+    except OSError as error:
+        return failure(f"The shell can't be started: {error.strerror or error}.")
+    finally:
+        capture.drop()
+
+
+def _shell(environ: Mapping[str, str]) -> list[str]:
+    if os.path.exists("/bin/bash"):
+        return ["/bin/bash", "-c"]
+    found = shutil.which("bash", path=environ.get("PATH"))
+    if found is not None:
+        return [found, "-c"]
+    return [environ.get("COMSPEC", "cmd.exe"), "/d", "/s", "/c"] if os.name == "nt" else ["/bin/sh", "-c"]
+
+
+def told(ran: Ran) -> Output:
+    """What the model reads of it. Pure."""
+    ended, captured = ran.ended, ran.captured
+    facts: Wire = {"exit_code": ended.code, "why": ended.why, "bytes": captured.size, "lines": captured.lines}
+    if captured.cut:
+        facts["cut"] = captured.cut
+    if captured.file is not None:
+        facts["output_file"] = str(captured.file)
+    failed = ended.why != "exit" or ended.code != 0
+    text = captured.text.rstrip()
+    parts = [*_before(ran), *([text] if text else []), *_after(ran)]
+    return Output("\n".join(parts) or EMPTY, is_error=failed, facts=facts)
+
+
+def _before(ran: Ran) -> Iterator[str]:
+    match ran.ended.why:
+        case "exit":
+            if ran.ended.code < 0:
+                yield f"Ended by signal {-ran.ended.code} ({_signal_name(-ran.ended.code)})"
+            elif ran.ended.code:
+                yield f"Exit code {ran.ended.code}"
+        case "timeout":
+            yield f"Stopped after {ran.timeout:,.0f} ms; a longer timeout (at most {MAX_TIMEOUT:,}) can be asked for."
+        case "abort":
+            yield "Stopped by the person."
+        case "full":
+            yield f"Stopped after it had printed {FILE_BYTES >> 20} MB: send the output to a file, or print less."
+
+
+def _after(ran: Ran) -> Iterator[str]:
+    if ran.ended.held:
+        yield "[Something it left in the background still writes here; send its output to a file to see it.]"
+    if ran.captured.lost:
+        yield f"[What is left out could not be kept: {ran.captured.lost[:_LONGEST_REASON]}]"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"

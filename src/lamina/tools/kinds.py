@@ -1,0 +1,104 @@
+"""What a file is, by its first bytes: text in some encoding, an image, or binary data of a known kind. Names are never asked.
+
+Owns the decision. Pure: bytes in, a value out.
+"""
+
+from __future__ import annotations
+
+import codecs
+from typing import NamedTuple, TypeAlias
+
+# Enough for every signature (tar's stands at 257) and for a fair sample of text.
+HEAD_BYTES = 8_192
+# A text of a few odd bytes is still worth reading; data without structure has about a third outside the printable range.
+_MOST_ODD = 0.3
+
+_IMAGES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+_SIGNATURES = (
+    (b"%PDF-", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive (or an office document, jar or wheel)"),
+    (b"\x1f\x8b", "gzip data"),
+    (b"BZh", "bzip2 data"),
+    (b"\xfd7zXZ\x00", "xz data"),
+    (b"\x28\xb5\x2f\xfd", "zstd data"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"\x7fELF", "an ELF program or library"),
+    (b"\xcf\xfa\xed\xfe", "a Mach-O program or library"),
+    (b"\xca\xfe\xba\xbe", "a Java class or a Mach-O program"),
+    (b"MZ", "a Windows program or library"),
+    (b"\x00asm", "WebAssembly"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"PAR1", "Parquet data"),
+    (b"OggS", "Ogg audio or video"),
+    (b"ID3", "MP3 audio"),
+    (b"fLaC", "FLAC audio"),
+    (b"wOFF", "a font"),
+    (b"wOF2", "a font"),
+    (b"BM", "a BMP image"),
+    (b"II*\x00", "a TIFF image"),
+    (b"MM\x00*", "a TIFF image"),
+    (b"\x93NUMPY", "a NumPy array"),
+)
+# These two letters begin ordinary words as well; they count only where something else says binary too.
+_WEAK = frozenset({b"MZ", b"BM", b"BZh", b"ID3", b"PAR1", b"OggS"})
+_ALLOWED = frozenset(b"\t\n\x0b\x0c\r\x1b\x08") | frozenset(range(0x20, 0x7F)) | frozenset(range(0x80, 0x100))
+_ODD = bytes(range(256)).translate(None, bytes(_ALLOWED))
+
+
+class Text(NamedTuple):
+    codec: str  # utf-8 | utf-16-le | utf-16-be
+    bom: bytes = b""
+
+
+class Picture(NamedTuple):
+    media_type: str
+
+
+class Binary(NamedTuple):
+    kind: str
+
+
+Kind: TypeAlias = Text | Picture | Binary
+
+
+def kind_of(head: bytes) -> Kind:
+    """`head` is the beginning of the file, HEAD_BYTES of it where there are as many."""
+    if (media_type := _picture(head)) is not None:
+        return Picture(media_type)
+    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return Binary("UTF-32 text")
+    for bom, codec in ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if head.startswith(bom):
+            return Text(codec, bom)
+    odd = b"\0" in head or _share_of_odd(head) > _MOST_ODD
+    for signature, kind in _SIGNATURES:
+        if head.startswith(signature) and (odd or signature not in _WEAK):
+            return Binary(kind)
+    if head[257:262] == b"ustar":
+        return Binary("a tar archive")
+    if head[4:8] == b"ftyp":
+        return Binary("MP4 or HEIF media")
+    if b"\0" in head:
+        return Binary("binary data")
+    return Binary("binary data, or text in an encoding that is neither UTF-8 nor UTF-16") if odd else Text("utf-8")
+
+
+def _picture(head: bytes) -> str | None:
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "image/webp"
+    return next((media_type for signature, media_type in _IMAGES if head.startswith(signature)), None)
+
+
+def _share_of_odd(head: bytes) -> float:
+    """Control characters, and bytes that are no UTF-8: the last character may be cut by the end of the head."""
+    if not head:
+        return 0.0
+    controls = len(head) - len(head.translate(None, _ODD))
+    broken = head.decode("utf-8", "replace").count("\ufffd") - head.count(b"\xef\xbf\xbd")
+    # Latin-1 text has few letters beyond ASCII; data without structure is half of them.
+    return (controls + max(0, broken - 1)) / len(head)

@@ -1,0 +1,155 @@
+"""Read: a page of a text file with line numbers, or an image.
+
+Decides from the file's first bytes what it is; refuses directories, pipes and devices at once and binary data with its kind.
+Invariants: memory is bounded whatever the size of the file; a page has at most 2,000 lines and 100,000 bytes and says how to go
+on; what was shown is noted in the ReadState, so that Edit and Write know it (X8).
+
+Facts: path, bytes (of the file), lines (shown), first, total (lines, where the file was read to its end), more; media_type for
+an image.
+"""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import assert_never
+
+from ..core.blocks import DIGEST_BYTES, Wire
+from ..disk.faults import reporting
+from ..disk.files import read_head
+from ..disk.user_files import open_regular
+from .kinds import HEAD_BYTES, Binary, Picture, Text, kind_of
+from .paging import LINE_CHARACTERS, Page, as_utf8, chunks, read_page
+from .place import missing, resolve
+from .reads import MAX_DIGESTED, digest
+from .tool import STOPPED, Builtin, Context, Output, failure, prompt
+
+# What people know: a page without a limit asked for.
+PAGE_LINES = 2_000
+# 25,000 tokens at 4 bytes each: the largest page, limit or not.
+PAGE_BYTES = 100_000
+# The API takes images of at most 5 MB in base64, which makes four bytes of three.
+IMAGE_BYTES = 5_000_000 * 3 // 4
+
+SCHEMA: Wire = {
+    "type": "object",
+    "properties": {
+        "file_path": {"type": "string", "minLength": 1, "description": "The file, by its absolute path"},
+        "offset": {"type": "integer", "minimum": 0, "description": "The number of the first line to read, from 1"},
+        "limit": {"type": "integer", "minimum": 1, "description": "How many lines to read"},
+    },
+    "required": ["file_path"],
+}
+
+
+def tool() -> Builtin:
+    return Builtin(name="Read", description=prompt("read"), schema=SCHEMA, read_only=True, act=_act)
+
+
+def _act(arguments: Wire, context: Context) -> Output:
+    path = resolve(arguments["file_path"], context.cwd)
+    if os.path.isdir(path):
+        return failure(f"{path} is a directory: Glob lists the files in it, Read takes one of them.", path=str(path))
+    fd = open_regular(path)
+    if fd is None:
+        return failure(missing(path, context.cwd), path=str(path))
+    try:
+        with reporting(path):
+            head = read_head(fd, HEAD_BYTES)
+            os.lseek(fd, 0, os.SEEK_SET)
+            match kind_of(head):
+                case Text() as text:
+                    return _text(path, fd, text, arguments, context)
+                case Picture(media_type):
+                    return _image(path, fd, media_type, context)
+                case Binary(kind):
+                    problem = f"{path} is {kind} and can't be shown as text: use a command that understands it."
+                    return failure(problem, path=str(path), bytes=os.fstat(fd).st_size)
+                case other:
+                    assert_never(other)
+    finally:
+        os.close(fd)
+
+
+def _text(path: Path, fd: int, text: Text, arguments: Wire, context: Context) -> Output:
+    found = os.fstat(fd)
+    small = found.st_size <= MAX_DIGESTED
+    first = max(1, arguments.get("offset", 1))
+    source = _Hashed(chunks(fd, context.abort, most=MAX_DIGESTED if small else None), len(text.bom))
+    page = read_page(
+        as_utf8(source, text.codec),
+        first=first,
+        most_lines=arguments.get("limit", PAGE_LINES),
+        most_bytes=PAGE_BYTES,
+        to_the_end=small,
+    )
+    if context.abort.is_set():
+        return failure(STOPPED)
+    if not page.lines and first > 1:
+        return failure(f"{path} has {page.total:,} lines, so there is no line {first:,}: use a smaller offset.", path=str(path))
+    context.reads.note(
+        path,
+        mtime_ns=found.st_mtime_ns,
+        size=found.st_size,
+        digest=source.digest() if small else b"",
+        whole=first == 1 and not page.more and not page.cut,
+        offset=arguments.get("offset", 0),
+        limit=arguments.get("limit"),
+    )
+    facts: Wire = {"path": str(path), "bytes": found.st_size, "lines": len(page.lines), "first": first, "more": page.more}
+    if page.ended:
+        facts["total"] = page.total
+    return Output(_shown(page, found.st_size), facts=facts)
+
+
+def _shown(page: Page, size: int) -> str:
+    lines = [f"{number}\t{line}" for number, line in enumerate(page.lines, page.first)]
+    return "\n".join([*lines, *(f"[{note}]" for note in _notes(page, size))])
+
+
+def _notes(page: Page, size: int) -> Iterator[str]:
+    last = page.first + len(page.lines) - 1
+    if not page.lines:
+        yield "The file is empty."
+    elif page.more:
+        whole = f"of {page.total:,} lines" if page.ended else f"of a file of {size:,} bytes"
+        yield f"Lines {page.first:,} to {last:,} {whole}. Go on with offset={last + 1}."
+    if page.cut:
+        yield f"{page.cut:,} longer than {LINE_CHARACTERS:,} characters: cut. Grep or a command shows the rest."
+    if page.replaced:
+        yield "Bytes that are no UTF-8 are shown as \ufffd; Edit leaves them as they are."
+
+
+def _image(path: Path, fd: int, media_type: str, context: Context) -> Output:
+    found = os.fstat(fd)
+    data = read_head(fd, IMAGE_BYTES + 1)
+    facts: Wire = {"path": str(path), "bytes": found.st_size, "media_type": media_type}
+    if len(data) > IMAGE_BYTES:
+        return failure(f"{path} is an image of more than {IMAGE_BYTES:,} bytes: make it smaller and read that.", **facts)
+    context.reads.note(
+        path, mtime_ns=found.st_mtime_ns, size=found.st_size, digest=digest(data), whole=True, media_type=media_type
+    )
+    source = {"type": "base64", "media_type": media_type, "data": b64encode(data).decode("ascii")}
+    return Output([{"type": "image", "source": source}], facts=facts)
+
+
+class _Hashed:
+    """Passes chunks on and hashes all of them; the byte order mark is hashed and not passed on."""
+
+    def __init__(self, parts: Iterable[bytes], bom: int) -> None:
+        self._parts = parts
+        self._bom = bom
+        self._hash = blake2b(digest_size=DIGEST_BYTES)
+
+    def __iter__(self) -> Iterator[bytes]:
+        skip = self._bom
+        for part in self._parts:
+            self._hash.update(part)
+            yield part[skip:]
+            skip = 0
+
+    def digest(self) -> bytes:
+        return self._hash.digest()

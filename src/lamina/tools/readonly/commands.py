@@ -1,0 +1,197 @@
+"""The lists: which commands may run, and for each one every option it may be given.
+
+Owns what counts as reading. Invariant: an option stands here exactly as it must be written. Left out on purpose: whatever writes
+(`sort -o`), runs a program (`--compress-program`), reads a list of names from a file (`-f`, `--files0-from`), follows links
+inside a tree (`grep -R`, `ls -L`), or never ends (`tail -f`). An abbreviation of a long option is another spelling, so refused.
+
+The value of an option is a regular expression for the whole value; what is no number or word of a short list is only text.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+TEXT = r"(?s:.*)"
+# Twelve digits count the bytes of any file; more would only be there to overflow something.
+COUNT = r"[0-9]{1,12}"
+SIGNED = rf"[+-]?{COUNT}"
+RANGES = r"[0-9,-]{1,200}"
+WHEN = r"never|auto|always"
+KEY = r"[0-9.,bdfghiMnrV]{1,40}"
+
+# files: each operand is a path. pattern: the first one is a pattern unless an option gave it. sets: texts, never paths.
+Takes: TypeAlias = Literal["files", "pattern", "sets", "nothing", "expression"]
+
+
+class Long(NamedTuple):
+    """A long option: no value, a value, or a value that may be left out (then only with `=`)."""
+
+    value: str | None = None
+    optional: bool = False
+
+
+class Command(msgspec.Struct, frozen=True):
+    takes: Takes
+    flags: str = ""  # letters without a value
+    values: Mapping[str, str] = MappingProxyType({})  # letters with one
+    long: Mapping[str, Long] = MappingProxyType({})
+    number: str = ""  # the letter that `-20` stands for
+    recursive: frozenset[str] = frozenset()  # the options that make it walk a tree
+    pattern: frozenset[str] = frozenset()  # the options that give the pattern
+    opens: bool = True  # reads what is in the files, not only their names
+    here: bool = False  # without an operand it looks at the working directory
+    input: bool = True  # `-` is the standard input
+    most: int = 1_000  # operands
+
+
+def _long(names: str, values: Mapping[str, str] = MappingProxyType({}), **optional: str) -> Mapping[str, Long]:
+    """`--name` for each word of `names`, with the given values, and values that may be left out."""
+    plain = {f"--{name}": Long() for name in names.split()}
+    valued = {f"--{name}": Long(value) for name, value in values.items()}
+    return MappingProxyType(plain | valued | {f"--{name}": Long(value, True) for name, value in optional.items()})
+
+
+def _values(**letters: str) -> Mapping[str, str]:
+    return MappingProxyType(letters)
+
+
+_LS = Command(
+    takes="files",
+    flags="1AaBbCcdFfGghiklmNnopQqRrSstUuvXx",
+    long=_long(
+        """all almost-all author classify directory escape full-time group-directories-first human-readable inode literal no-group
+        numeric-uid-gid quote-name recursive reverse si size""",
+        {
+            "sort": "none|size|time|version|extension|width",
+            "time": "atime|access|use|ctime|status|birth|creation",
+            "time-style": "full-iso|long-iso|iso|locale",
+            "format": "across|commas|long|single-column|verbose|vertical",
+            "ignore": TEXT,
+            "hide": TEXT,
+        },
+        color=WHEN,
+    ),
+    recursive=frozenset({"R", "--recursive"}),
+    opens=False,
+    here=True,
+    input=False,
+)
+_CAT = Command(
+    takes="files",
+    flags="AbEenstTuv",
+    long=_long("number number-nonblank show-all show-ends show-nonprinting show-tabs squeeze-blank"),
+)
+_HEAD = Command(
+    takes="files",
+    flags="qv",
+    values=_values(n=SIGNED, c=SIGNED),
+    long=_long("quiet silent verbose", {"lines": SIGNED, "bytes": SIGNED}),
+    number="n",
+)
+_WC = Command(takes="files", flags="clLmw", long=_long("bytes chars lines max-line-length words"))
+_STAT = Command(
+    takes="files",
+    flags="fLt",
+    values=_values(c=TEXT),
+    long=_long("dereference file-system terse", {"format": TEXT, "printf": TEXT}),
+    opens=False,
+    input=False,
+)
+# macOS has a stat of its own, where -f is followed by the format.
+_STAT_BSD = Command(takes="files", flags="FLlnqrsx", values=_values(f=TEXT, t=TEXT), opens=False, input=False)
+_GREP = Command(
+    takes="pattern",
+    flags="abcEFGHhiILlnoPqrsTUvwxyZ",
+    values=_values(e=TEXT, m=COUNT, A=COUNT, B=COUNT, C=COUNT),
+    long=_long(
+        """basic-regexp byte-offset count extended-regexp files-with-matches files-without-match fixed-strings ignore-case
+        initial-tab invert-match line-buffered line-number line-regexp no-filename no-ignore-case no-messages null only-matching
+        perl-regexp quiet recursive silent text with-filename word-regexp""",
+        {
+            "regexp": TEXT,
+            "max-count": COUNT,
+            "after-context": COUNT,
+            "before-context": COUNT,
+            "context": COUNT,
+            "include": TEXT,
+            "exclude": TEXT,
+            "exclude-dir": TEXT,
+            "binary-files": "binary|text|without-match",
+        },
+        color=WHEN,
+        colour=WHEN,
+    ),
+    number="C",
+    recursive=frozenset({"r", "--recursive"}),
+    pattern=frozenset({"e", "--regexp"}),
+)
+_SORT = Command(
+    takes="files",
+    flags="bCcdfghiMnrsuV",
+    values=_values(k=KEY, t=r".|\\0"),
+    long=_long(
+        """check dictionary-order general-numeric-sort human-numeric-sort ignore-case ignore-leading-blanks ignore-nonprinting
+        month-sort numeric-sort reverse stable unique version-sort""",
+        {"key": KEY, "field-separator": r".|\\0"},
+    ),
+)
+_UNIQ = Command(
+    takes="files",
+    flags="cDdiu",
+    values=_values(f=COUNT, s=COUNT, w=COUNT),
+    long=_long("count ignore-case repeated unique", {"skip-fields": COUNT, "skip-chars": COUNT, "check-chars": COUNT}),
+    most=1,  # a second operand is a file it writes
+)
+_CUT = Command(
+    takes="files",
+    flags="ns",
+    values=_values(b=RANGES, c=RANGES, d=r"(?s:.?)", f=RANGES),
+    long=_long(
+        "complement only-delimited",
+        {"bytes": RANGES, "characters": RANGES, "delimiter": r"(?s:.?)", "fields": RANGES, "output-delimiter": TEXT},
+    ),
+)
+_TR = Command(takes="sets", flags="Ccdst", long=_long("complement delete squeeze-repeats truncate-set1"), most=2)
+_PWD = Command(takes="nothing", flags="P", long=_long("physical"), here=True, most=0)
+_FIND = Command(takes="expression", opens=False, here=True, input=False, recursive=frozenset({""}))
+
+COMMANDS: Mapping[str, Command] = MappingProxyType(
+    {
+        "cat": _CAT,
+        "cut": _CUT,
+        "find": _FIND,
+        "grep": _GREP,
+        "head": _HEAD,
+        "ls": _LS,
+        "pwd": _PWD,
+        "sort": _SORT,
+        "stat": _STAT_BSD if sys.platform == "darwin" else _STAT,
+        "tail": _HEAD,
+        "tr": _TR,
+        "uniq": _UNIQ,
+        "wc": _WC,
+    }
+)
+
+# What people write instead, for the sentence of a refusal.
+INSTEAD: Mapping[str, str] = MappingProxyType(
+    {
+        "rg": "use the Grep tool",
+        "egrep": "use grep -E",
+        "fgrep": "use grep -F",
+        "awk": "use cut, or the Read and Grep tools",
+        "sed": "use head, tail or the Read tool",
+        "less": "use cat, head or the Read tool",
+        "more": "use cat, head or the Read tool",
+        "git": "read-only commands leave it out, because a repository can make it run programs",
+        "xargs": "name the files, or use the Grep tool",
+        "cd": "name the directory in the command",
+        "tree": "use find or the Glob tool",
+        "fd": "use find or the Glob tool",
+    }
+)

@@ -1,0 +1,111 @@
+"""Expands unquoted wildcards as bash would, in directories that may be read.
+
+Owns the names that wildcards become. Invariants: a name that a command could take for something else than a file is passed with
+`./` before it; a name that holds a control character or more names than a person means end the plan, they are not cut.
+
+Differs from bash nowhere it accepts: `*` and `?` stop at a slash and skip hidden names, no match leaves the word as it is, the
+order is that of the bytes. Brackets are accepted where every locale reads them alike.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .places import Places
+from .words import Unfit, Word
+
+# A directory with more entries than this takes long to list; a command line with more names is no longer read by anyone.
+MAX_ENTRIES = 20_000
+MAX_MATCHES = 1_000
+
+_BRACKET = re.compile(r"\[(?P<no>[!^]?)(?P<set>(?:[0-9]-[0-9]|[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9A-Za-z_.])+)\]")
+# First letters with which a word is a file name to every command.
+_PLAIN_START = re.compile(r"[\w./]")
+
+
+class _Step(NamedTuple):
+    """One component of a pattern; `pattern` is None where it is plain text."""
+
+    text: str
+    pattern: re.Pattern[str] | None
+
+
+def expand(word: Word, places: Places) -> tuple[str, ...]:
+    """The names a word stands for, in order; the word itself where it has no wildcard or nothing matches."""
+    if not word.wild:
+        return (word.text,)
+    found = sorted(matches(word, places), key=os.fsencode)
+    if any(not name.isprintable() for name in found):
+        raise Unfit(f"{word.text} matches a name with invisible characters; name the files one by one.")
+    return tuple(_safe(name) for name in found) or (word.text,)
+
+
+def matches(word: Word, places: Places) -> list[str]:
+    if "//" in word.text:
+        raise Unfit(f"{word.text} has an empty component; write one slash.")
+    found = [""]
+    for step in _steps(word):
+        found = [name for base in found for name in _next(base, step, places)]
+        if len(found) > MAX_MATCHES:
+            raise Unfit(f"{word.text} matches more than {MAX_MATCHES:,} names; use find or a narrower pattern.")
+    return found
+
+
+def _safe(name: str) -> str:
+    return name if _PLAIN_START.match(name) else f"./{name}"
+
+
+def _steps(word: Word) -> Iterator[_Step]:
+    """The components with the slash that follows each; a wildcard never spans two."""
+    start = 0
+    for part in re.findall(r"[^/]*/|[^/]+", word.text):
+        wild = {at - start for at in word.wild if start <= at < start + len(part)}
+        yield _Step(part, _pattern(part.rstrip("/"), wild) if wild else None)
+        start += len(part)
+
+
+def _pattern(part: str, wild: set[int]) -> re.Pattern[str]:
+    """`fnmatch` with what was quoted put into brackets, so that it stands for itself."""
+    pieces, at = list[str](), 0
+    while at < len(part):
+        if at not in wild:
+            pieces.append(f"[{part[at]}]" if part[at] in "*?[" else part[at])
+            at += 1
+        elif part[at] == "[":
+            bracket = _BRACKET.match(part, at)
+            if bracket is None:
+                raise Unfit(f"The bracket in {part} can be read in several ways; put it in single quotes or leave it out.")
+            pieces.append(f"[{'!' if bracket['no'] else ''}{bracket['set']}]")
+            at = bracket.end()
+        else:
+            pieces.append(part[at])
+            at += 1
+    return re.compile(fnmatch.translate("".join(pieces)))
+
+
+def _next(base: str, step: _Step, places: Places) -> Iterator[str]:
+    slash = "/" if step.text.endswith("/") else ""
+    if step.pattern is None:
+        names = [step.text.removesuffix("/")]
+    else:
+        shown = step.text.startswith(".")
+        names = [name for name in _entries(base, places) if step.pattern.match(name) and (shown or not name.startswith("."))]
+    for name in names:
+        path = os.path.join(places.cwd, base + name)
+        if os.path.isdir(path) if slash else os.path.lexists(path):
+            yield base + name + slash
+
+
+def _entries(base: str, places: Places) -> list[str]:
+    try:
+        with os.scandir(places.real(base or ".", opens=True)) as found:
+            names = [entry.name for entry, _ in zip(found, range(MAX_ENTRIES + 1), strict=False)]
+    except OSError:
+        return []
+    if len(names) > MAX_ENTRIES:
+        raise Unfit(f"{base or 'The directory'} holds more than {MAX_ENTRIES:,} names; use find instead of a wildcard.")
+    return names

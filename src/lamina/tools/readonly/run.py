@@ -1,0 +1,201 @@
+"""Runs a plan: the programs by exec, pipes between them, no shell; bounded in time, memory and output.
+
+Owns the processes. Invariants: a program gets finished arguments, two variables, no input and a process group of its own; when
+this returns, none of them is alive. `&&`, `||` and `;` follow exit codes as in bash, a pipeline's code is that of its last
+program.
+
+Second wall, on Linux: a program may not make a file longer than nothing, nor take more than a gigabyte. It is set right after
+the start, so it is no proof; the proof is the plan.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from .plan import Pipeline, Plan, Stage
+
+TIMEOUT = 10.0
+MAX_OUTPUT = 1 << 20
+# How late an abort may be noticed while the programs are silent.
+ABORT_CHECK = 0.05
+MAX_MEMORY = 1 << 30
+_CHUNK = 1 << 16
+_DIRECTORIES = ("/usr/bin", "/bin")
+_ENVIRONMENT = {"PATH": ":".join(_DIRECTORIES), "LC_ALL": "C.UTF-8"}
+# What bash says for a program that is not there, one that can't be started, and one that a signal ended.
+_NOT_FOUND = 127
+_NOT_STARTED = 126
+_BY_SIGNAL = 128
+
+Ended: TypeAlias = Literal["by itself", "time is up", "too much output", "aborted"]
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What the programs wrote, cut at the limit, and how it ended."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+    ended: Ended = "by itself"
+
+
+class _Stopped(Exception):
+    """Ends the run before its programs do."""
+
+    def __init__(self, ended: Ended) -> None:
+        self.ended: Ended = ended
+
+
+class _Run:
+    """Output and limits of one run; it lives only while the plan is run."""
+
+    def __init__(self, plan: Plan, timeout: float, max_output: int, abort: threading.Event | None) -> None:
+        self.plan = plan
+        self.deadline = time.monotonic() + timeout
+        self.room = max_output
+        self.abort = abort
+        self.stdout = bytearray()
+        self.stderr = bytearray()
+
+    def run(self) -> Result:
+        code = 0
+        try:
+            for pipeline in self.plan.pipelines:
+                if pipeline.when == "always" or (pipeline.when == "after success") == (code == 0):
+                    code = self.pipeline(pipeline)
+        except _Stopped as stopped:
+            return Result(_BY_SIGNAL + signal.SIGKILL, bytes(self.stdout), bytes(self.stderr), stopped.ended)
+        return Result(code, bytes(self.stdout), bytes(self.stderr))
+
+    def pipeline(self, pipeline: Pipeline) -> int:
+        if (missing := next((stage.argv[0] for stage in pipeline.stages if _program(stage) is None), None)) is not None:
+            self.stderr += f"{missing}: command not found\n".encode()
+            return _NOT_FOUND
+        read_out, write_out = os.pipe()
+        read_err, write_err = os.pipe()
+        started = list[subprocess.Popen[bytes]]()
+        try:
+            try:
+                self.start(pipeline, started, write_out, write_err)
+            except OSError as error:  # the working directory is gone, or the system starts no more programs
+                self.stderr += f"{pipeline.stages[len(started)].argv[0]}: {error.strerror}\n".encode()
+                return _NOT_STARTED
+            finally:
+                os.close(write_out)
+                os.close(write_err)
+            self.gather({read_out: self.stdout, read_err: self.stderr})
+            return self.codes(started)[-1]
+        finally:
+            os.close(read_out)
+            os.close(read_err)
+            _end(started)
+
+    def start(self, pipeline: Pipeline, started: list[subprocess.Popen[bytes]], out: int, err: int) -> None:
+        before: int | None = None  # where the next program reads
+        last = len(pipeline.stages) - 1
+        try:
+            for number, stage in enumerate(pipeline.stages):
+                read, write = (None, out) if number == last else os.pipe()
+                try:
+                    started.append(_start(stage, self.plan.cwd, before, write, err))
+                finally:
+                    if write != out:
+                        os.close(write)
+                    if before is not None:
+                        os.close(before)
+                    before = read
+        finally:
+            if before is not None:
+                os.close(before)
+
+    def gather(self, streams: dict[int, bytearray]) -> None:
+        """Reads until every writer is gone."""
+        with selectors.DefaultSelector() as selector:
+            for fd in streams:
+                selector.register(fd, selectors.EVENT_READ)
+            while selector.get_map():
+                for key, _ in selector.select(self.patience()):
+                    chunk = os.read(key.fd, _CHUNK)
+                    if not chunk:
+                        selector.unregister(key.fd)
+                    self.keep(streams[key.fd], chunk)
+
+    def keep(self, stream: bytearray, chunk: bytes) -> None:
+        stream += chunk[: self.room]
+        if len(chunk) > self.room:
+            raise _Stopped("too much output")
+        self.room -= len(chunk)
+
+    def patience(self) -> float:
+        """How long to wait for output; raises when waiting is over."""
+        if self.abort is not None and self.abort.is_set():
+            raise _Stopped("aborted")
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise _Stopped("time is up")
+        return min(left, ABORT_CHECK) if self.abort is not None else left
+
+    def codes(self, started: list[subprocess.Popen[bytes]]) -> list[int]:
+        """Exit codes as bash counts them; the programs have closed their output and are about to end."""
+        try:
+            codes = [process.wait(max(0.0, self.deadline - time.monotonic())) for process in started]
+        except subprocess.TimeoutExpired:
+            raise _Stopped("time is up") from None
+        return [code if code >= 0 else _BY_SIGNAL - code for code in codes]
+
+
+def run_readonly(
+    plan: Plan, *, timeout: float = TIMEOUT, max_output: int = MAX_OUTPUT, abort: threading.Event | None = None
+) -> Result:
+    """Runs what was planned; a failing program is a result, never an exception."""
+    return _Run(plan, timeout, max_output, abort).run()
+
+
+def _program(stage: Stage) -> str | None:
+    """The program itself, looked up here: what stands in the working directory or the person's PATH has no say."""
+    paths = (f"{directory}/{stage.argv[0]}" for directory in _DIRECTORIES)
+    return next((path for path in paths if os.access(path, os.X_OK)), None)
+
+
+def _start(stage: Stage, cwd: str, stdin: int | None, stdout: int, stderr: int) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        stage.argv,
+        executable=_program(stage),
+        cwd=cwd,
+        env=_ENVIRONMENT,
+        stdin=subprocess.DEVNULL if stdin is None else stdin,
+        stdout=stdout,
+        stderr={"shown": stderr, "dropped": subprocess.DEVNULL, "joined": subprocess.STDOUT}[stage.errors],
+        process_group=0,
+    )
+    _confine(process.pid)
+    return process
+
+
+def _confine(pid: int) -> None:
+    import resource  # not there on Windows, where nothing gets this far
+
+    if not hasattr(resource, "prlimit"):
+        return
+    for kind, limit in ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, MAX_MEMORY)):
+        with suppress(OSError):  # it has ended already
+            resource.prlimit(pid, kind, (limit, limit))
+
+
+def _end(started: list[subprocess.Popen[bytes]]) -> None:
+    """Ends whatever is still there, with its group, and waits for it."""
+    for process in started:
+        if process.poll() is None:
+            with suppress(ProcessLookupError, PermissionError):  # macOS says PermissionError of a group that is just ending
+                os.killpg(process.pid, signal.SIGKILL)
+    for process in started:
+        process.wait()

@@ -1,0 +1,199 @@
+r"""Cuts a command line into commands and words, or refuses it; the one tokenizer that read-only commands and rules share.
+
+Owns the grammar. Invariant: what is accepted means to bash exactly the words returned here; whatever a shell might read in
+another way is refused. Nothing is expanded: an unquoted wildcard is marked, for `globs` to expand.
+
+    line     = command ( ("|" | "&&" | "||" | ";") command )*
+    command  = (word | "2>/dev/null" | "2>&1")+         with at least one word
+    word     = (plain | 'anything' | "anything but ` and $name" | \( | \) | \!)+
+
+Refused everywhere: control, format, private and unassigned characters, and white space other than the space. Refused outside
+quotes: $ ` < > & ( ) { } # ~ \ and any character that is neither ASCII nor a letter, mark or digit. In double quotes `$` is
+accepted only where no expansion can begin, as in "end$".
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Literal, TypeAlias
+
+import msgspec
+
+# The longest line in any list of real commands is a few hundred characters; a longer one hides something.
+MAX_LENGTH = 4_096
+MAX_WORDS = 256
+MAX_COMMANDS = 8
+
+Joint: TypeAlias = Literal["", "|", "&&", "||", ";"]
+Errors: TypeAlias = Literal["shown", "dropped", "joined"]
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why a line may not run, as one sentence that says what to do instead."""
+
+    why: str
+
+
+class Word(msgspec.Struct, frozen=True):
+    text: str
+    wild: tuple[int, ...] = ()  # where in the text an unquoted wildcard stands
+    plain: bool = True  # written without quotes and backslashes
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One command with what joins it to the command before."""
+
+    joint: Joint
+    words: tuple[Word, ...]
+    errors: Errors = "shown"
+
+
+class Unfit(Exception):
+    """Ends the reading of a line; its text is the sentence of the refusal."""
+
+
+_BAD_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_JOINTS: dict[str, Joint] = {"|": "|", "&&": "&&", "||": "||", ";": ";"}
+_JOINT = re.compile(r"&&|\|\||\||;")
+# The whole redirection and nothing behind it: 2>&1x would write a file, 2>/dev/nullx too.
+_REDIRECTION = re.compile(r"2>(?P<target>/dev/null|&1)(?=[ ;|&]|\Z)")
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@^_]")
+_WILD = frozenset("*?[")
+# Behind a dollar sign in double quotes: bash keeps the sign as it is.
+_AFTER_DOLLAR = frozenset(' "|)\\')
+_NAMES = {
+    "$": "a dollar sign",
+    "`": "a backtick",
+    "~": "a tilde",
+    "\\": "a backslash",
+    "#": "a comment sign",
+    "&": "a lone &",
+    ">": "a redirection other than 2>/dev/null and 2>&1",
+    "<": "a redirection",
+}
+
+
+def split(text: str) -> tuple[Part, ...] | Refusal:
+    """The commands of a line in their order; no text makes it raise."""
+    try:
+        return _Reader(text).parts()
+    except Unfit as unfit:
+        return Refusal(str(unfit))
+
+
+class _Reader:
+    """One pass over one line; it lives only while the line is read."""
+
+    def __init__(self, text: str) -> None:
+        if len(text) > MAX_LENGTH:
+            raise Unfit(f"The command is longer than {MAX_LENGTH:,} characters; use a shorter one.")
+        for character in text:
+            _refuse_character(character)
+        self.text = text
+        self.at = 0
+        self.done: list[Part] = []
+        self.joint: Joint = ""
+        self.words: list[Word] = []
+        self.errors: Errors = "shown"
+        self.total = 0
+
+    def parts(self) -> tuple[Part, ...]:
+        while self.at < len(self.text):
+            if self.text[self.at] == " ":
+                self.at += 1
+            elif (found := _JOINT.match(self.text, self.at)) is not None:
+                self.end_command()
+                self.joint, self.at = _JOINTS[found[0]], found.end()
+            elif (found := _REDIRECTION.match(self.text, self.at)) is not None:
+                self.errors, self.at = "joined" if found["target"] == "&1" else "dropped", found.end()
+            else:
+                self.add(self.word())
+        self.end_command()
+        return tuple(self.done)
+
+    def end_command(self) -> None:
+        if not self.words:
+            raise Unfit("A command is missing: nothing stands before or behind an operator; write whole commands.")
+        self.done.append(Part(self.joint, tuple(self.words), self.errors))
+        if len(self.done) > MAX_COMMANDS:
+            raise Unfit(f"More than {MAX_COMMANDS} commands are joined; run them one after another.")
+        self.words, self.errors = [], "shown"
+
+    def add(self, word: Word) -> None:
+        self.words.append(word)
+        self.total += 1
+        if self.total > MAX_WORDS:
+            raise Unfit(f"The command has more than {MAX_WORDS} words; use a shorter one.")
+
+    def word(self) -> Word:
+        start, letters, wild = self.at, list[str](), list[int]()
+        while self.at < len(self.text) and self.text[self.at] not in " |;" and not self.text.startswith("&&", self.at):
+            character = self.text[self.at]
+            if character in "'\"":
+                letters += self.single() if character == "'" else self.double()
+                continue
+            if character in _WILD:
+                wild.append(len(letters))
+            letters.append(self.bare(character, start))
+        text = "".join(letters)
+        return Word(text, tuple(wild), self.text[start : self.at] == text)
+
+    def bare(self, character: str, start: int) -> str:
+        """One character outside quotes, or a backslash and the sign it protects."""
+        self.at += 1
+        if character == "\\" and self.text[self.at : self.at + 1] in ("(", ")", "!"):
+            self.at += 1
+            return self.text[self.at - 1]
+        if character == "!" and self.stands_alone(start):
+            return character
+        if character in _PLAIN or character in _WILD or _is_letter(character):
+            return character
+        raise Unfit(f"It holds {_named(character)} outside quotes; put the word in single quotes or leave it out.")
+
+    def stands_alone(self, start: int) -> bool:
+        """`!` is a word of `find`, and means "not" at the start of a bracket; anywhere else a shell may take it for history."""
+        alone = start == self.at - 1 and self.text[self.at : self.at + 1] in ("", " ")
+        return alone or self.text[self.at - 2 : self.at - 1] == "["
+
+    def single(self) -> str:
+        end = self.text.find("'", self.at + 1)
+        if end < 0:
+            raise Unfit("A single quote is not closed; close it.")
+        inside, self.at = self.text[self.at + 1 : end], end + 1
+        return inside
+
+    def double(self) -> str:
+        letters = list[str]()
+        at = self.at + 1
+        while (character := self.text[at : at + 1]) != '"':
+            after = self.text[at + 1 : at + 2]
+            if not character:
+                raise Unfit("A double quote is not closed; close it.")
+            if character == "`" or (character == "$" and after not in _AFTER_DOLLAR) or (character == "\\" and after in "$`"):
+                raise Unfit("It holds a dollar sign or a backtick in double quotes; use single quotes.")
+            if character == "\\" and after in ('"', "\\"):
+                character, at = after, at + 1
+            letters.append(character)
+            at += 1
+        self.at = at + 1
+        return "".join(letters)
+
+
+def _refuse_character(character: str) -> None:
+    if character.isascii() and character.isprintable():
+        return
+    category = unicodedata.category(character)
+    if category in _BAD_CATEGORIES or category == "Zs":
+        raise Unfit(f"It holds the character U+{ord(character):04X}, which is no visible text; write one line without it.")
+
+
+def _is_letter(character: str) -> bool:
+    """Outside ASCII only what cannot be taken for an operator, a dash or a space: 项 is fine, a full-width semicolon is not."""
+    if character.isascii() or unicodedata.category(character)[0] not in "LMN":
+        return False
+    return unicodedata.normalize("NFKC", character) == character
+
+
+def _named(character: str) -> str:
+    return _NAMES.get(character, f"the character {character}")

@@ -1,0 +1,113 @@
+"""What a tool is: a name, a schema, a description, and a function from arguments to an Output.
+
+Owns the values that tools and their callers share. Invariant: `run` returns for every input: bad arguments, a missing file and a
+failing command are Outputs with `is_error` and one clear sentence. What an Output holds is bounded by the tool that made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from threading import Event
+from typing import Literal, Protocol
+
+import msgspec
+
+from ..core.blocks import Wire
+from ..core.errors import DiskError
+from .arguments import Refused, check
+from .reads import ReadState, Seen
+
+__all__ = ["Builtin", "Context", "Output", "ReadState", "Seen", "Todo", "Tool", "definition", "failure", "prompt"]
+
+# What R1 lets stay in the conversation as it is, in characters: no tool but Read, which pages itself, hands back more.
+MAX_RESULT = 50_000
+STOPPED = "The call was stopped before it was done."
+
+Status = Literal["pending", "in_progress", "completed"]
+
+
+class Output(msgspec.Struct, frozen=True):
+    content: str | list[Wire]  # what the model reads
+    is_error: bool = False
+    facts: Wire = {}  # for people and layers; see each tool
+
+
+class Todo(msgspec.Struct, frozen=True):
+    content: str
+    status: Status = "pending"
+    active_form: str = ""  # what is being done, for a person to see while it is
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a tool may touch; one per conversation, a fork's made with `reads.clone()`."""
+
+    cwd: Path
+    roots: tuple[Path, ...] = ()  # a symbolic link to a file is written through only if it leads into one of them
+    reads: ReadState = msgspec.field(default_factory=ReadState)
+    abort: Event = msgspec.field(default_factory=Event)
+    environ: Mapping[str, str] = {}
+    todos: list[Todo] = msgspec.field(default_factory=list)
+    on_output: Callable[[str], None] | None = None  # pieces of what Bash prints, as it prints it; bounded
+    scratch: Path | None = None  # where Bash keeps output too large to show; None: the system's temporary directory
+    hand_over: frozenset[str] = frozenset()  # names of secret variables that commands may see all the same
+
+
+class Tool(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def schema(self) -> Wire: ...
+
+    @property
+    def read_only(self) -> bool: ...
+
+    def run(self, arguments: Wire, context: Context) -> Output: ...
+
+
+class Builtin(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool of ours: arguments are checked against the schema before `act` sees them."""
+
+    name: str
+    description: str
+    schema: Wire
+    read_only: bool
+    act: Callable[[Wire, Context], Output]
+
+    def run(self, arguments: Wire, context: Context) -> Output:
+        checked = check(self.schema, arguments)
+        if isinstance(checked, Refused):
+            return failure(f"{self.name}: {checked.sentence}")
+        if context.abort.is_set():
+            return failure(STOPPED)
+        try:
+            output = self.act(checked.values, context)
+        except DiskError as error:
+            return failure(str(error), path=error.path)
+        return output if not checked.notes else _with_notes(output, checked.notes)
+
+
+def definition(tool: Tool) -> Wire:
+    """As the API takes it."""
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
+
+
+def failure(sentence: str, **facts: object) -> Output:
+    return Output(sentence, is_error=True, facts=facts)
+
+
+def prompt(name: str) -> str:
+    """The description of a tool: a file of `prompts/`."""
+    return (Path(__file__).with_name("prompts") / f"{name}.md").read_text("utf-8").strip()
+
+
+def _with_notes(output: Output, notes: tuple[str, ...]) -> Output:
+    said = "\n".join(f"[{note}]" for note in notes)
+    content = output.content
+    if isinstance(content, str):
+        return msgspec.structs.replace(output, content=f"{content}\n{said}" if content else said)
+    return msgspec.structs.replace(output, content=[*content, {"type": "text", "text": said}])

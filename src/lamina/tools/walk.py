@@ -1,0 +1,211 @@
+"""The files below a directory, in the order of their paths, without what nobody means to look at.
+
+Owns which files Grep (without ripgrep) and Glob look at. Standard library only: the search worker loads it. Invariants: no link
+is followed, so the walk stays below its root and ends; only regular files come out; a rule decides by the last line that matches,
+as in git. Where a directory belongs to a git repository its .gitignore files count, from the repository's top down, as they do
+for ripgrep; version control's own directories, node_modules and __pycache__ are always left out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Container, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from .globs import expand, matches, one
+
+# Never what is meant, and often larger than everything else together.
+SKIPPED = (".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__")
+# A .gitignore is a page or two; what is larger is something else.
+_MOST_IGNORE_BYTES = 1 << 20
+# All entries of a directory are in memory at once, to be sorted.
+_MOST_ENTRIES = 200_000
+# A pipe or a device that took the place of a file since it was listed must not block us.
+_INERT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+class Found(NamedTuple):
+    parts: tuple[str, ...]  # below the root
+    entry: os.DirEntry[str]
+
+
+class Rule(NamedTuple):
+    parts: tuple[str, ...]  # as `globs.matches` takes them; one part: any component's name
+    wanted: bool  # a line that begins with `!` in a .gitignore, and one that does not in a list of globs
+    anywhere: bool
+    only_directories: bool
+
+
+class Rules:
+    """The lines of one .gitignore, or a list of globs, for the directory with so many components."""
+
+    __slots__ = ("_names", "_rules", "base")
+
+    def __init__(self, rules: Sequence[Rule], base: int) -> None:
+        self.base = base
+        self._rules = tuple(reversed(rules))
+        names = [one(rule.parts[0]).pattern for rule in rules if rule.anywhere]
+        # Most rules are names and most names match none of them: one look settles that.
+        self._names = re.compile("|".join(names)) if len(names) == len(rules) and names else None
+
+    def verdict(self, path: Sequence[str], is_directory: bool) -> bool | None:
+        """Whether the path is wanted; None when no line speaks of it."""
+        if self._names is not None and not self._names.match(path[-1]):
+            return None
+        for rule in self._rules:
+            if (is_directory or not rule.only_directories) and self._applies(rule, path):
+                return rule.wanted
+        return None
+
+    def _applies(self, rule: Rule, path: Sequence[str]) -> bool:
+        if rule.anywhere:
+            return one(rule.parts[0]).match(path[-1]) is not None
+        return matches(rule.parts, path[self.base :])
+
+
+def read_rule(line: str, *, wanted: bool) -> Rule | None:
+    """A line of a .gitignore (wanted=False) or a glob (wanted=True); `!` turns it round."""
+    if line.startswith("!"):
+        line, wanted = line[1:], not wanted
+    line = line.removeprefix("\\")
+    body = line.rstrip("/")
+    parts = tuple(part for part in body.split("/") if part not in ("", "."))
+    if not parts:
+        return None
+    anywhere = "/" not in body
+    return Rule(parts, wanted, anywhere, line.endswith("/"))
+
+
+def open_read(path: str) -> int:
+    return os.open(path, os.O_RDONLY | _INERT)
+
+
+def read_ignore(directory: str, base: int) -> Rules | None:
+    """The directory's .gitignore; None when there is none that can be read."""
+    try:
+        fd = open_read(os.path.join(directory, ".gitignore"))
+    except OSError:
+        return None
+    try:
+        text = os.read(fd, _MOST_IGNORE_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    lines = (line.rstrip("\r").rstrip(" ") for line in text.split("\n") if not line.startswith("#"))
+    rules = [rule for line in lines if line and (rule := read_rule(line, wanted=False)) is not None]
+    return Rules(rules, base) if rules else None
+
+
+class Globs:
+    """A caller's own patterns: what one names is wanted whatever .gitignore says, and with one that names, nothing else is."""
+
+    __slots__ = ("_naming", "_rules")
+
+    def __init__(self, patterns: Sequence[str], base: int) -> None:
+        rules = [rule for text in patterns for one in expand(text) if (rule := read_rule(one, wanted=True)) is not None]
+        self._rules = Rules(rules, base) if rules else None
+        self._naming = any(rule.wanted for rule in rules)
+
+    def verdict(self, path: Sequence[str], is_directory: bool) -> bool | None:
+        said = self._rules.verdict(path, is_directory) if self._rules is not None else None
+        return False if said is None and self._naming and not is_directory else said
+
+
+class _Directory(NamedTuple):
+    path: str
+    parts: tuple[str, ...]  # from the top of the file system
+    in_git: bool
+    rules: tuple[Rules, ...]  # the nearest last
+
+
+class _Choice(NamedTuple):
+    """What the caller asked for."""
+
+    globs: Globs
+    depth: int  # components of the root
+    ignore: bool
+    skipped: Container[str]
+    links_into: str  # links to files are listed if they lead in here; empty: none are
+
+
+def walk(
+    root: str, *, globs: Sequence[str] = (), ignore: bool = True, skipped: Container[str] = SKIPPED, links: bool = False
+) -> Iterator[Found | None]:
+    """All wanted files; None for each directory, also where nothing is found, so that the caller can look at the clock.
+
+    With `links`, a link to a file is listed where it leads to one below the root. None is ever gone through.
+    """
+    top = _top(os.path.abspath(root), ignore)
+    depth = len(top.parts)
+    choice = _Choice(Globs(globs, depth), depth, ignore, skipped, os.path.realpath(root) if links else "")
+    stack: list[_Directory | Found] = [top]
+    while stack:
+        match stack.pop():
+            case _Directory() as directory:
+                yield None
+                stack += reversed(list(_entries(directory, choice)))
+            case found:
+                yield found
+
+
+def _entries(directory: _Directory, choice: _Choice) -> Iterator[_Directory | Found]:
+    try:
+        with os.scandir(directory.path) as listing:
+            entries = sorted(islice(listing, _MOST_ENTRIES), key=lambda entry: entry.name)
+    except OSError:
+        # Not ours to read, or gone since it was listed: there is nothing to find in it.
+        return
+    in_git, rules = _rules_in(directory, {entry.name for entry in entries}) if choice.ignore else (False, ())
+    for entry in entries:
+        is_directory = entry.is_dir(follow_symlinks=False)
+        if entry.name in choice.skipped if is_directory else not _is_file(entry, choice.links_into):
+            continue
+        path = (*directory.parts, entry.name)
+        said = choice.globs.verdict(path, is_directory)
+        if said is None:
+            said = _verdict(rules, path, is_directory)
+        if said:
+            yield _Directory(entry.path, path, in_git, rules) if is_directory else Found(path[choice.depth :], entry)
+
+
+def _rules_in(directory: _Directory, names: set[str]) -> tuple[bool, tuple[Rules, ...]]:
+    """Whether the directory belongs to a repository, and the rules that hold in it. A repository starts afresh."""
+    in_git, rules = (True, ()) if ".git" in names else (directory.in_git, directory.rules)
+    if in_git and ".gitignore" in names and (own := read_ignore(directory.path, len(directory.parts))) is not None:
+        rules = (*rules, own)
+    return in_git, rules
+
+
+def _is_file(entry: os.DirEntry[str], links_into: str) -> bool:
+    if entry.is_file(follow_symlinks=False):
+        return True
+    if not links_into or not entry.is_symlink() or not os.path.isfile(entry.path):
+        return False
+    real = os.path.realpath(entry.path)
+    return real.startswith(os.path.join(links_into, ""))
+
+
+def _verdict(rules: tuple[Rules, ...], path: Sequence[str], is_directory: bool) -> bool:
+    for one_file in reversed(rules):
+        if (said := one_file.verdict(path, is_directory)) is not None:
+            return said
+    return True
+
+
+def _top(root: str, ignore: bool) -> _Directory:
+    """The root, with the rules that hold above it: those of its repository."""
+    parts = tuple(part for part in root.split(os.sep) if part)
+    if not ignore:
+        return _Directory(root, parts, False, ())
+    above, directory = list[str](), root
+    while not os.path.lexists(os.path.join(directory, ".git")):
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return _Directory(root, parts, False, ())
+        above.append(directory := parent)
+    # The root's own rules are read when it is entered.
+    found = (read_ignore(path, len([part for part in path.split(os.sep) if part])) for path in reversed(above))
+    return _Directory(root, parts, True, tuple(rules for rules in found if rules is not None))

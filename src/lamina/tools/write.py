@@ -1,0 +1,55 @@
+"""Write: a whole file.
+
+Does by `disk.user_files`, whole or not at all. Invariants (X8): a file that exists was read in this conversation and has not
+changed since; it keeps its mode, and its encoding, byte order mark and line ends where the text does not bring its own. A new
+file is UTF-8 and exactly what was given; missing directories are made.
+
+Facts: path, bytes, lines, created.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..core.blocks import Wire
+from ..disk.user_files import Content, read_whole, replace
+from .form import Form, decode, encode, lines_of, with_line_ends
+from .kinds import HEAD_BYTES, Text, kind_of
+from .place import resolve
+from .reads import MAX_DIGESTED, digest
+from .tool import Builtin, Context, Output, failure, prompt
+
+SCHEMA: Wire = {
+    "type": "object",
+    "properties": {
+        "file_path": {"type": "string", "minLength": 1, "description": "The file, by its absolute path"},
+        "content": {"type": "string", "description": "All that the file shall hold"},
+    },
+    "required": ["file_path", "content"],
+}
+
+
+def tool() -> Builtin:
+    return Builtin(name="Write", description=prompt("write"), schema=SCHEMA, read_only=False, act=_act)
+
+
+def _act(arguments: Wire, context: Context) -> Output:
+    path = resolve(arguments["file_path"], context.cwd)
+    there = read_whole(path, MAX_DIGESTED)
+    if there is not None and (problem := context.reads.problem(path, there.data)):
+        return failure(problem, path=str(path))
+    text = arguments["content"]
+    data = _encoded(text, there, path)
+    saved = replace(path, data, expect=there.version if there else None, roots=context.roots)
+    context.reads.note(path, mtime_ns=saved.mtime_ns, size=saved.size, digest=digest(data), whole=True)
+    lines = len(lines_of(text))
+    done = "Replaced" if there else "Created"
+    facts: Wire = {"path": str(path), "bytes": len(data), "lines": lines, "created": there is None}
+    return Output(f"{done} {path}: {lines:,} lines, {len(data):,} bytes.", facts=facts)
+
+
+def _encoded(text: str, there: Content | None, path: Path) -> bytes:
+    if there is None or not there.data or not isinstance(kind_of(there.data[:HEAD_BYTES]), Text):
+        return encode(Form(), text)
+    form = decode(there.data, str(path)).form
+    return encode(form, text if "\r\n" in text else with_line_ends(text, form.line_end))

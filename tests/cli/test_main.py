@@ -1,0 +1,135 @@
+"""The top of the command line: help is cheap, misuse is one line and exit code 2, and no traceback ever reaches a person."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lamina as package
+
+from .running import LAMINA, PATIENCE, failed, here, lamina, misused, on_a_terminal, one_line
+
+# Each of these costs more than the rest of `--help` together.
+HEAVY = ("rich", "prompt_toolkit", "msgspec", "yaml", "asyncio", "anthropic", "openai", "sqlite3")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("-h",), ("chat", "--help"), ("sessions", "--help"), ("sessions", "list", "-h")]
+)
+def test_help_explains_and_ends_well(arguments: tuple[str, ...]) -> None:
+    done = here(*arguments)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert done.stdout.startswith("Usage: lamina ")
+
+
+def test_help_names_every_command_with_its_own_first_line() -> None:
+    top = here("--help").stdout
+    for name in ("chat", "sessions", "config"):
+        first = here(name, "--help").stdout.splitlines()[2].strip()
+        assert first in " ".join(top.split()), name
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = "import sys; from lamina.cli.main import main\ntry: main(['--help'])\nfinally: print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=True)
+    loaded = {name.split(".")[0] for name in done.stderr.split()}
+    assert "click" in loaded
+    assert loaded.isdisjoint(HEAVY), loaded & set(HEAVY)
+
+
+def test_the_version_is_the_packages() -> None:
+    assert package.__version__ in lamina("--version").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("no-such-command",),
+        ("--no-such-option",),
+        ("-p",),
+        ("-p", "x", "--output-format", "yaml"),
+        ("sessions", "no-such-command"),
+        ("sessions", "show"),
+        ("sessions", "list", "-n", "0"),
+        ("sessions", "list", "--cwd", "/no/such/directory"),
+        ("sessions", "list", "--source", "elsewhere"),
+        ("-p", "x", "surplus"),
+        ("-p", "x", "--cwd", "/no/such/directory"),
+    ],
+)
+def test_misuse_is_one_line_and_exit_code_2(arguments: tuple[str, ...]) -> None:
+    assert misused(done := here(*arguments)), done
+
+
+def test_a_reader_that_has_seen_enough_is_left_in_peace() -> None:
+    for arguments in (("--help",), ("-p", "help"), ("sessions", "list", "--all", "--json")):
+        process = subprocess.Popen(
+            [*LAMINA, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        told = process.stderr.read().decode()
+        process.stderr.close()
+        process.wait(PATIENCE)
+        assert "Traceback" not in told
+        assert "BrokenPipe" not in told
+        assert "Exception ignored" not in told
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a directory in use cannot be removed there")
+def test_a_directory_that_was_removed_is_one_line(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = f"cd {gone} && rmdir {gone} && exec \"$0\" -c 'from lamina.cli.main import main; main()' -p hello"
+    done = subprocess.run(["sh", "-c", script, sys.executable], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode in (1, 2)
+    assert one_line(done.stderr), done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell")
+@pytest.mark.parametrize(("redirect", "arguments"), [("<&-", ""), (">&-", "-p hello"), ("<&- >&- 2>&-", "-p hello")])
+def test_streams_that_are_closed_are_no_reason_for_a_traceback(redirect: str, arguments: str) -> None:
+    script = f"\"$0\" -c 'from lamina.cli.main import main; main()' {arguments} {redirect}"
+    done = subprocess.run(["sh", "-c", script, sys.executable], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+    assert done.returncode == (0 if "hello" in arguments else 2), done
+
+
+@pytest.mark.parametrize(("encoding", "form"), [("ascii", "text"), ("latin-1", "json"), ("utf-8", "json")])
+def test_a_terminal_that_knows_few_characters_gets_an_answer_too(encoding: str, form: str) -> None:
+    here("-p", "记住：数据库是 Postgres 🐘")
+    done = subprocess.run(
+        [*LAMINA, "--continue", "-p", "数据库是什么？", "--output-format", form],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"Postgres" in done.stdout
+    if form == "json":
+        import json
+
+        assert "数据库是 Postgres 🐘" in json.loads(done.stdout.decode(encoding))["result"]
+
+
+def test_without_colour_there_is_none(tmp_path: Path) -> None:
+    here("-p", "hello", cwd=tmp_path)
+    for arguments in (("sessions", "list"), ("sessions", "no-such-command")):
+        written, _ = on_a_terminal(*arguments, cwd=tmp_path, NO_COLOR="1")
+        assert written
+        assert not [code for code in (b"\x1b[3", b"\x1b[9", b"\x1b[4") if code in written], written
+
+
+def test_a_failure_is_one_line_and_exit_code_1() -> None:
+    assert failed(here("sessions", "show", "no-such-session"))
+    assert failed(here("--continue", "-p", "hello"))
+    assert failed(lamina("--resume", "no-such-session", "-p", "hello"))
+    assert misused(lamina("no-such-command"))

@@ -1,0 +1,46 @@
+"""What holds in every test: its own home, no keys, the tree in child processes, repeatable properties, the prefix rule."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).parent.parent
+
+# What a test sends to a server of lamina.testing is checked when the test is over: the prefix repeats, or a break was announced.
+pytest_plugins = ["lamina.testing.plugin"]
+
+# A child process must import the tree, not a copy that happens to be installed.
+os.environ["PYTHONPATH"] = str(ROOT / "src")
+# Two threads of a numeric library on a busy machine are many times slower than one.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# A run must give the same answer twice and must not depend on how busy the machine is. `explore` is for looking for new cases:
+# HYPOTHESIS_PROFILE=explore pytest tests/core
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None, print_blob=True)
+settings.register_profile("explore", max_examples=2_000, deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+# Variables that choose a provider, a key, a directory or a switch: none may leak in from the person who runs the tests.
+FOREIGN_PREFIXES = ("LAMINA_", "ANTHROPIC_", "OPENAI_", "CLAUDE_", "CLAUDECODE")
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A private home and no variable that would steer Lamina; a test sets what it needs."""
+    for name in [name for name in os.environ if name.startswith(FOREIGN_PREFIXES)]:
+        monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    monkeypatch.setenv("LAMINA_HOME", str(home / ".lamina"))
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The top of the repository."""
+    return ROOT

@@ -1,0 +1,146 @@
+"""Stops a writer at every one of its crash points and hands over what is left, one run at a time.
+
+    for run in every(tmp_path, prepare, act, Kill()):
+        ...                      # look at run.directory; run.said holds what `act` acknowledged before it was stopped
+
+`prepare(directory)` sets up a fresh directory, `act(directory, say)` does the writing in a forked child; `say("…")` reports an
+acknowledgement to the parent at once. The k-th run meets its fault at the k-th point, until a run ends without meeting one: that
+last run is handed over too, with `point` empty, as proof that the action works.
+
+Faults: `Kill()` ends the process with SIGKILL before the call; `Kill(torn=True)` lets a write through by half first; `Fail(code)`
+makes the call fail once, `Fail(code, forever=True)` it and all later ones; `Short()` cuts a write to its half, once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple, assert_never
+
+from lamina.core.errors import LaminaError
+from lamina.disk import crash
+
+from ..processes import fork
+
+Say = Callable[[str], None]
+Prepare = Callable[[Path], object]
+Act = Callable[[Path, Say], object]
+
+# No writer has nearly as many; a run that never ends by itself is a loop.
+MOST_POINTS = 500
+
+
+class Kill(NamedTuple):
+    torn: bool = False
+
+
+class Fail(NamedTuple):
+    code: int
+    forever: bool = False
+
+
+class Short(NamedTuple):
+    pass
+
+
+Fault = Kill | Fail | Short
+
+
+class Run(NamedTuple):
+    directory: Path
+    number: int  # of the point that met the fault, from 1
+    point: str  # its name; empty when the action ended before
+    ended: Literal["killed", "finished", "raised"]
+    error: str  # the name of the error's class, if it raised one
+    said: tuple[str, ...]
+
+
+def every(base: Path, prepare: Prepare, act: Act, fault: Fault) -> Iterator[Run]:
+    for number in range(1, MOST_POINTS):
+        directory = base / f"{type(fault).__name__}-{number}"
+        directory.mkdir()
+        prepare(directory)
+        run = _one(directory, act, fault, number)
+        yield run
+        if not run.point:
+            return
+    raise AssertionError(f"still a point after {MOST_POINTS}")
+
+
+def points(base: Path, act: Act) -> list[str]:
+    """The names of all points of one undisturbed action, in order."""
+    seen = list[str]()
+
+    def watch(name: str, _: int) -> None:
+        seen.append(name)
+
+    with crash.watched(watch):
+        act(base, lambda _: None)
+    return seen
+
+
+def _one(directory: Path, act: Act, fault: Fault, number: int) -> Run:
+    reader, writer = os.pipe()
+    pid = fork()
+    if pid == 0:
+        os.close(reader)
+        _child(directory, act, fault, number, writer)
+    os.close(writer)
+    with os.fdopen(reader, encoding="utf-8") as pipe:
+        told = [json.loads(line) for line in pipe]
+    status = os.waitpid(pid, 0)[1]
+    said = tuple(text for kind, text in told if kind == "said")
+    point = "".join(text for kind, text in told if kind == "point")
+    error = "".join(text for kind, text in told if kind == "raised")
+    if bug := "".join(text for kind, text in told if kind == "bug"):
+        raise AssertionError(f"at {point!r}, number {number}:\n{bug}")
+    killed = os.WIFSIGNALED(status)
+    assert killed or os.waitstatus_to_exitcode(status) == 0
+    return Run(directory, number, point, "killed" if killed else "raised" if error else "finished", error, said)
+
+
+def _child(directory: Path, act: Act, fault: Fault, number: int, writer: int) -> None:
+    def tell(kind: str, text: str) -> None:
+        os.write(writer, (json.dumps([kind, text]) + "\n").encode())
+
+    try:
+        with crash.watched(_watcher(fault, number, lambda name: tell("point", name))):
+            act(directory, lambda text: tell("said", text))
+    except LaminaError as error:
+        tell("raised", type(error).__name__)
+    except BaseException:
+        tell("bug", traceback.format_exc())
+        raise
+    finally:
+        os._exit(0)
+
+
+def _watcher(fault: Fault, number: int, met: Callable[[str], None]) -> crash.Watcher:
+    count = 0
+
+    def watch(name: str, size: int) -> int | None:
+        nonlocal count
+        count += 1
+        if count == number:
+            met(name)
+        match fault:
+            case Kill(torn):
+                if count == number and torn and size:
+                    return size // 2
+                if count >= number:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            case Fail(code, forever):
+                if count == number or (forever and count > number):
+                    raise OSError(code, os.strerror(code))
+            case Short():
+                if count == number and size:
+                    return size // 2
+            case _:
+                assert_never(fault)
+        return None
+
+    return watch

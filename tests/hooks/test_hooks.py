@@ -1,0 +1,105 @@
+"""The user's commands: what is run, what their words mean, and that none of them can hang or flood a session."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamina.core.settings import Settings
+from lamina.hooks import HookOutcome, plan, run_hooks
+from lamina.hooks.run import MAX_OUTPUT
+
+PYTHON = f'"{sys.executable}"'
+
+
+def hooks(event: str, *commands: str, matcher: str | None = None, timeout: float | None = None) -> Any:
+    entries = [{"type": "command", "command": command} | ({"timeout": timeout} if timeout else {}) for command in commands]
+    group: dict[str, Any] = {"hooks": entries} | ({"matcher": matcher} if matcher is not None else {})
+    return Settings(hooks={event: [group]}).hooks
+
+
+def run(event: Any, table: Any, cwd: Path, **payload: Any) -> HookOutcome:
+    return run_hooks(event, payload, table, cwd=cwd, environ=dict(os.environ), matching=payload.get("source", ""))
+
+
+def ended(pid: int) -> bool:
+    """Gone, or dead and waiting for its parent to notice."""
+    stat = Path(f"/proc/{pid}/stat")
+    try:
+        os.kill(pid, 0)
+        return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return True
+
+
+def test_a_hook_reads_the_event_as_json_and_its_output_becomes_context(tmp_path: Path) -> None:
+    reads = f"{PYTHON} -c \"import json,sys; e = json.load(sys.stdin); print(e['hook_event_name'], e['prompt'], e['cwd'])\""
+    found = run("UserPromptSubmit", hooks("UserPromptSubmit", reads), tmp_path, prompt="hello")
+    assert found == HookOutcome(context=(f"UserPromptSubmit hello {tmp_path}",))
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ({"additionalContext": "be brief"}, HookOutcome(context=("be brief",))),
+        ({"hookSpecificOutput": {"additionalContext": "be brief"}}, HookOutcome(context=("be brief",))),
+        ({"decision": "block", "reason": "not now"}, HookOutcome(block="not now")),
+        ({"continue": False, "stopReason": "enough"}, HookOutcome(block="enough")),
+        ({"systemMessage": "by the way"}, HookOutcome(messages=("by the way",))),
+        ({}, HookOutcome()),
+    ],
+)
+def test_a_hook_may_answer_in_json(answer: dict[str, Any], expected: HookOutcome, tmp_path: Path) -> None:
+    (tmp_path / "answer.json").write_text(json.dumps(answer))
+    assert run("SessionStart", hooks("SessionStart", "cat answer.json"), tmp_path) == expected
+
+
+def test_exit_code_two_blocks_with_what_was_said_on_stderr(tmp_path: Path) -> None:
+    assert run("Stop", hooks("Stop", "echo 'tests still fail' >&2; exit 2"), tmp_path).block == "tests still fail"
+
+
+def test_a_failing_hook_is_reported_and_passed_over(tmp_path: Path) -> None:
+    found = run("PreCompact", hooks("PreCompact", "echo broken >&2; exit 3", "echo keep the plan"), tmp_path)
+    assert found.context == ("keep the plan",)
+    assert found.block is None
+    assert "code 3: broken" in found.faults[0]
+
+
+def test_a_hook_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
+    hangs = "sleep 1000 & echo $! > child.pid; wait"
+    found = run("Stop", hooks("Stop", hangs, timeout=0.3), tmp_path)
+    assert "did not end in time" in found.faults[0]
+    assert ended(int((tmp_path / "child.pid").read_text()))
+
+
+def test_a_child_left_behind_with_the_pipe_open_does_not_hold_the_session_up(tmp_path: Path) -> None:
+    found = run("SessionStart", hooks("SessionStart", "sleep 1000 & echo ready"), tmp_path)
+    assert found.context == ("ready",)
+
+
+def test_a_hook_that_floods_is_cut(tmp_path: Path) -> None:
+    found = run("SessionStart", hooks("SessionStart", "head -c 5000000 /dev/zero | tr '\\0' x"), tmp_path)
+    assert len(found.context[0]) == MAX_OUTPUT
+
+
+def test_a_hook_need_not_read_its_input(tmp_path: Path) -> None:
+    assert run("Stop", hooks("Stop", "exec <&-; true"), tmp_path, text="x" * 1_000_000).faults == ()
+
+
+def test_a_matcher_chooses_and_a_bad_one_is_named(tmp_path: Path) -> None:
+    table = hooks("SessionStart", "echo again", matcher="resume|compact")
+    assert run("SessionStart", table, tmp_path, source="startup").context == ()
+    assert run("SessionStart", table, tmp_path, source="resume").context == ("again",)
+    commands, faults = plan("SessionStart", hooks("SessionStart", "echo x", matcher="(("), matching="startup")
+    assert commands == ()
+    assert "'(('" in faults[0]
+
+
+def test_the_same_command_runs_once(tmp_path: Path) -> None:
+    run("Stop", hooks("Stop", "echo x >> ran", "echo x >> ran"), tmp_path)
+    assert (tmp_path / "ran").read_text() == "x\n"

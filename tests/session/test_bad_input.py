@@ -1,0 +1,290 @@
+"""What a careless or hostile caller, model or directory hands in: refused in a sentence, or made into something that can be sent."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamina.core.errors import InputError, LaminaError
+from lamina.session import Session
+
+from .test_turns import turns
+from .words import READ, Wire, answer, call, files_under, objects, refused, result, said, text, thinking, user
+
+CIRCLE: list[Any] = []
+CIRCLE.append(CIRCLE)
+
+WRONG_WAYS_TO_OPEN: list[tuple[dict[str, Any], str]] = [
+    ({"window": 3}, "window: 3 tokens are too few"),
+    ({"policy": "none such"}, "policy: there is no policy 'none such'"),
+    ({"system": 5}, "system: must be a list of objects"),
+    ({"system": ["be brief"]}, "system: must be a list of objects"),
+    ({"tools": [READ, "Grep"]}, "tools: must be a list of objects"),
+    ({"tools": READ}, "tools: must be a list of objects"),
+    ({"tools": [{"name": object()}]}, "tools: is no plain JSON"),
+    ({"tools": [{"name": CIRCLE}]}, "tools: is no plain JSON"),
+    ({"options": 5}, "options: must be an object"),
+    ({"options": {"timeout": object()}}, "options: is no plain JSON"),
+    ({"options": {"messages": []}}, "options: messages belongs to the session"),
+    ({"options": {"system": "x", "model": "y"}}, "options: model, system belongs to the session"),
+    ({"max_tokens": 0}, "max_tokens: 0 is no number of tokens"),
+    ({"max_tokens": "many"}, "max_tokens: 'many' is no number of tokens"),
+    ({"cache_ttl": "1 hour"}, "cache_ttl: '1 hour' is no lifetime of a cache; use one of 5m, 1h or None."),
+    ({"session_id": "../../etc/x"}, "is no file name"),
+    ({"session_id": ""}, "is no file name"),
+    ({"session_id": "a" * 200}, "is no file name"),
+    ({"provider": "nobody:model"}, "provider"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "sentence"), WRONG_WAYS_TO_OPEN)
+def test_a_session_that_cannot_be_is_one_sentence_and_leaves_no_file(
+    tmp_path: Path, wrong: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(LaminaError) as told:
+        Session(home=tmp_path, **wrong)
+    assert sentence in str(told.value)
+    assert "\n" not in str(told.value)
+    assert list(files_under(tmp_path)) == []
+
+
+@pytest.mark.parametrize("content", ["", "  \n", None, [], 5, {"type": "text", "text": "a"}, [text(" ")], ["a"], [{"text": "a"}]])
+def test_what_is_no_message_is_refused(tmp_path: Path, content: Any) -> None:
+    with Session(home=tmp_path) as session:
+        with pytest.raises(InputError, match=r"^add_user"):
+            session.add_user(content)
+        assert session.messages == []
+        assert objects(session.path) == []
+
+
+@pytest.mark.parametrize("block", [call("c1"), result("c1"), thinking("hm"), {"type": "redacted_thinking", "data": "x"}])
+def test_what_only_a_model_or_a_tool_says_is_refused_from_the_user(tmp_path: Path, block: Wire) -> None:
+    with Session(home=tmp_path) as session, pytest.raises(InputError, match="nothing a person says"):
+        session.add_user([text("a"), block])
+
+
+class Odd:
+    def __repr__(self) -> str:
+        return "something odd \udcff"
+
+
+OUTPUTS: list[Any] = [
+    None,
+    "",
+    " ",
+    b"\xff\x00bytes",
+    5,
+    1.5,
+    float("nan"),
+    True,
+    {},
+    {"a": [1]},
+    [],
+    [1, "b"],
+    (1, 2),
+    {1, 2},
+    Odd(),
+]
+OUTPUTS += [
+    date(2026, 1, 2),
+    Path("x"),
+    CIRCLE,
+    {"a": Odd()},
+    [text("a"), text("")],
+    [{"type": "text"}],
+    [{"type": "image", "source": {}}],
+]
+OUTPUTS += ["\ud83d", {"\udcff": "\ud800"}, "x" * 1_000_000, 10**400]
+
+
+@pytest.mark.spec("Z6")
+@pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: type(output).__name__)
+def test_any_output_of_a_tool_can_be_sent(tmp_path: Path, output: Any) -> None:
+    with Session(home=tmp_path, window=1_000_000) as session:
+        session.add_user("a")
+        session.before_call()
+        session.after_call(answer("m1", call("c1")))
+        session.add_tool_result("c1", output)
+        request = session.before_call()
+        assert refused(request) == []
+        json.dumps(request, allow_nan=False).encode("utf-8", "strict")
+    with Session(home=tmp_path, resume=session.id, window=1_000_000) as again:
+        assert again.before_call() == request
+
+
+ANSWERS: list[Any] = [
+    None,
+    5,
+    "text",
+    [],
+    {},
+    {"type": "error", "error": {"type": "overloaded_error"}},
+    {"id": "m", "content": 5},
+    {"id": "m", "content": [5]},
+    {"id": "m", "content": [{"type": "text"}]},
+    {"id": "m", "content": [{"type": "tool_use", "id": 5, "name": "x"}]},
+    {"id": "m", "content": [{"type": "tool_use", "name": "x", "input": {}}]},
+]
+
+
+@pytest.mark.parametrize("response", ANSWERS)
+def test_what_is_no_answer_is_refused_and_changes_nothing(tmp_path: Path, response: Any) -> None:
+    with Session(home=tmp_path) as session:
+        session.add_user("a")
+        request = session.before_call()
+        size = len(objects(session.path))
+        with pytest.raises(InputError):
+            session.after_call(response)
+        assert len(objects(session.path)) == size
+        assert session.before_call() == request
+
+
+STRANGE: list[Wire] = [
+    {"content": "plain text", "stop_reason": "end_turn"},
+    {"content": None, "stop_reason": "end_turn"},
+    {"id": None, "model": None, "content": [], "stop_reason": None, "usage": None},
+    {"id": 7, "content": [text("b")], "stop_reason": 7, "usage": {"input_tokens": "many"}},
+    {"id": "m", "content": [text("b")], "stop_reason": "end_turn", "usage": {"input_tokens": -5, "output_tokens": True}},
+    {"id": "m", "content": [{"type": "hologram", "data": [None, {"deep": 1}]}], "stop_reason": "end_turn"},
+    {"id": "m", "content": [{**call("c1"), "input": "not an object"}], "stop_reason": "tool_use"},
+    {"id": "m", "content": [{**call("c1"), "input": None}], "stop_reason": "tool_use"},
+    {"id": "m", "content": [call("c1"), call("c1")], "stop_reason": "tool_use"},
+    {"id": "m", "content": [result("c1")], "stop_reason": "end_turn"},
+    {"id": "m", "content": [thinking("only", "")], "stop_reason": "end_turn"},
+    {
+        "id": "m",
+        "content": [{"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}],
+        "stop_reason": "end_turn",
+    },
+    {"id": "m\ud800", "model": "\udfff", "content": [text("\ud83d")], "stop_reason": "end\udcff"},
+]
+
+
+@pytest.mark.spec("Z6")
+@pytest.mark.parametrize("response", STRANGE)
+def test_a_strange_answer_is_kept_and_the_next_request_is_valid(tmp_path: Path, response: Wire) -> None:
+    with Session(home=tmp_path) as session:
+        session.add_user("a")
+        session.before_call()
+        session.after_call(response)
+        session.add_user("b")
+        request = session.before_call()
+        assert refused(request) == []
+        json.dumps(request).encode("utf-8", "strict")
+    with Session(home=tmp_path, resume=session.id) as again:
+        assert again.before_call() == request
+        assert again.notices == []
+
+
+SURROGATES = st.text(st.characters(categories=["Cs", "Lu", "Lo"]), min_size=1, max_size=4)
+
+
+@given(words=SURROGATES)
+def test_half_a_character_never_reaches_the_request_or_the_file(words: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    home = tmp_path_factory.mktemp("home")
+    tool = READ | {"description": words}
+    with Session(home=home, system=words + ".", tools=[tool], options={"metadata": {words: words}}) as session:
+        session.add_user(words + ".")
+        session.before_call()
+        session.after_call(answer("m" + words, text(words), call("c" + words, **{words: words})))
+        session.add_tool_result(session.open_calls[0], {words: words})
+        request = session.before_call()
+        json.dumps(request, ensure_ascii=False).encode("utf-8", "strict")
+        assert refused(request) == []
+    assert session.path is not None
+    session.path.read_bytes().decode("utf-8", "strict")
+    with Session(home=home, resume=session.id) as again:
+        assert again.before_call() == request
+
+
+@pytest.mark.skipif(os.name == "nt", reason="file names are text there")
+def test_a_directory_whose_name_is_no_text_can_be_worked_in(tmp_path: Path) -> None:
+    cwd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    cwd.mkdir()
+    with Session(home=tmp_path / "home", cwd=cwd) as session:
+        turns(session, "a")
+        assert session.trouble is None
+    with Session(home=tmp_path / "home", cwd=cwd, resume=session.id) as again:
+        assert said(again.messages) == ["a", "about a"]
+        assert again.notices == []
+    assert {row["cwd"] for row in objects(again.path)} == {f"{tmp_path}/caf\ufffd"}
+
+
+GITS: dict[str, tuple[bytes, bytes | None, str]] = {
+    "a branch": (b"ref: refs/heads/topic/x\n", None, "topic/x"),
+    "no branch": (b"0123456789abcdef\n", None, "HEAD"),
+    "a link with a NUL": (b"", b"gitdir: a\0b", ""),
+    "a link to nowhere": (b"", b"gitdir: /no/such/place", ""),
+    "a link that is too long": (b"", b"gitdir: " + b"x/" * 50_000, ""),
+    "a head of megabytes": (b"ref: refs/heads/" + b"x" * 3_000_000, None, "x" * 200),
+    "a head with control characters": (b"ref: refs/heads/a\x1b]0;b\x07\nsecond line", None, "a\ufffd]0;b\ufffd"),
+    "a head that is no text": (b"\xff\xfe", None, "HEAD"),
+    "an empty head": (b"", None, ""),
+}
+
+
+@pytest.mark.parametrize(("head", "link", "branch"), GITS.values(), ids=GITS.keys())
+def test_whatever_stands_in_the_repository_a_session_opens(tmp_path: Path, head: bytes, link: bytes | None, branch: str) -> None:
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    if link is not None:
+        (repository / ".git").write_bytes(link)
+    else:
+        (repository / ".git").mkdir()
+        (repository / ".git" / "HEAD").write_bytes(head)
+    with Session(home=tmp_path / "home", cwd=repository) as session:
+        session.add_user("a")
+    assert {row["gitBranch"] for row in objects(session.path)} == {branch}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+def test_a_pipe_in_the_place_of_a_file_blocks_nobody(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    (repository / ".git").mkdir(parents=True)
+    os.mkfifo(repository / ".git" / "HEAD")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    with Session(home=tmp_path / "home", cwd=repository) as session:
+        session.add_user("a")
+    with pytest.raises(InputError, match="there is no file"):
+        Session(home=tmp_path / "home", resume=tmp_path / "pipe.jsonl")
+    assert session.path is not None
+    planted = session.path.with_name("planted.jsonl")
+    os.mkfifo(planted)
+    with Session(home=tmp_path / "home", cwd=repository, session_id="planted") as other:
+        assert "kept in memory only" in " ".join(other.notices)
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink") or os.name == "nt", reason="needs links")
+def test_a_planted_link_is_never_written_through(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    with Session(home=tmp_path / "home") as session:
+        session.add_user("a")
+    assert session.path is not None
+    session.path.with_name("planted.jsonl").symlink_to(victim)
+    with Session(home=tmp_path / "home", session_id="planted") as other:
+        other.add_user("b")
+        assert "kept in memory only" in " ".join(other.notices)
+    with Session(home=tmp_path / "home", resume=session.path.with_name("planted.jsonl")) as other:
+        other.add_user("c")
+    assert victim.read_bytes() == b"precious"
+
+
+def test_a_transcript_whose_user_calls_tools_gives_valid_requests(tmp_path: Path) -> None:
+    path = tmp_path / "odd.jsonl"
+    rows = [user(call("c1"), "a", thinking("hm")), {"role": "assistant", "content": [result("c1"), text("b")]}, user("c")]
+    with path.open("w") as file:
+        for number, message in enumerate(rows):
+            parent = str(number - 1) if number else None
+            print(json.dumps({"type": message["role"], "uuid": str(number), "parentUuid": parent, "message": message}), file=file)
+    with Session(home=tmp_path / "home", resume=path) as session:
+        request = session.before_call()
+        assert refused(request) == []
+        assert said(request["messages"]) == ["a", "b", "c"]

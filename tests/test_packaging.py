@@ -1,0 +1,150 @@
+"""What is shipped: the wheel holds every file of the package and nothing else, and each extra brings what it is for."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterable, Iterator
+from email.parser import Parser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lamina
+
+# A library user adds these to an agent of theirs: the list grows only with a decision.
+BASE = {"click", "msgspec", "prompt-toolkit", "pyyaml", "rich"}
+EXTRAS = {"anthropic", "openai", "mcp", "dense", "tokens", "dates", "secrets", "otel", "flags", "web", "all", "test", "dev"}
+
+# Where the name to import is not the name to install.
+IMPORTED_AS = {
+    "import-linter": "importlinter",
+    "openfeature-sdk": "openfeature",
+    "opentelemetry-api": "opentelemetry",
+    "opentelemetry-sdk": "opentelemetry",
+    "pytest-xdist": "xdist",
+    "pyyaml": "yaml",
+    "splintr-rs": "splintr",
+}
+
+
+def plain(requirement: str) -> str:
+    """The normalised name at the front of a requirement."""
+    found = re.match(r"[A-Za-z0-9._-]+", requirement)
+    assert found is not None, requirement
+    return re.sub(r"[-_.]+", "-", found[0]).lower()
+
+
+def expand(extra: str, extras: dict[str, list[str]]) -> Iterator[str]:
+    """The packages an extra brings, through `lamina[…]`."""
+    for requirement in extras[extra]:
+        if inner := re.fullmatch(r"lamina\[(.+)\]", requirement):
+            for name in inner[1].split(","):
+                yield from expand(name, extras)
+        else:
+            yield plain(requirement)
+
+
+def imported_by(paths: Iterable[Path]) -> set[str]:
+    """The top-level modules that any of the files imports, at whatever depth."""
+    names = set()
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.Import():
+                    names |= {alias.name.split(".")[0] for alias in node.names}
+                case ast.ImportFrom(level=0, module=str(module)):
+                    names.add(module.split(".")[0])
+                case _:
+                    pass
+    return names
+
+
+def importable(packages: set[str]) -> set[str]:
+    return {IMPORTED_AS.get(name, name.replace("-", "_")) for name in packages}
+
+
+def third_party(names: set[str], root: Path) -> set[str]:
+    local = {path.stem for path in (root / "tests").rglob("*.py")} | {"lamina", "tests", "bench", "conftest"}
+    return names - set(sys.stdlib_module_names) - local
+
+
+@pytest.fixture(scope="module")
+def project(root: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:
+    """A wheel built by the backend that pip would call, without a network."""
+    target = tmp_path_factory.mktemp("wheel")
+    code = f"import hatchling.build; hatchling.build.build_wheel({str(target)!r})"
+    subprocess.run([sys.executable, "-c", code], cwd=root, check=True, capture_output=True)
+    [path] = target.glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        yield archive
+
+
+def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(wheel: zipfile.ZipFile, root: Path) -> None:
+    source = root / "src"
+    ours = {str(path.relative_to(source).as_posix()) for path in (source / "lamina").rglob("*") if path.is_file()}
+    ours = {name for name in ours if "__pycache__" not in name and not any(part.startswith(".") for part in name.split("/"))}
+    shipped = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert shipped == ours
+    assert "lamina/py.typed" in shipped
+
+
+def test_the_wheel_says_what_it_is(wheel: zipfile.ZipFile) -> None:
+    [name] = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+    metadata = Parser().parsestr(wheel.read(name).decode())
+    assert metadata["Name"] == "lamina"
+    assert metadata["Version"] == lamina.__version__
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["License-Expression"] == "MIT"
+    assert any(name.endswith("/licenses/LICENSE") for name in wheel.namelist())
+
+
+def test_the_base_install_stays_small(project: dict[str, Any]) -> None:
+    assert {plain(requirement) for requirement in project["dependencies"]} == BASE
+
+
+def test_every_requirement_names_its_oldest_version(project: dict[str, Any]) -> None:
+    named = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    assert [one for one in named if not one.startswith("lamina[") and ">=" not in one] == []
+
+
+def test_the_extras_are_the_documented_ones_and_all_brings_all(project: dict[str, Any]) -> None:
+    extras = project["optional-dependencies"]
+    assert set(extras) == EXTRAS
+    features = EXTRAS - {"all", "test", "dev"}
+    assert set(expand("all", extras)) == {package for extra in features for package in expand(extra, extras)}
+
+
+def test_the_test_extra_brings_every_package_the_tests_import(project: dict[str, Any], root: Path) -> None:
+    installed = BASE | set(expand("test", project["optional-dependencies"]))
+    assert third_party(imported_by((root / "tests").rglob("*.py")), root) - importable(installed) == set()
+
+
+def test_the_package_imports_only_its_base_and_its_extras(project: dict[str, Any], root: Path) -> None:
+    extras = project["optional-dependencies"]
+    installed = BASE | {package for extra in EXTRAS - {"dev"} for package in expand(extra, extras)}
+    assert third_party(imported_by((root / "src").rglob("*.py")), root) - importable(installed) == set()
+
+
+def test_the_console_script_leads_to_a_function(project: dict[str, Any]) -> None:
+    assert set(project["scripts"]) == {"lamina"}
+    module, _, function = project["scripts"]["lamina"].partition(":")
+    assert callable(getattr(importlib.import_module(module), function))
+
+
+def test_the_checks_are_programs(root: Path) -> None:
+    for script in (root / ".ci" / "run", root / "scripts" / "check"):
+        assert script.read_text("utf-8").startswith("#!/usr/bin/env bash\n")
+        assert script.stat().st_mode & 0o100, f"{script} is not executable"
