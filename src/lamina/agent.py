@@ -12,23 +12,27 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any, Self
+from uuid import uuid4
 
 import msgspec
 
 from . import turn
-from .core.blocks import Block, Text, ToolResult, ToolUse, Wire
+from .core.blocks import Block, Text, ToolResult, ToolUse, Wire, read_block
 from .core.effects import Ask, Effect, Flow, RunTools, Sleep, drive
-from .core.errors import LaminaError, UsageError
+from .core.errors import LaminaError, ProviderError, UsageError
 from .core.reply import Reply
-from .core.settings import Settings
+from .core.settings import Permissions, Settings
 from .core.view import Item
 from .disk.settings_files import user_home
 from .fork import loop
-from .fork.desk import AskPerson, Desk, Ran, run_calls
+from .fork.asking import ask_until
+from .fork.desk import AskPerson, Consent, Desk, No, Ran, run_calls
+from .fork.permissions import Ask as Question
 from .fork.permissions import Mode, PermissionContext, read_mode
 from .fork.rules import Rules, read_rules
 from .hooks import HookOutcome, run_hooks
@@ -45,6 +49,9 @@ from .tools import Context, Tool, builtin_tools, definition
 
 # A hook that says "not done yet" sends the model back to work; more often than this it is the hook that is stuck.
 MOST_STOPS = 3
+
+# What the model reads when it is to go on with an answer that was stopped: the API takes no conversation that ends with it.
+GO_ON = "The answer above was cut off. Go on from where it ends."
 
 
 class Aborted(LaminaError):
@@ -94,14 +101,14 @@ class Agent:
             context=self.context,
             permission=PermissionContext(
                 cwd=session.cwd,
-                roots=self._extra_roots(),
+                roots=(*self._extra_roots(), *((scratch,) if scratch is not None else ())),
                 tool_is_read_only=lambda name: name in names,
                 lamina_home=session.home,
                 home=Path(self.environ["HOME"]) if self.environ.get("HOME") else None,
             ),
             mode=lambda: self.mode,
             rules=lambda: self.rules,
-            ask=ask,
+            ask=self._asking(ask) if ask is not None else None,
             on_start=self._started,
             on_end=self._ended,
         )
@@ -140,37 +147,63 @@ class Agent:
             tools=[definition(tool) for tool in chosen] if resume is None else None,
             **session,
         )
-        opened.give_prompt(prompt, [definition(tool) for tool in chosen])
-        agent = cls(opened, tools=chosen, mode=mode, ask=ask, environ=environ, on_event=on_event)
-        agent._begin(resumed=resume is not None, approved=approved)
+        try:
+            opened.give_prompt(prompt, [definition(tool) for tool in chosen])
+            agent = cls(opened, tools=chosen, mode=mode, ask=ask, environ=environ, on_event=on_event)
+            agent._begin(resumed=resume is not None, approved=approved)
+        except BaseException:
+            opened.close()
+            raise
         return agent
 
     # A turn
 
     def run(self, prompt: str | Sequence[Mapping[str, Any]]) -> Answer:
         """Say something and carry on until the model is done."""
-        self.context.abort.clear()
-        said = self._hook("UserPromptSubmit", prompt=prompt if isinstance(prompt, str) else "")
-        if said.block is not None:
-            return Answer(said.block, "refused", 0, notices=said.messages)
-        self.session.add_user(prompt)
-        for text in said.context:
-            self._add("hook", later_context("hook", text))
-        answer = self._carry_on()
-        return msgspec.structs.replace(answer, notices=(*said.messages, *said.faults, *answer.notices))
+        with self._stoppable():
+            said = self._hook("UserPromptSubmit", prompt=_words(prompt))
+            notices = (*said.messages, *said.faults)
+            if said.block is not None:
+                return Answer(said.block, "refused", 0, notices=notices)
+            self.session.add_user(prompt)
+            for text in said.context:
+                self._add("hook", later_context("hook", text))
+            answer = self._carry_on()
+            return msgspec.structs.replace(answer, notices=(*notices, *answer.notices))
 
     def go_on(self) -> Answer:
         """Carry on without a new message: after an abort, or when the rounds were used up."""
-        self.context.abort.clear()
-        return self._carry_on()
+        with self._stoppable():
+            if self._cut_off():
+                self._add("note", later_context("note", GO_ON))
+            return self._carry_on()
 
     def abort(self) -> None:
-        """Stop the turn under way: the call to the model, or the tools it called."""
+        """Stop the turn under way: the call to the model, the tools it called, or a hook."""
         self.context.abort.set()
+
+    @contextmanager
+    def _stoppable(self) -> Iterator[None]:
+        """While a turn is under way, Ctrl-C is an abort wherever it arrives."""
+        self.context.abort.clear()
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.context.abort.set()
+            raise Aborted from None
+
+    def _cut_off(self) -> bool:
+        """Whether the conversation ends with an answer that does not."""
+        with self.session.working() as conversation:
+            view = conversation.log.view
+            messages = view.messages()
+            whole = view.items[-1].stop_reason not in (None, *loop.FULL) if view.items else True
+            return bool(messages) and messages[-1]["role"] == "assistant" and not whole
 
     def _carry_on(self) -> Answer:
         notices: list[str] = []
         outcome = self._drive()
+        rounds = outcome.rounds
         for sent_back in range(MOST_STOPS):
             stopped = self._hook("Stop", stop_hook_active=sent_back > 0)
             notices += [*stopped.messages, *stopped.faults]
@@ -178,8 +211,9 @@ class Agent:
                 break
             self._add("hook", later_context("hook", stopped.block))
             outcome = self._drive()
+            rounds += outcome.rounds
         self.session.end_turn()
-        return Answer(outcome.reply.text, outcome.ended, outcome.rounds, outcome.reply, tuple(notices))
+        return Answer(outcome.reply.text, outcome.ended, rounds, outcome.reply, tuple(notices))
 
     def _drive(self) -> loop.Outcome:
         with self.session.working():
@@ -198,32 +232,35 @@ class Agent:
                 raise UsageError(f"An agent cannot carry out {type(effect).__name__}.")
 
     def _ask(self, effect: Ask) -> Reply:
-        heard_of = _Heard()
+        heard = _Heard()
 
-        def heard(event: dict[str, Any]) -> None:
-            if self.context.abort.is_set():
-                raise Aborted
-            heard_of.feed(event)
+        def hear(event: dict[str, Any]) -> None:
+            heard.feed(event)
             self._tell(event)
 
         try:
-            return self.session.provider.ask(effect.request, purpose=effect.purpose, on_event=heard)
-        except (Aborted, KeyboardInterrupt):
-            if blocks := heard_of.state.partial():
-                self._talk.answered(loop.partial(blocks, self.session.provider.model))
-            raise Aborted from None
+            reply = ask_until(self.context.abort, self.session.provider, effect, hear)
+            if reply is None:
+                raise Aborted
+            return reply
+        except BaseException as error:
+            # What a broken stream carries is kept by the loop; after an abort, or a listener that failed, it is what was heard.
+            if not isinstance(error, ProviderError):
+                self._keep(heard)
+            raise
+
+    def _keep(self, heard: _Heard) -> None:
+        reply = loop.partial(heard.state.partial(), self.session.provider.model)
+        if reply.blocks:
+            self._talk.answered(reply)
 
     def _run_tools(self, calls: tuple[ToolUse, ...]) -> tuple[ToolResult, ...]:
-        try:
-            ran = run_calls(calls, self.desk)
-        except KeyboardInterrupt:
-            self.context.abort.set()
-            raise Aborted from None
+        ran = run_calls(calls, self.desk)
         results = tuple(one.result for one in ran)
+        self._read_now = [one for one in ran if one.call.name == "Read" and not one.output.is_error]
         if self.context.abort.is_set():
             self._talk.results(results)
             raise Aborted
-        self._read_now = [one for one in ran if one.call.name == "Read" and not one.output.is_error]
         return results
 
     # What goes in besides messages
@@ -233,13 +270,14 @@ class Agent:
         started = self._hook(
             "SessionStart", source="resume" if resumed else "startup", matching="resume" if resumed else "startup"
         )
-        self.session.notices += [*started.messages, *started.faults]
+        refusal = [f"A SessionStart hook said no: {started.block}"] if started.block is not None else []
+        self.session.notices += [*started.messages, *started.faults, *refusal]
         self._approved = approved
         self.instructions = load_instructions(
             cwd=self.session.cwd, home=self.session.home, **self._where_instructions_come_from()
         )
         self.session.notices += self.instructions.findings
-        if not resumed:
+        if not any(item.kind == "attachment:instructions" for item, _ in self._view()):
             text = first_reminder(
                 instructions=self.instructions,
                 git_status=git_status(self.session.cwd, environ=self.environ),
@@ -261,14 +299,19 @@ class Agent:
         """Instruction files beside a file that was read come behind its result, each once."""
         reads, self._read_now = self._read_now, []
         for one in reads:
-            path = Path(str(one.output.facts["path"]))
+            if (path := one.output.facts.get("path")) is None:
+                continue  # a Read that is not ours
             seen = in_view(
                 block.text for item, block in self._view() if item.kind.startswith("attachment:") and isinstance(block, Text)
             )
             nested = nested_for(
-                path, cwd=self.session.cwd, rules=self.instructions.scoped, already=seen, **self._where_instructions_come_from()
+                Path(str(path)),
+                cwd=self.session.cwd,
+                rules=self.instructions.scoped,
+                already=seen,
+                **self._where_instructions_come_from(),
             )
-            self.session.notices += nested.findings
+            self.session.notices += [found for found in nested.findings if found not in self.session.notices]
             if (text := nested_context(nested)) is not None:
                 self._add("nested_memory", text)
 
@@ -285,7 +328,12 @@ class Agent:
         if not hooks:
             return HookOutcome()
         given = {"session_id": self.session.id, "transcript_path": str(self.session.path or ""), **payload}
-        return run_hooks(event, given, hooks, cwd=self.session.cwd, environ=self.environ, matching=matching)
+        said = run_hooks(
+            event, given, hooks, cwd=self.session.cwd, environ=self.environ, matching=matching, abort=self.context.abort
+        )
+        if self.context.abort.is_set():
+            raise Aborted
+        return said
 
     # What others may see
 
@@ -307,8 +355,26 @@ class Agent:
             }
         )
 
+    def _asking(self, ask: AskPerson) -> AskPerson:
+        def asked(call: ToolUse, question: Question) -> Consent | No:
+            consent = ask(call, question)
+            if consent == "always" and question.suggestion is not None:
+                self.allow(question.suggestion)
+            return consent
+
+        return asked
+
+    def allow(self, rule: str) -> None:
+        """The rule holds from the next call on, in this conversation; whoever wants it kept writes it to the settings."""
+        added = read_rules(Permissions(allow=(rule,))).allow
+        self.rules = msgspec.structs.replace(self.rules, allow=(*self.rules.allow, *added))
+
     def _extra_roots(self) -> tuple[Path, ...]:
-        return tuple(Path(text).expanduser() for text in self.session.settings.permissions.directories)
+        """`~/` is the person's home, and what is relative begins at the working directory; `~other/` means nobody."""
+        person = user_home(self.environ)
+        named = self.session.settings.permissions.directories
+        own = [person / text[2:] for text in named if text.startswith("~/") and person is not None]
+        return (*own, *(self.session.cwd / text for text in named if not text.startswith("~")))
 
     # The end
 
@@ -346,8 +412,29 @@ class _Main:
             return (yield from turn.before_call(conversation))
 
     def answered(self, reply: Reply) -> Reply:
-        return self._session.after_call(reply)
+        return self._session.after_call(self._with_ids_of_their_own(reply))
+
+    def _with_ids_of_their_own(self, reply: Reply) -> Reply:
+        """Some servers number the calls of each answer anew, or not at all. A call is known by its id, so it gets another one."""
+        with self._session.working() as conversation:
+            flat = conversation.log.view.flat
+            taken: set[str] = {""}
+            blocks: list[Block] = []
+            for block in reply.blocks:
+                if isinstance(block, ToolUse):
+                    if block.id in taken or flat.fate_of_call(block.id) is not None:
+                        block = read_block({**block.wire, "id": f"call_{uuid4().hex}"})
+                    taken.add(str(block.wire["id"]))
+                blocks.append(block)
+        return msgspec.structs.replace(reply, blocks=tuple(blocks))
 
     def results(self, results: Sequence[ToolResult]) -> None:
         self._session.add_results(results)
         self._agent.after_results()
+
+
+def _words(prompt: str | Sequence[Mapping[str, Any]]) -> str:
+    """What a person said, for a hook to look at."""
+    if isinstance(prompt, str):
+        return prompt
+    return "\n".join(block["text"] for block in prompt if isinstance(block.get("text"), str))

@@ -41,6 +41,7 @@ class Prompt:
         self, model: str, max_tokens: int, system: list[Wire], tools: list[Wire], options: Wire, ttl: str | None
     ) -> None:
         self.model = model
+        self.max_tokens = max_tokens
         self.system = system
         self.tools = tools
         self.options = options
@@ -82,6 +83,7 @@ class Conversation:
         self.sent: Sent | None = None
         self.sent_chain: Sequence[bytes] = ()
         self.sent_keys = b""
+        self.sent_model = ""
         # Why the next request may differ from the last one: a decision that changes the view names itself here (K3).
         self.announced: list[Reason] = []
         self.breaks = 0
@@ -99,7 +101,8 @@ class Conversation:
         if snapshot is not None and links:
             self.sent = Sent(base_chain(snapshot.tools, snapshot.system), links, flat.chain[links - 1], len(snapshot.tools))
             self.sent_chain = flat.chain
-            self.sent_keys = cache_keys(self.prompt.model, snapshot.options)
+            self.sent_model = snapshot.model or self.prompt.model
+            self.sent_keys = cache_keys(self.sent_model, snapshot.options)
 
     def reload(self, *, everything: bool = False) -> int:
         """Read the log again from where its last valid checkpoint allows, or from the top: what was compacted leaves memory,

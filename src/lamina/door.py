@@ -27,6 +27,7 @@ from .layers.l0_window import ModelFacts, State, Thresholds, replaced, state_of,
 from .opening import Opened, Place, open_again, open_new
 from .prompt.breaks import CacheBreak
 from .providers import Provider, open_provider, read_spec
+from .providers.models import Cost, cost
 
 if TYPE_CHECKING:
     from .providers.chat_rows import ChatRows
@@ -84,6 +85,7 @@ class Door:
             clock=_now,
         )
         self._following = Following(self._c, self.provider.model, resumed=resume is not None)
+        self._cost = Cost(0.0, 0.0)
         self._chat_rows: ChatRows | None = None
 
     def _limits(self, policy: Policy, window: int | None, options: Wire) -> Thresholds:
@@ -102,6 +104,11 @@ class Door:
             limits = replace(limits, autocompact=min(limits.autocompact, smaller.autocompact))
             limits = replace(limits, warning=min(limits.warning, limits.autocompact))
         self.notices += [*found.findings, *limits.findings]
+        if found.source == "default" and self.provider.name != "offline" and not _known(self.provider.model):
+            self.notices.append(
+                f"Model {self.provider.model} is not known: a window of {found.tokens:,} tokens is assumed and its cost is not "
+                "counted in money; set LAMINA_CONTEXT_WINDOW if its window is another."
+            )
         return limits
 
     def _prompt(self, opened: Opened, given: Given) -> Prompt:
@@ -109,7 +116,7 @@ class Door:
         before = opened.live.log.view.snapshot
         return Prompt(
             self.provider.model,
-            given.max_tokens or DEFAULT_MAX_TOKENS,
+            given.max_tokens or (before.max_tokens if before else 0) or DEFAULT_MAX_TOKENS,
             given.system if given.system is not None else before.system if before else [],
             given.tools if given.tools is not None else before.tools if before else [],
             given.options if given.options is not None else before.options if before else {},
@@ -179,7 +186,7 @@ class Door:
         with self._open():
             if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
                 raise InputError("messages", f"must be a list of messages, not {type(messages).__name__}")
-            rows = list(messages)
+            rows: Sequence[Mapping[str, Any]] = list(messages)
             if self.provider.capabilities.wire == "chat":
                 if self._chat_rows is None:
                     from .providers.chat_rows import ChatRows
@@ -218,6 +225,11 @@ class Door:
     def usage(self) -> Usage:
         """Everything this object's calls have reported, each counted once."""
         return self._c.spent
+
+    @property
+    def cost(self) -> Cost:
+        """What those calls cost: in money (None once a model without known prices answered) and in prices of one input token."""
+        return self._cost
 
     @property
     def trouble(self) -> str | None:
@@ -269,8 +281,11 @@ class Door:
 
     def _record(self, response: object) -> Reply:
         reply = response if isinstance(response, Reply) else self.provider.read(response)
-        for record in turn.after_call(self._c, reply):
+        records = turn.after_call(self._c, reply)
+        for record in records:
             self._following.note(record)
+        if records and reply.usage is not None:
+            self._cost = _sum(self._cost, cost(reply.model or self.provider.model, reply.usage))
         return reply
 
     def _keep_partial(self, error: StreamBroken) -> None:
@@ -283,6 +298,10 @@ class Door:
 def _home(home: str | Path | None) -> Path | None:
     found = Path(home) if home is not None else lamina_home(os.environ)
     return found.expanduser().absolute() if found is not None else None
+
+
+def _sum(one: Cost, other: Cost) -> Cost:
+    return Cost(one.usd + other.usd if one.usd is not None and other.usd is not None else None, one.units + other.units)
 
 
 def _now() -> str:

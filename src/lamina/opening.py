@@ -24,6 +24,8 @@ from .disk.transcript import FileStore, Live, MemoryStore, Store, find_transcrip
 
 # A session id is a file name.
 MAX_ID = 100
+# Beside the transcripts lies the project's memory; a session's own files lie in a directory of its name.
+TAKEN = frozenset({"memory"})
 # Of the first line of a file in a working tree, and of a branch's name: every record carries it.
 MAX_LINE = 4_096
 MAX_BRANCH = 200
@@ -141,7 +143,8 @@ def _damage(health: Health, path: Path | None) -> tuple[str, ...]:
 
 def checked_id(session_id: str) -> str:
     plain = session_id.replace("-", "").replace("_", "").replace(".", "")
-    if not (0 < len(session_id) <= MAX_ID and plain.isalnum() and plain.isascii() and not session_id.startswith(".")):
+    fits = 0 < len(session_id) <= MAX_ID and plain.isalnum() and plain.isascii() and not session_id.startswith(".")
+    if not fits or session_id.lower() in TAKEN:
         raise InputError("session id", f"{session_id!r} is no file name", "use letters, digits, '-' and '_'")
     return session_id
 

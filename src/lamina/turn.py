@@ -93,9 +93,10 @@ def _paused(c: Conversation) -> bool:
 def remember_prompt(c: Conversation) -> None:
     """The prompt snapshot: written when it changes, so that a resumed session sends the same bytes."""
     last, prompt = c.log.view.snapshot, c.prompt
-    if last is None or (last.system, last.tools, last.options) != (prompt.system, prompt.tools, prompt.options):
+    sent = (prompt.system, prompt.tools, prompt.options, prompt.model, prompt.max_tokens)
+    if last is None or (last.system, last.tools, last.options, last.model, last.max_tokens) != sent:
         uuid, parent, time = c.head()
-        c.enter([Snapshot(uuid, parent, time, prompt.system, prompt.tools, prompt.options)])
+        c.enter([Snapshot(uuid, parent, time, *sent)])
 
 
 def announce_break(c: Conversation) -> None:
@@ -105,7 +106,7 @@ def announce_break(c: Conversation) -> None:
     if c.sent is not None:
         difference = compare(c.sent, c.sent_chain, prompt.base, len(prompt.tools), flat.chain)
         if difference is not None or prompt.keys != c.sent_keys:
-            reason: Reason = "options"
+            reason: Reason = "options" if prompt.model == c.sent_model else "model"
             if difference is not None and difference.where == "messages":
                 reason = c.announced[-1] if c.announced else "unexplained"
             elif difference is not None:
@@ -119,6 +120,7 @@ def announce_break(c: Conversation) -> None:
     c.sent = Sent(prompt.base, len(flat.chain), flat.chain[-1] if flat.chain else b"", len(prompt.tools))
     c.sent_chain = flat.chain
     c.sent_keys = prompt.keys
+    c.sent_model = prompt.model
 
 
 def after_call(c: Conversation, reply: Reply) -> Sequence[Message]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.session.foreign import SESSION, TEXTS, foreign_transcript
-from tests.session.test_turns import compact, turns
+from tests.session.play import compact, turns
 
 from lamina.cli.sessions import _info, _table
 from lamina.disk.listing import SessionInfo

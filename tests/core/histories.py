@@ -97,6 +97,23 @@ def written(record: Record) -> bytes:
     return write_record(record, SIDE_ENVELOPE if getattr(record, "sidechain", False) else ENVELOPE)
 
 
+def texts(log: Log) -> list[str]:
+    """What is shown, in short: a letter for the role and the words, ids or markers."""
+    return [f"{message['role'][0]}: {_short(block)}" for message in log.view.messages() for block in message["content"]]
+
+
+def _short(block: dict[str, Any]) -> str:
+    match block["type"]:
+        case "text":
+            return str(block["text"])
+        case "tool_use":
+            return f"call {block['id']}"
+        case "tool_result":
+            return f"{block['tool_use_id']} = {block['content']}"
+        case kind:
+            return str(kind)
+
+
 class Builder:
     """Records in the order they were written; each method adds one behind the last message and returns its id."""
 

@@ -158,6 +158,18 @@ def test_what_waits_is_bounded_and_the_sentence_says_so(store: FileStore, monkey
     assert on_disk(store)[-1] == "m9"
 
 
+def test_a_record_no_reader_would_take_is_refused_before_anything_is_written(
+    store: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transcript, "MAX_LINE", 400)
+    for kept in (store, MemoryStore(ENVELOPE)):
+        kept.append([message(1)])
+        with pytest.raises(InputError, match="record: is larger than 0 MiB; hand over a part of it"):
+            kept.append([message(2, 1), Event("e", None, "t", "big", {"x": "y" * 400})])
+        kept.append([message(3, 1)])
+        assert uuids(kept) == ["m1", "m3"]
+
+
 def test_a_sync_that_fails_is_told_and_never_tried_again_on_the_same_descriptor(store: FileStore) -> None:
     def broken(name: str, _: int) -> None:
         if name == "append.fsync":

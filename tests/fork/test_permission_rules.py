@@ -74,6 +74,13 @@ def test_a_line_is_allowed_only_if_every_part_of_it_is(command: str, kind: type[
     assert not isinstance(verdict, Allow) or verdict.plan is None
 
 
+def test_a_part_that_reads_keys_is_not_allowed_by_reading_only(house: House) -> None:
+    (house.cwd / ".ssh").mkdir()
+    (house.cwd / ".ssh" / "id_rsa").write_text("key\n")
+    for command in ("cat .ssh/id_rsa | npm test", "grep -r x . | npm test"):
+        assert isinstance(house.decide(call("Bash", command=command), "ask", rules(allow=["Bash(npm test)"])), Ask)
+
+
 def test_a_line_that_nobody_can_cut_is_allowed_by_its_very_text(house: House) -> None:
     asked = call("Bash", command="make 2> $LOG")
     assert isinstance(house.decide(asked, "ask", rules(allow=["Bash(make:*)"])), Ask)

@@ -81,6 +81,10 @@ def talk(session: Session, server: MessagesServer, text: str) -> None:
         session.end_turn()
 
 
+def causes(session: Session) -> list[str]:
+    return [found.cause for found in session.cache_findings]
+
+
 @pytest.mark.spec("K2")
 def test_an_entry_that_the_provider_lost_is_found_and_logged(tmp_path: Path) -> None:
     clock = Clock()
@@ -90,10 +94,10 @@ def test_an_entry_that_the_provider_lost_is_found_and_logged(tmp_path: Path) -> 
     ):
         talk(session, server, "one")
         talk(session, server, "two")
-        assert len(session.cache_findings) == 0
+        assert causes(session) == []
         clock.advance(301)  # on the server only: for the session no time has passed, so the provider is to blame
         talk(session, server, "three")
-        assert [found.cause for found in session.cache_findings] == ["provider"]
+        assert causes(session) == ["provider"]
         assert session.path is not None
         events = [record for record in read_transcript(session.path) if isinstance(record, Event)]
     assert [event.name for event in events] == ["cache_break"]

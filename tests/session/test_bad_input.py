@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lamina.core.errors import InputError, LaminaError
 from lamina.session import Session
 
-from .test_turns import turns
+from .play import turns
 from .words import READ, Wire, answer, call, files_under, objects, refused, result, said, text, thinking, user
 
 CIRCLE: list[Any] = []
@@ -39,6 +39,7 @@ WRONG_WAYS_TO_OPEN: list[tuple[dict[str, Any], str]] = [
     ({"cache_ttl": "1 hour"}, "cache_ttl: '1 hour' is no lifetime of a cache; use one of 5m, 1h or None."),
     ({"session_id": "../../etc/x"}, "is no file name"),
     ({"session_id": ""}, "is no file name"),
+    ({"session_id": "Memory"}, "is no file name"),
     ({"session_id": "a" * 200}, "is no file name"),
     ({"provider": "nobody:model"}, "provider"),
 ]

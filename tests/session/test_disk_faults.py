@@ -19,7 +19,7 @@ from lamina.core.records import Message
 from lamina.disk.crash import watched
 from lamina.session import Session
 
-from .test_turns import turns
+from .play import turns
 from .words import READ, answer, assistant, call, files_under, records, refused, said, user
 
 TALK = ["a", "about a", "b", "about b"]

@@ -18,7 +18,7 @@ from lamina.disk.lock import live_holder
 from lamina.disk.transcript import lock_path
 from lamina.session import Session
 
-from .test_turns import turns
+from .play import turns
 from .words import answer, records, refused, said
 
 HOLD = """

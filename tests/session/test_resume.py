@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina import revision
+from lamina.core.blocks import read_content
 from lamina.core.errors import InputError, NewerVersion, NoSuchSession, NothingToSend
 from lamina.core.log import Log
 from lamina.core.records import FORMAT, Boundary, Forked, Message
@@ -20,7 +21,7 @@ from lamina.disk.transcript import read_transcript, resume_point
 from lamina.session import Session
 
 from .foreign import SESSION, TEXTS, foreign_rows, foreign_transcript
-from .test_turns import Play, compact, said_blocks, turns
+from .play import Play, compact, turns
 from .words import READ, Wire, answer, call, files_under, marks, objects, records, refused, said, user
 
 PROMPT: dict[str, Any] = {"system": "be brief", "tools": [READ]}
@@ -243,6 +244,41 @@ def test_the_good_records_of_a_damaged_foreign_file_all_come_along(tmp_path: Pat
         assert f"{skipped} lines could not be read" in " ".join(memory.notices)
 
 
+DAMAGE: dict[str, tuple[bytes, int]] = {
+    "a torn line": (b'{"parentUuid":null,"type":"user","uu\n', 1),
+    "a stub before the next record": (b'{"parentUuid":null,"type":"user","uu', 1),
+    "a block of NUL": (b"\0" * 4_096 + b"\n", 1),
+    "a block of NUL before the next record": (b"\0" * 4_096, 0),
+    "a byte-order mark": (BOM, 0),
+    "blank lines and CRLF": (b"\r\n\r\n", 0),
+    "bytes that are no UTF-8": (b"\xff\xfe\n", 1),
+    "not JSON": (b"hello\n", 1),
+    "not an object": (b"[1, 2]\n", 1),
+    "an object that is no record": (b"{}\n", 0),
+    "a record without an id": (b'{"type":"user","message":{"content":"who?"}}\n', 0),
+    "a message that is no message": (b'{"type":"user","uuid":"x","message":5}\n', 0),
+}
+
+
+@pytest.mark.spec("Z4")
+@pytest.mark.parametrize(("junk", "skipped"), DAMAGE.values(), ids=DAMAGE.keys())
+def test_damage_in_a_transcript_of_ours_hides_nothing_and_is_counted(tmp_path: Path, junk: bytes, skipped: int) -> None:
+    path = a_long_session(tmp_path)
+    with Session(in_memory=True, resume=path) as session:
+        expected = session.messages
+    lines = path.read_bytes().splitlines(keepends=True)
+    # A whole object at the end would be another program's last word, and the file then theirs.
+    for place in (0, len(lines) // 2, *(() if junk.endswith(b"}\n") else (len(lines),))):
+        damaged = b"".join([*lines[:place], junk, *lines[place:]])
+        path.write_bytes(damaged)
+        with Session(home=tmp_path, resume=path.stem) as session:
+            assert session.messages == expected
+            lost = skipped or (junk.startswith(b"\0") and place == len(lines))
+            assert len(session.notices) == bool(lost)
+            assert not lost or session.notices[0].startswith(f"{path}: 1 line could not be read and was skipped")
+        assert path.read_bytes() == damaged
+
+
 def test_a_session_in_memory_may_go_on_from_a_file_and_leaves_it_alone(tmp_path: Path) -> None:
     path = a_long_session(tmp_path)
     before, files = path.read_bytes(), list(files_under(tmp_path))
@@ -340,7 +376,7 @@ def test_a_compaction_that_died_before_its_checkpoint_keeps_the_prompt(tmp_path:
     with Session(home=tmp_path, **PROMPT) as session:
         turns(session, "a", "b")
         uuid, leaf, time = session._c.head()
-        summary = Message("s-1", uuid, time, "user", said_blocks("a and b"), summary=True)
+        summary = Message("s-1", uuid, time, "user", read_content("a and b"), summary=True)
         session._c.store.append([Boundary(uuid, leaf, time, "auto"), summary])
     with Session(home=tmp_path, resume=session.id) as again:
         again.add_user("c")

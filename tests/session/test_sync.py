@@ -16,7 +16,7 @@ from lamina.core.flatten import Flat
 from lamina.core.records import Message
 from lamina.session import Session
 
-from .test_turns import compact
+from .play import compact
 from .words import (
     Wire,
     answer,

@@ -12,10 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina import revision
-from lamina.core.errors import InputError, NothingToSend, SessionClosed, WindowFull
-from lamina.core.records import Boundary, Message
+from lamina.core.errors import AuthFailed, InputError, NothingToSend, SessionClosed, StreamBroken
+from lamina.core.records import Message
 from lamina.session import AsyncSession, Session
+from lamina.testing import MessagesServer
+from lamina.testing.script import make_answer
 
+from .play import Play, compact, turns
 from .words import (
     GREP,
     READ,
@@ -42,57 +45,6 @@ STEPS = st.lists(
 )
 
 
-class Play:
-    """Carries out steps and keeps every request, as it was and as it is."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.sent: list[Wire] = []
-        self.copies: list[Wire] = []
-        self.announced: list[int] = []
-        self.calls: list[str] = []
-        self.last: Wire | None = None
-
-    def step(self, kind: str, number: int) -> None:
-        name = f"{len(self.calls)}-{number}"
-        match kind:
-            case "user":
-                self.session.add_user(f"words {number}")
-            case "answer" | "cut":
-                blocks = [thinking("hm"), text(f"answer {name}"), call(f"c{name}a"), call(f"c{name}b"), thinking("?", "")][
-                    number % 5 :
-                ]
-                self.last = (cut_off if kind == "cut" else answer)(f"m{name}", *blocks)
-                self.calls += [block["id"] for block in blocks if block["type"] == "tool_use"] or [""]
-                self.session.after_call(self.last)
-            case "again" if self.last is not None:
-                self.session.after_call(self.last)
-            case "result" if self.session.open_calls:
-                calls = self.session.open_calls
-                self.session.add_tool_result(calls[number % len(calls)], f"result {number}")
-            case "late" if self.calls:
-                self._late(self.calls[number % len(self.calls)])
-            case "ask":
-                self._ask()
-            case _:
-                pass
-
-    def _late(self, tool_use_id: str) -> None:
-        try:
-            self.session.add_tool_result(tool_use_id, "late")
-        except InputError:
-            assert tool_use_id not in self.session.open_calls
-
-    def _ask(self) -> None:
-        try:
-            request = self.session.before_call()
-        except NothingToSend:
-            return
-        self.sent.append(request)
-        self.copies.append(copy.deepcopy(request))
-        self.announced.append(self.session.breaks)
-
-
 @pytest.mark.spec("Z6", "C11")
 @given(steps=STEPS)
 def test_every_request_is_valid_and_starts_with_the_one_before(steps: list[tuple[str, int]]) -> None:
@@ -108,16 +60,6 @@ def test_every_request_is_valid_and_starts_with_the_one_before(steps: list[tuple
             assert extends(before, after)
         assert session.breaks == 0
         assert play.sent == play.copies, "a request that was handed out has changed"
-
-
-def turns(session: Session, *words: str) -> list[Wire]:
-    """A question and an answer for each of these; the requests."""
-    sent = []
-    for number, said_now in enumerate(words):
-        session.add_user(said_now)
-        sent.append(session.before_call())
-        session.after_call(answer(f"{said_now}{number}", f"about {said_now}"))
-    return sent
 
 
 def test_marks_stand_behind_tools_and_system_and_at_the_ends_of_this_request_and_the_last(tmp_path: Path) -> None:
@@ -209,22 +151,6 @@ def test_an_undone_compaction_is_announced(tmp_path: Path) -> None:
         assert extends(first, request)
         assert said(request["messages"]) == ["a", "about a", "b", "about b", "c", "about c", "d"]
         assert reasons(session.path) == ["compaction", "undo"]
-
-
-def compact(session: Session, summary: str, kept: tuple[str, ...] = ()) -> str:
-    """A compaction as a layer would enter it; the id of its boundary."""
-    c = session._c
-    uuid, parent, time = c.head()
-    boundary = Boundary(uuid, parent, time, "manual", kept=kept)
-    words = Message(f"summary-of-{uuid}", uuid, time, "user", tuple(said_blocks(summary)), summary=True)
-    revision.compact(c, boundary, [words])
-    return uuid
-
-
-def said_blocks(words: str) -> Any:
-    from lamina.core.blocks import read_content
-
-    return read_content(words)
 
 
 def test_a_response_handed_in_twice_counts_and_stands_once(tmp_path: Path) -> None:
@@ -361,56 +287,6 @@ def test_a_paused_turn_goes_on_with_the_answer_as_it_is(tmp_path: Path) -> None:
             session.before_call()
 
 
-@pytest.mark.spec("T7")
-def test_at_the_blocking_limit_results_are_taken_and_messages_are_not(tmp_path: Path) -> None:
-    with Session(home=tmp_path, window=10_000) as session:
-        session.add_user("a")
-        session.before_call()
-        session.after_call(answer("m1", call("c1"), call("c2")))
-        session.add_tool_result("c1", "words " * 10_000)
-        assert session.window.at_blocking
-        size = len(objects(session.path))
-        with pytest.raises(WindowFull, match=r"holds about [\d,]+ tokens and the limit is 7,\d\d\d: compact it"):
-            session.add_user("b")
-        assert len(objects(session.path)) == size
-        session.add_tool_result("c2", "r")
-        with pytest.raises(WindowFull):
-            session.before_call()
-        session.sync([{"role": "user", "content": "anew"}])
-        assert said(session.before_call()["messages"]) == ["anew"]
-
-
-@pytest.mark.spec("T1")
-def test_the_count_is_what_was_reported_and_an_estimate_of_what_came_since(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
-        session.add_user("a" * 400)
-        assert 50 < session.tokens < 200
-        session.before_call()
-        usage = {"input_tokens": 1_000, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 30, "output_tokens": 4}
-        session.after_call(answer("m1", "b", usage=usage))
-        assert session.tokens == 1_234
-        session.add_user("c" * 400)
-        assert 1_234 + 50 < session.tokens < 1_234 + 200
-        counted = session.tokens
-    with Session(home=tmp_path, resume=session.id) as again:
-        assert again.tokens == counted
-
-
-@pytest.mark.spec("T10")
-def test_a_usage_does_not_outlive_the_view_it_measured_not_even_in_a_resumed_session(tmp_path: Path) -> None:
-    with Session(home=tmp_path) as session:
-        turns(session, "a" * 40_000)
-        boundary = compact(session, "short")
-        session.add_user("b")
-        session.before_call()
-        session.after_call(answer("m2", "c", usage={"input_tokens": 50, "output_tokens": 5}))
-        assert session.tokens == 55
-        revision.undo(session._c, boundary)
-        assert session.tokens > 5_000
-    with Session(home=tmp_path, resume=session.id) as again:
-        assert again.tokens > 5_000
-
-
 def test_the_sdks_objects_and_plain_dicts_are_the_same(tmp_path: Path) -> None:
     anthropic = pytest.importorskip("anthropic")
     raw = answer("m1", thinking("hm"), "b", call("c1", path="x"), usage={"input_tokens": 7, "output_tokens": 3})
@@ -471,6 +347,29 @@ def test_a_session_asks_its_own_provider_and_keeps_the_answer(tmp_path: Path) ->
         assert heard
         assert said(session.messages)[-1] == reply.text
     assert asyncio.run(talk()) == reply.text
+
+
+@pytest.mark.parametrize("after", [6, 14, 18])
+def test_what_arrived_of_an_answer_that_broke_off_is_kept_and_never_executed(
+    messages_server: MessagesServer, tmp_path: Path, after: int
+) -> None:
+    anthropic = pytest.importorskip("anthropic")
+    calls = make_answer(text="Let me look.", tool_use=("Read", {"path": "x" * 50}))
+    messages_server.cut(calls, after=after, how="end")
+    messages_server.fail(401)
+    messages_server.reply(text="There.")
+    client = anthropic.Anthropic(api_key="any", base_url=messages_server.url)
+    with client, Session("anthropic:claude-sonnet-5-5", client=client, home=tmp_path, tools=[READ]) as session:
+        session.add_user("a")
+        with pytest.raises(StreamBroken):
+            session.ask(lambda _: None)  # somebody heard a part of it, so it is not asked again
+        assert "Let me look.".startswith(said(session.messages)[1])
+        session.add_user("go on")
+        with pytest.raises(AuthFailed):
+            session.ask()
+        assert session.ask().text == "There."
+        assert session.breaks == 0
+    assert [refused(request.body) for request in messages_server.requests] == [[], [], []]
 
 
 def test_a_closed_session_says_how_to_open_it_again(tmp_path: Path) -> None:

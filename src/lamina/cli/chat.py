@@ -1,131 +1,127 @@
-"""`lamina chat`: one prompt, one answer (-p), in a session that can be continued."""
+"""`lamina chat`: one prompt and one answer with -p, a conversation on a terminal without it.
+
+With -p nobody is there to be asked: what would need a yes is denied with a sentence for the model, and the turn goes on. Exit codes:
+0 for an answer, 1 for a failure, 2 for misuse, 130 for Ctrl-C, 143 and 129 where the system or the terminal's end stopped it.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .printing import document, printable, sentence
+from .start import Wish, check_rules, notice
 
 FORMATS = ("text", "json", "stream-json")
+MODES = ("ask", "accept-edits", "read-only", "all")
+# A prompt this long fills every window there is.
+MOST_INPUT = 32 << 20
+# A pipe that somebody forgot to close says nothing for ever; a program that has something to say begins sooner.
+PIPE_SECONDS = 3.0
+NOTHING = 'there is nothing to answer: give a prompt, as in lamina -p "What do our tests run against?".'
+
+
+def _rules(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """`Read,Edit` and `"Bash(git log:*) Edit"` are two rules each: what stands in brackets is not split."""
+    found: list[str] = []
+    for text in given:
+        depth, start = 0, 0
+        for at, char in enumerate(f"{text},"):
+            depth += (char == "(") - (char == ")")
+            if depth <= 0 and (char == "," or char.isspace()):
+                found.append(text[start:at].strip())
+                start = at + 1
+    return tuple(rule for rule in found if rule)
 
 
 @click.command("chat")
 @click.option("-p", "--print", "prompt", metavar="PROMPT", help="Answer PROMPT and exit; '-' reads it from standard input.")
 @click.option("--model", metavar="M", help="Who answers: anthropic:MODEL, openai:MODEL or offline.")
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the newest session of this directory.")
-@click.option("-r", "--resume", metavar="ID", help="Go on with the session ID (its beginning is enough) or a transcript file.")
-@click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option(
+    "-r",
+    "--resume",
+    metavar="[ID]",
+    is_flag=False,
+    flag_value="",
+    help="Go on with the session ID (its beginning is enough) or a transcript file; without ID, choose from a list.",
+)
+@click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True, help="What -p prints.")
+@click.option(
+    "--include-partial-messages", "partial", is_flag=True, help="With stream-json: the pieces of an answer as they come."
+)
+@click.option("--permission-mode", "mode", type=click.Choice(MODES), help="What tools may do without a question.")
+@click.option(
+    "--allowed-tools",
+    "allow",
+    metavar="RULES",
+    multiple=True,
+    callback=_rules,
+    help="Rules for what needs no question, as in 'Bash(git log:*) Edit'.",
+)
+@click.option("--disallowed-tools", "deny", metavar="RULES", multiple=True, callback=_rules, help="Rules for what is denied.")
+@click.option("--max-turns", "rounds", type=click.IntRange(min=1), help="At most so many calls of the model for one prompt.")
 @click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="The directory the session belongs to.")
-def command(prompt: str | None, model: str | None, go_on: bool, resume: str | None, output_format: str, cwd: str) -> int:
-    """Talk: -p PROMPT for one answer."""
-    if go_on and resume:
+def command(prompt: str | None, output_format: str, partial: bool, cwd: str, **given: Any) -> int:
+    """Talk, on a terminal or with -p PROMPT for one answer."""
+    wish = Wish(Path(cwd).resolve(), **given)
+    if wish.go_on and wish.resume is not None:
         raise click.UsageError("--continue takes the newest session and --resume a named one: use one of the two.")
-    prompt = _prompt(prompt)
-    return _answer(prompt, model=model, go_on=go_on, resume=resume, output_format=output_format, cwd=Path(cwd).resolve())
+    check_rules(wish)
+    if prompt is None and sys.stdin.isatty():
+        if not sys.stdout.isatty() or output_format != "text" or partial:
+            raise click.UsageError(NOTHING)
+        from .terminal.loop import chat
+
+        return chat(wish)
+    if wish.resume == "":
+        raise click.UsageError("--resume needs the session's id where nobody can choose one; lamina sessions list shows them.")
+    from .once import answer
+
+    return answer(whole_prompt(prompt), wish, form=output_format, partial=partial)
 
 
-def _prompt(prompt: str | None) -> str:
-    if prompt == "-" or (prompt is None and not sys.stdin.isatty()):
-        prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
-    if prompt is None or not prompt.strip():
-        raise click.UsageError('there is nothing to answer: give a prompt, as in lamina -p "What do our tests run against?".')
-    return prompt
+def whole_prompt(prompt: str | None) -> str:
+    """What is piped in is the prompt, or stands behind the one that is given."""
+    if prompt is None or prompt == "-":
+        whole = _read_input()
+    elif (piped := _piped_input()) and piped.strip():
+        whole = f"{prompt}\n\n{piped}"
+    else:
+        whole = prompt
+    if not whole.strip():
+        raise click.UsageError(NOTHING)
+    return whole
 
 
-def _answer(prompt: str, *, model: str | None, go_on: bool, resume: str | None, output_format: str, cwd: Path) -> int:
-    from ..core.errors import LaminaError
-    from ..disk.paths import slug
-    from ..disk.settings_files import lamina_home, load_settings
-    from ..disk.transcript import newest_transcript
-    from ..providers import configured, open_provider
-    from ..session import Session
-
-    home = lamina_home(os.environ)
-    settings = load_settings(cwd=cwd, home=home, environ=os.environ, command_line={})
-    for finding in settings.findings:
-        _notice(finding.text)
-    again: Path | str | None = newest_transcript((home or Path()) / "projects", slug(cwd)) if go_on else resume
-    spec = model or settings.model or settings.provider or configured(os.environ)
-    provider = open_provider(spec, base_url=settings.base_url)
-    if provider.name == "offline" and model is None and again is None:
-        _notice("no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so the offline stand-in answers")
-    with Session(provider, cwd=cwd, home=home, settings=settings, resume=again) as session:
-        out = Output(output_format, session.id, provider.model, str(cwd))
-        for notice in session.notices:
-            _notice(notice)
-        try:
-            session.add_user(prompt)
-            reply = session.ask(out.event)
-            session.end_turn()
-        except LaminaError as error:
-            if output_format == "text":
-                raise
-            out.failed(str(error))
-            return 1
-        out.answered(reply.text, reply.blocks, session.usage)
-        if session.trouble:
-            _notice(session.trouble)
-    return 0
+def _read_input() -> str:
+    data = sys.stdin.buffer.read(MOST_INPUT + 1)
+    if len(data) > MOST_INPUT:
+        raise click.UsageError(
+            f"standard input holds more than {MOST_INPUT >> 20} MiB: name a file for the model to read instead."
+        )
+    return data.decode("utf-8", "replace")
 
 
-class Output:
-    """The three forms of an answer: text as it comes, one JSON document, or one event a line."""
+def _piped_input() -> str | None:
+    """A terminal and the null device are no input; neither is a pipe on which nothing comes."""
+    import select
 
-    def __init__(self, form: str, session_id: str, model: str, cwd: str) -> None:
-        self.form = form
-        self.session_id = session_id
-        self.model = model
-        self._streamed = False
-        if form == "stream-json":
-            self._line({"type": "system", "subtype": "init", "session_id": session_id, "model": model, "cwd": cwd, "tools": []})
-
-    def event(self, event: Mapping[str, Any]) -> None:
-        delta = event.get("delta")
-        if self.form == "text" and isinstance(delta, Mapping) and delta.get("type") == "text_delta":
-            self._streamed = True
-            sys.stdout.write(self._shown(str(delta["text"])))
-            sys.stdout.flush()
-
-    def answered(self, text: str, blocks: Any, usage: Any) -> None:
-        from ..providers.models import cost
-
-        if self.form == "text":
-            sys.stdout.write("\n" if self._streamed else f"{self._shown(text)}\n")
-            return
-        content = [block.wire for block in blocks]
-        if self.form == "stream-json":
-            message = {"role": "assistant", "model": self.model, "content": content}
-            self._line({"type": "assistant", "message": message, "session_id": self.session_id})
-        self._line(self._result(text, is_error=False, usage=usage.wire(), dollars=cost(self.model, usage).usd))
-
-    def failed(self, words: str) -> None:
-        self._line(self._result(words, is_error=True, usage={}, dollars=None))
-
-    def _result(self, text: str, *, is_error: bool, usage: dict[str, Any], dollars: float | None) -> dict[str, Any]:
-        return {
-            "type": "result",
-            "subtype": "error" if is_error else "success",
-            "result": text,
-            "session_id": self.session_id,
-            "is_error": is_error,
-            "num_turns": 1,
-            "usage": usage,
-            "total_cost_usd": dollars or 0.0,
-        }
-
-    def _line(self, value: dict[str, Any]) -> None:
-        print(document(value))
-
-    def _shown(self, text: str) -> str:
-        """A model's words are data to a terminal; to a file or a pipe they go as they are."""
-        return printable(text) if sys.stdout.isatty() else text
-
-
-def _notice(text: str) -> None:
-    print(f"lamina: {sentence(text)}", file=sys.stderr)
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+        if stat.S_ISREG(mode):
+            return _read_input()
+        if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+            return None
+        if os.name != "nt" and not select.select([sys.stdin], [], [], PIPE_SECONDS)[0]:
+            notice(
+                f"nothing came through the pipe for {PIPE_SECONDS:.0f} seconds, so it is left out; < /dev/null spares the wait"
+            )
+            return None
+    except (OSError, ValueError):  # no real stream: nobody pipes anything
+        return None
+    return _read_input()

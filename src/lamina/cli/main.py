@@ -19,8 +19,9 @@ from .printing import mend_streams, sentence
 
 # Name → module that holds it as `command`; the first line of its help is repeated here so that `--help` imports none of them.
 COMMANDS = {
-    "chat": ("chat", "Talk: -p PROMPT for one answer."),
+    "chat": ("chat", "Talk, on a terminal or with -p PROMPT for one answer."),
     "config": ("config", "Show every setting, its value and where it came from, or one of them."),
+    "context": ("context", "Show what fills the window of a session, by kind."),
     "sessions": ("sessions", "List and show recorded conversations."),
 }
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from .blocks import ToolResult, Wire
+from .blocks import ToolResult, ToolUse, Wire
 from .log import Log
 from .records import Pin, Snapshot
 from .view import View
@@ -20,7 +20,9 @@ from .view import View
 def checkpoint_state(log: Log, **more: Any) -> Wire:
     """The state at this moment; `more` is what the rooms above want to find again (the estimator, cursors)."""
     view = log.view
-    shown = {block.tool_use_id for _, block in view.blocks() if isinstance(block, ToolResult)}
+    # A call in view may still get its result; what was decided about that holds then too.
+    calls = {block.id for _, block in view.blocks() if isinstance(block, ToolUse)}
+    shown = calls | {block.tool_use_id for _, block in view.blocks() if isinstance(block, ToolResult)}
     return {
         "pins": [msgspec.to_builtins(pin) for pin in view.pins.values()],
         "replaced": {call: content for call, content in view.replaced.items() if call in shown},

@@ -147,7 +147,7 @@ class Break(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """System, tools and options as they were sent, so that a resumed session sends the same bytes."""
+    """What stands before the messages as it was sent, so that a resumed session sends the same bytes."""
 
     uuid: str
     parent: str | None
@@ -155,6 +155,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     system: list[Wire]
     tools: list[Wire]
     options: Wire = {}
+    model: str = ""
+    max_tokens: int = 0
 
 
 class Checkpoint(msgspec.Struct, frozen=True):

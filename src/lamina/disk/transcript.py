@@ -30,7 +30,7 @@ from ..core.records import FORMAT, Boundary, Checkpoint, Envelope, Forked, Newer
 from .append import Appender
 from .crash import point
 from .faults import reporting
-from .lines import Health, objects_in, raw_lines_back, read_lines, read_raw
+from .lines import MAX_LINE, Health, objects_in, raw_lines_back, read_lines, read_raw
 from .lock import LifeLock
 
 # Lines waiting for a disk that does not take them; past this the oldest promise (nothing grows without bound) wins.
@@ -83,7 +83,7 @@ class MemoryStore:
 
     def append(self, records: Sequence[Record]) -> int:
         first = len(self._lines)
-        self._lines.extend(write_record(record, self._envelope) for record in records)
+        self._lines.extend(_encoded(records, self._envelope))
         return first
 
     def read(self, start: int = 0) -> Iterator[Record]:
@@ -160,7 +160,7 @@ class FileStore:
             raise
 
     def append(self, records: Sequence[Record]) -> int:
-        lines = [write_record(record, self._envelope) for record in records]
+        lines = _encoded(records, self._envelope)
         if self._waiting:
             lines = [*self._waiting, *lines]
         return self._write(lines)
@@ -232,6 +232,14 @@ class FileStore:
         self._appender.close()
         self._appender = None
         self._lock.close()
+
+
+def _encoded(records: Sequence[Record], envelope: Envelope) -> list[bytes]:
+    """Records as lines that every reader will take."""
+    lines = [write_record(record, envelope) for record in records]
+    if any(len(line) > MAX_LINE for line in lines):
+        raise InputError("record", f"is larger than {MAX_LINE >> 20} MiB", "hand over a part of it, or the name of a file")
+    return lines
 
 
 def _file_at(path: Path) -> tuple[int, int] | None:

@@ -2,7 +2,7 @@
 
 decides  which calls run, ask or are denied (`permissions`), for the main conversation and for every fork by one function
 does     the tool loop (`loop`): ask, run the tools an answer calls for, ask again
-costs    a decision some tens of microseconds; a fork one request that begins with the parent's bytes
+costs    a decision about a millisecond at most; a fork one request that begins with the parent's bytes
 switch   `permissions` in the settings; the mode of a session
 spec     X6, D4, G2, F2 (rules of a working tree count once it is trusted), A1
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,13 @@ class Unclear(Exception):
 def readable(context: PermissionContext) -> tuple[str, ...]:
     """The real paths of everything that may be read unasked."""
     places = (context.cwd, *context.roots, *((context.memory_dir,) if context.memory_dir else ()))
-    return tuple(os.path.realpath(place) for place in places)
+    return tuple(str(real(place)) for place in places)
+
+
+@lru_cache(maxsize=256)
+def real(place: Path) -> Path:
+    """Of a directory that the person chose, looked up once: what is above the project is not the project's to change."""
+    return Path(os.path.realpath(place))
 
 
 def read_call(call: ToolUse, context: PermissionContext) -> Asked:

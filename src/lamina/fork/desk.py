@@ -1,19 +1,26 @@
 """Running the calls of one answer: permission first, then the tools, readers at once and writers in order.
 
 Every call gets exactly one result, in the order of the calls: refused, stopped and failed ones too, each with a sentence the model can
-act on. A person is asked one question at a time, before anything of the answer runs, so that a "no" is known to all of it.
+act on. A person is asked one question at a time, before anything of the answer runs, so that a "no" is known to all of it. What is
+allowed without a question rests on what lies on the disk: behind a call that may have changed that, it is judged again.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Literal, TypeAlias, assert_never
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from threading import Event
+from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 import msgspec
 
 from ..core.blocks import ToolResult, ToolUse, tool_result
+from ..core.errors import InputError
+from ..disk.files import remove
 from ..tools import Context, Output, Tool, run_call
+from ..tools.capture import Capture
 from ..tools.readonly import Result, run_readonly
 from .permissions import Allow, Ask, Deny, Mode, PermissionContext, Verdict, decide
 from .rules import Rules
@@ -27,6 +34,7 @@ NOBODY = "Nobody is there to allow it. {why} Go on without it, or say what you w
 SAID_NO = "The person said no. {why} Do not try it again in another way; ask what to do instead."
 SAID_NO_WITH = "The person said no, and: {words}"
 STOPPED = "Stopped by the person before it ran."
+CHANGED = "An earlier call of the same answer changed what this one rests on. {why} Send it again to have it asked about."
 
 
 class No(msgspec.Struct, frozen=True):
@@ -47,7 +55,10 @@ class Ran(msgspec.Struct, frozen=True):
 
     @property
     def result(self) -> ToolResult:
-        return tool_result(self.call.id, self.output.content, is_error=self.output.is_error)
+        try:
+            return tool_result(self.call.id, self.output.content, is_error=self.output.is_error)
+        except InputError as error:
+            return tool_result(self.call.id, f"{self.call.name} returned what can't be sent ({error.problem}).", is_error=True)
 
 
 class Desk(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,37 +74,65 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     on_end: Callable[[Ran], None] | None = None
 
 
+class _Settled(NamedTuple):
+    verdict: Verdict
+    by_person: bool = False
+
+
 def run_calls(calls: Sequence[ToolUse], desk: Desk) -> tuple[Ran, ...]:
-    verdicts = [_settled(call, desk) for call in calls]
+    settled = [_settled(call, desk) for call in calls]
     readers = {tool.name for tool in desk.tools if tool.read_only}
-    done: dict[int, Ran] = {}
-    at = 0
-    while at < len(calls):
+    done: list[Ran] = []
+    changed = False
+    while (at := len(done)) < len(calls):
         end = at + 1
         while end < len(calls) and calls[at].name in readers and calls[end].name in readers:
             end += 1
-        batch = range(at, end)
-        with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(batch))) as pool:
-            done.update(zip(batch, pool.map(lambda index: _run(calls[index], verdicts[index], desk), batch), strict=True))
-        at = end
-    return tuple(done[index] for index in range(len(calls)))
+        verdicts = [_still(calls[index], settled[index], desk) if changed else settled[index].verdict for index in range(at, end)]
+        with ThreadPoolExecutor(max_workers=min(AT_ONCE, end - at)) as pool:
+            begun = [pool.submit(_run, call, verdict, desk) for call, verdict in zip(calls[at:end], verdicts, strict=True)]
+            done += _ended(begun, desk.context.abort)
+        changed = changed or calls[at].name not in readers
+    return tuple(done)
 
 
-def _settled(call: ToolUse, desk: Desk) -> Verdict:
+def _ended(begun: Sequence[Future[Ran]], abort: Event) -> list[Ran]:
+    """Ctrl-C reaches only this thread: the tools are told, and what they still have to say is waited for."""
+    try:
+        wait(begun)
+    except KeyboardInterrupt:
+        abort.set()
+    return [future.result() for future in begun]
+
+
+def _settled(call: ToolUse, desk: Desk) -> _Settled:
     """The verdict once a question has been answered. The rules are read anew each time: an "always" counts for the next call."""
-    if all(tool.name != call.name for tool in desk.tools):
-        return Allow("There is no such tool; the model is told so.")
-    verdict = decide(call, mode=desk.mode(), rules=desk.rules(), context=desk.permission)
+    verdict = _judged(call, desk)
     if not isinstance(verdict, Ask):
-        return verdict
+        return _Settled(verdict)
     if desk.context.abort.is_set():
-        return Deny(STOPPED)
+        return _Settled(Deny(STOPPED))
     if desk.ask is None:
-        return Deny(NOBODY.format(why=verdict.why))
+        return _Settled(Deny(NOBODY.format(why=verdict.why)))
     consent = desk.ask(call, verdict)
     if isinstance(consent, No):
-        return Deny(SAID_NO_WITH.format(words=consent.words))
-    return Deny(SAID_NO.format(why=verdict.why)) if consent == "no" else Allow(f"The person said {consent}.")
+        return _Settled(Deny(SAID_NO_WITH.format(words=consent.words)), by_person=True)
+    answer = Deny(SAID_NO.format(why=verdict.why)) if consent == "no" else Allow(f"The person said {consent}.")
+    return _Settled(answer, by_person=True)
+
+
+def _judged(call: ToolUse, desk: Desk) -> Verdict:
+    if all(tool.name != call.name for tool in desk.tools):
+        return Allow("There is no such tool; the model is told so.")
+    return decide(call, mode=desk.mode(), rules=desk.rules(), context=desk.permission)
+
+
+def _still(call: ToolUse, settled: _Settled, desk: Desk) -> Verdict:
+    """A file that was inside may now be a link that leads outside, and a plan knows only the names there were."""
+    if settled.by_person or not isinstance(settled.verdict, Allow):
+        return settled.verdict
+    verdict = _judged(call, desk)
+    return Deny(CHANGED.format(why=verdict.why)) if isinstance(verdict, Ask) else verdict
 
 
 def _run(call: ToolUse, verdict: Verdict, desk: Desk) -> Ran:
@@ -105,14 +144,33 @@ def _run(call: ToolUse, verdict: Verdict, desk: Desk) -> Ran:
     return ran
 
 
-def _read(done: Result) -> Output:
-    """What a read-only command printed, in the words of the Bash tool."""
-    text = (done.stdout + done.stderr).decode("utf-8", "replace").rstrip("\n")
+def _with_whole(output: Output, context: Context) -> Output:
+    """Output that was too large to show lies in a file: the model is told where, or the file goes where nobody keeps such files."""
+    path = output.facts.get("output_file")
+    if not isinstance(path, str):
+        return output
+    if context.scratch is None:
+        remove(path, durability="process")
+        return msgspec.structs.replace(output, facts={key: value for key, value in output.facts.items() if key != "output_file"})
+    return msgspec.structs.replace(
+        output, content=f"{output.content}\n[The whole output is in {path}; Read shows it page by page.]"
+    )
+
+
+def _read(done: Result, context: Context) -> Output:
+    """What a read-only command printed, in the words and within the bounds of the Bash tool."""
+    capture = Capture(context.scratch or Path(tempfile.gettempdir()))
+    try:
+        capture.take(done.stdout + done.stderr)
+        captured = capture.close()
+    finally:
+        capture.drop()
     notes = [] if done.ended == "by itself" else [f"[{done.ended}]"]
     if done.exit_code:
         notes.append(f"[exit code {done.exit_code}]")
-    said = "\n".join(part for part in (text, *notes) if part) or "(no output)"
-    return Output(said, is_error=done.ended != "by itself", facts={"exit_code": done.exit_code})
+    said = "\n".join(part for part in (captured.text.rstrip("\n"), *notes) if part) or "(no output)"
+    facts = {"exit_code": done.exit_code} | ({"output_file": str(captured.file)} if captured.file is not None else {})
+    return _with_whole(Output(said, is_error=done.ended != "by itself", facts=facts), context)
 
 
 def _output(call: ToolUse, verdict: Verdict, desk: Desk) -> Output:
@@ -122,11 +180,11 @@ def _output(call: ToolUse, verdict: Verdict, desk: Desk) -> Output:
         case Ask():
             raise AssertionError("a question was left open")
         case Allow(plan=None):
-            return run_call(desk.tools, call, desk.context)
+            return _with_whole(run_call(desk.tools, call, desk.context), desk.context)
         case Allow():
             if desk.context.abort.is_set():
                 return Output(STOPPED, is_error=True)
             assert verdict.plan is not None
-            return _read(run_readonly(verdict.plan, abort=desk.context.abort))
+            return _read(run_readonly(verdict.plan, abort=desk.context.abort), desk.context)
         case _:
             assert_never(verdict)

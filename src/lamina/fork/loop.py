@@ -25,6 +25,9 @@ ROUNDS = 200
 NO_JSON = "The input of this call is no JSON object, so it was not run; send the call again with valid JSON."
 NOT_RUN = "Not run, because another call of the same answer could not be read; send it again."
 
+# Stop reasons of an answer that ran into a limit; there was more to say.
+FULL = ("max_tokens", "model_context_window_exceeded")
+
 Ended: TypeAlias = Literal["answered", "rounds", "cut off", "refused"]
 
 
@@ -88,10 +91,6 @@ def partial(blocks: Sequence[dict[str, Any]], model: str = "") -> Reply:
 
 
 def _ending(reply: Reply) -> Ended:
-    match reply.stop_reason:
-        case "refusal":
-            return "refused"
-        case "max_tokens" | "model_context_window_exceeded" | None:
-            return "cut off"
-        case _:
-            return "answered"
+    if reply.stop_reason == "refusal":
+        return "refused"
+    return "cut off" if reply.stop_reason is None or reply.stop_reason in FULL else "answered"

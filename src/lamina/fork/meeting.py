@@ -17,7 +17,7 @@ from ..tools.readonly import Plan
 from .asked import Asked
 from .patterns import Bases, PathPattern, could_cover_below, covers
 from .rules import READERS, WRITERS, Domain, Named, Rule
-from .shell_rules import Match, ShellPattern, holds_back, words_of
+from .shell_rules import MAX_LOOKED_AT, Match, ShellPattern, holds_back, words_of
 
 _FAMILIES = {"read": READERS, "edit": WRITERS}
 
@@ -81,18 +81,20 @@ def _in_command(rule: Rule, asked: Asked, named: Sequence[Path], bases: Bases) -
     reads = rule.tool.casefold() == "read"
     if not reads and isinstance(asked.plan, Plan):
         return "no"
+    if len(asked.command) > MAX_LOOKED_AT:
+        return "maybe"
     found = any(covers(rule.specifier, path, bases, loosely=True) for path in named)
     return "no" if not found else "yes" if reads else "maybe"
 
 
 def _named_paths(asked: Asked, bases: Bases) -> list[Path]:
     """What a command looks at by its plan, and every word of it as a path, with and without links."""
+    if asked.command is None or len(asked.command) > MAX_LOOKED_AT:
+        return []
     cwd, home = bases["cwd"][0], bases.get("home", (None,))[0]
-    spelled = list[Path]()
-    for word in words_of(asked.command or ""):
-        if word and "\0" not in word:
-            whole = f"{home}{word[1:]}" if home is not None and word.startswith("~/") else word
-            spelled.append(Path(os.path.abspath(os.path.join(cwd, whole))))
+    words = words_of(asked.command)
+    whole = (f"{home}{word[1:]}" if home is not None and word.startswith("~/") else word for word in words)
+    spelled = [Path(os.path.abspath(os.path.join(cwd, word))) for word in whole]
     return [*asked.paths, *spelled, *(Path(os.path.realpath(path)) for path in spelled)]
 
 

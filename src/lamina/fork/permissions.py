@@ -22,7 +22,7 @@ from ..disk.paths import check_child
 from ..tools.readonly import Plan, Refusal, plan_parts, split
 from ..tools.readonly.places import within
 from . import suggest
-from .asked import Asked, Unclear, read_call, readable
+from .asked import Asked, Unclear, read_call, readable, real
 from .meeting import allowing, holding, unreadable_below
 from .patterns import Base, Bases
 from .rules import READERS, WRITERS, Rule, Rules, read_rules
@@ -90,7 +90,7 @@ def _bases(context: PermissionContext) -> Bases:
         "disk": Path(context.cwd.anchor),
         "home": context.home,
     }
-    return {base: tuple(dict.fromkeys((path, Path(os.path.realpath(path))))) for base, path in named.items() if path is not None}
+    return {base: tuple(dict.fromkeys((path, real(path)))) for base, path in named.items() if path is not None}
 
 
 def _by_rule(rule: Rule) -> str:
@@ -178,7 +178,10 @@ def _by_kind(case: _Case, mode: Mode) -> Verdict:
         return Ask(f"{asked.tool} changes {asked.path}{where}.", rule)
     if asked.tool == "Bash":
         verdict = _read_only_command(case)
-        return verdict if isinstance(verdict, Allow) else Ask(verdict.why, _offer(case, suggest.for_command(asked.command or "")))
+        if isinstance(verdict, Allow):
+            return verdict
+        why = verdict.why if isinstance(asked.plan, Plan) else "The command is not known only to read."
+        return Ask(why, _offer(case, suggest.for_command(asked.command or "")))
     if asked.tool == "WebFetch":
         return Ask(f"It fetches from {asked.host or 'an address that is not clear'}.", _offer(case, suggest.for_host(asked.host)))
     if asked.tool in _HARMLESS or context.tool_is_read_only(asked.tool):
@@ -198,8 +201,8 @@ def _offer(case: _Case, rule: str | None) -> str | None:
 
 
 def _is_inside(case: _Case) -> bool:
-    real = os.path.realpath(case.asked.path or case.context.cwd)
-    return any(within(real, root) for root in case.roots)
+    path = os.path.realpath(case.asked.path or case.context.cwd)
+    return any(within(path, root) for root in case.roots)
 
 
 def _not_readable(case: _Case) -> str | None:
@@ -227,7 +230,7 @@ def _not_memory(case: _Case) -> str | None:
 
 
 def _is_lamina_s_own(case: _Case) -> bool:
-    own = [os.path.realpath(place) for place in (case.context.lamina_home, case.context.memory_dir) if place is not None]
+    own = [str(real(place)) for place in (case.context.lamina_home, case.context.memory_dir) if place is not None]
     return any(within(os.path.realpath(path), place) for path in case.asked.paths for place in own)
 
 

@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -21,6 +23,11 @@ import msgspec
 from ..tools.readonly import Part, Refusal, Word, split
 
 Match: TypeAlias = Literal["no", "maybe", "yes"]
+
+# A longer line is not looked through: every rule that holds back may be met.
+MAX_LOOKED_AT = 10_000
+# Rules are shorter than this; what follows can't matter to them.
+MAX_RULE_WORDS = 50
 
 _STAR = re.compile(r"(?<!\\)\*")
 _ASSIGNMENT = re.compile(r"\w+\+?=")
@@ -86,9 +93,10 @@ def holds_back(pattern: ShellPattern, command: str) -> Match:
     """Whether the line runs what the pattern names: surely, possibly, or as far as anyone can see not."""
     if is_exactly(pattern, command) or _fits(pattern.loose, _loose(command), prefix=pattern.prefix):
         return "yes"
+    if len(command) > MAX_LOOKED_AT:
+        return "maybe"
     found: Match = "no"
-    for sure, words in candidates(command):
-        text = _loose(" ".join(words))
+    for sure, text in _candidates(command):
         if _fits(pattern.loose, text, prefix=pattern.prefix):
             if sure:
                 return "yes"
@@ -115,15 +123,16 @@ def _fits(pieces: tuple[str, ...], text: str, *, prefix: bool) -> bool:
     return True
 
 
-def candidates(command: str) -> Iterator[tuple[bool, list[str]]]:
-    """Everything the line may run, as words, each with whether it surely does."""
+@lru_cache(maxsize=32)
+def _candidates(command: str) -> tuple[tuple[bool, str], ...]:
+    """Everything the line may run, each with whether it surely does; asked for again by every rule."""
     parts = split(command)
     if isinstance(parts, Refusal):
         pieces = [_loose(piece, keep=True).split() for piece in _SEPARATORS.split(command)]
     else:
         pieces = [[word.text for word in part.words] for part in parts]
-    for words in pieces:
-        yield from _of_part(words)
+    found = chain.from_iterable(_of_part(words) for words in pieces)
+    return tuple((sure, _loose(" ".join(words[:MAX_RULE_WORDS]))) for sure, words in found)
 
 
 def _of_part(words: list[str], depth: int = 0) -> Iterator[tuple[bool, list[str]]]:
@@ -137,21 +146,20 @@ def _of_part(words: list[str], depth: int = 0) -> Iterator[tuple[bool, list[str]
         return
     sure = name in _CARRIERS
     for at in range(1, len(words)):
-        yield sure, [words[at].rpartition("/")[2], *words[at + 1 :]]
+        yield sure, [words[at].rpartition("/")[2], *words[at + 1 : at + MAX_RULE_WORDS]]
         # A script in one word; one inside another is looked at no deeper than people write them.
         if depth < 2 and re.search(r"\s", words[at]):
             for piece in _SEPARATORS.split(words[at]):
                 yield from ((sure and inner, found) for inner, found in _of_part(_loose(piece, keep=True).split(), depth + 1))
 
 
-def words_of(command: str) -> Iterator[str]:
+@lru_cache(maxsize=32)
+def words_of(command: str) -> tuple[str, ...]:
     """Every word that may be a path: the words themselves, and what stands behind an equals sign."""
     parts = split(command)
     if isinstance(parts, Refusal):
         words = re.split(r"[\s;&|(){}`<>]+", re.sub(r"['\"\\]", "", command))
     else:
         words = [word.text for part in parts for word in part.words]
-    for word in words:
-        yield word
-        if "=" in word:
-            yield word.partition("=")[2]
+    values = [word.partition("=")[2] for word in words if "=" in word]
+    return tuple(dict.fromkeys(word for word in (*words, *values) if word and "\0" not in word))

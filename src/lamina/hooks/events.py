@@ -4,7 +4,8 @@ The form is Claude Code's: settings hold, per event, groups with an optional `ma
 one JSON object and answers by its exit code and output:
 
     0   plain output becomes context (SessionStart, UserPromptSubmit, PreCompact); a JSON object is read for `additionalContext`,
-        `decision: "block"` with `reason`, `continue: false` with `stopReason`, `systemMessage`
+        `decision: "block"` with `reason`, `continue: false` with `stopReason`, `systemMessage`. At Stop, a block sends the model
+        back to work, and `continue: false` is the word against that: the turn ends, whatever the other commands say
     2   blocks: what it wrote to standard error is the reason
     any other code: logged and passed over
 """
@@ -12,8 +13,8 @@ one JSON object and answers by its exit code and output:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -98,6 +99,7 @@ def outcome(event: Event, ran: tuple[Ran, ...], faults: tuple[str, ...] = ()) ->
     messages: list[str] = []
     wrong = list(faults)
     block: str | None = None
+    over = False
     for one in ran:
         if one.code is None:
             wrong.append(f"hooks.{event}: {one.command!r} did not end in time and was stopped.")
@@ -106,30 +108,44 @@ def outcome(event: Event, ran: tuple[Ran, ...], faults: tuple[str, ...] = ()) ->
         elif one.code != 0:
             wrong.append(f"hooks.{event}: {one.command!r} ended with code {one.code}: {_line(one.err or one.out)}")
         else:
-            said, blocked, told = _read(event, one.out)
+            said, blocked, told, ends = _read(event, one.out)
             context += said
             messages += told
             block = block or blocked
-    return HookOutcome(tuple(context), block, tuple(messages), tuple(wrong))
+            over = over or ends
+    return HookOutcome(tuple(context), None if over else block, tuple(messages), tuple(wrong))
 
 
-def _read(event: Event, out: str) -> tuple[list[str], str | None, list[str]]:
+class _Said(NamedTuple):
+    context: list[str]
+    block: str | None = None
+    messages: Sequence[str] = ()
+    over: bool = False  # the turn ends here
+
+
+def _read(event: Event, out: str) -> _Said:
     text = out.strip()
+    plain = _Said([text] if text and event in ADDS_CONTEXT else [])
     if not text.startswith("{"):
-        return ([text] if text and event in ADDS_CONTEXT else []), None, []
+        return plain
     try:
         answer = msgspec.json.decode(text.encode())
     except (msgspec.DecodeError, RecursionError):
-        return ([text] if event in ADDS_CONTEXT else []), None, []
+        return plain
     specific = answer.get("hookSpecificOutput")
     added = [part.get("additionalContext") for part in (answer, specific) if isinstance(part, Mapping)]
+    ends = answer.get("continue") is False
+    reason = _text(answer.get("stopReason")) if ends else ""
+    messages = [_text(answer.get("systemMessage"))]
     blocked: str | None = None
-    if answer.get("decision") == "block":
+    if event == "Stop" and ends:
+        messages.append(reason)
+    elif answer.get("decision") == "block":
         blocked = _text(answer.get("reason")) or "a hook said no"
-    elif answer.get("continue") is False:
-        blocked = _text(answer.get("stopReason")) or "a hook said stop"
-    message = _text(answer.get("systemMessage"))
-    return [part for part in map(_text, added) if part], blocked, [message] if message else []
+    elif ends:
+        blocked = reason or "a hook said stop"
+    over = event == "Stop" and ends
+    return _Said([part for part in map(_text, added) if part], blocked, [part for part in messages if part], over)
 
 
 def _text(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Running hooks: one JSON object in, bounded output back, never longer than its time-out.
 
 Commands of one event run at the same time, each in a process group of its own that is ended as a whole. A hook that fails, hangs
-or floods is reported and passed over; only its word "no" stops anything.
+or floods is reported and passed over; only its word "no" stops anything. An abort ends the commands that still run.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -25,22 +26,39 @@ from .events import Event, HookOutcome, Planned, Ran, outcome, plan
 MAX_OUTPUT = 64 << 10
 # A group that was told to end gets this long before it is ended.
 GRACE_SECONDS = 1.0
+# How long an abort can go unnoticed.
+GLANCE = 0.05
 AT_ONCE = 8
 
 
 def run_hooks(
-    event: Event, payload: Mapping[str, Any], hooks: Hooks, *, cwd: Path, environ: Mapping[str, str], matching: str = ""
+    event: Event,
+    payload: Mapping[str, Any],
+    hooks: Hooks,
+    *,
+    cwd: Path,
+    environ: Mapping[str, str],
+    matching: str = "",
+    abort: threading.Event | None = None,
 ) -> HookOutcome:
     planned, faults = plan(event, hooks, matching=matching)
     if not planned:
         return HookOutcome(faults=faults)
     given = msgspec.json.encode({"hook_event_name": event, "cwd": str(cwd), **payload})
+    stop = abort if abort is not None else threading.Event()
     with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(planned))) as pool:
-        ran = tuple(pool.map(lambda one: _run(one, given, cwd, environ), planned))
+        try:
+            ran = tuple(pool.map(lambda one: _run(one, given, cwd, environ, stop), planned))
+        except KeyboardInterrupt:
+            # It reaches only this thread; the commands are in sessions of their own.
+            stop.set()
+            raise
     return outcome(event, ran, faults)
 
 
-def _run(planned: Planned, given: bytes, cwd: Path, environ: Mapping[str, str]) -> Ran:
+def _run(planned: Planned, given: bytes, cwd: Path, environ: Mapping[str, str], stop: threading.Event) -> Ran:
+    if stop.is_set():
+        return Ran(planned.command, None, "", "")
     try:
         process = subprocess.Popen(
             planned.command,
@@ -58,15 +76,20 @@ def _run(planned: Planned, given: bytes, cwd: Path, environ: Mapping[str, str]) 
     readers = [_reader(process.stdout, out), _reader(process.stderr, err)]
     feeder = threading.Thread(target=_feed, args=(process.stdin, given), daemon=True)
     feeder.start()
-    try:
-        code: int | None = process.wait(planned.timeout)
-    except subprocess.TimeoutExpired:
-        code = None
+    code = _waited(process, time.monotonic() + planned.timeout, stop)
     # Children that outlive the command would keep the pipes open.
     _end(process)
     for reader in readers:
         reader.join(GRACE_SECONDS)
     return Ran(planned.command, code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+
+
+def _waited(process: subprocess.Popen[bytes], deadline: float, stop: threading.Event) -> int | None:
+    """Its exit code; None where it had to be stopped."""
+    while not stop.is_set() and (left := deadline - time.monotonic()) > 0:
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(min(left, GLANCE))
+    return None
 
 
 def _feed(pipe: IO[bytes] | None, given: bytes) -> None:

@@ -18,13 +18,16 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from ..core.errors import DiskError
 from ..core.settings.kinds import printable
+from ..disk.spool import Spool
 from .repository import Head, Repository, comparison_settings, default_branch, find_repository, head_of
 
 # A session must not wait for a huge working tree: what is not known by then is left out, and said to be.
@@ -33,6 +36,9 @@ MOST_OUTPUT = 64 << 10
 MOST_CHANGES = 50
 MOST_COMMITS = 5
 LONGEST_LINE = 200
+
+# The index of a repository with half a million files; a larger one is read where it is.
+MOST_INDEX_BYTES = 64 << 20
 
 EMPTY_REPOSITORY = Path(__file__).parent / "empty_repository"
 # All that git gets of our environment; the home is for the person's excludes file.
@@ -83,11 +89,32 @@ def _ask(git: str, repository: Repository, head: Head, environ: Mapping[str, str
     if head.commit is not None:
         commands |= {"staged": (*_DIFF, "--cached", head.commit), "log": (*_LOG, head.commit)}
     settings = [word for name, value in comparison_settings(repository).items() for word in ("-c", f"{name}={value}")]
-    given = _environment(repository, environ)
-    # Unlike status, diff writes a refreshed index back unless this setting says no.
-    line = [git, "--no-pager", "-c", "diff.autoRefreshIndex=false", *settings]
-    started = {name: _start([*line, *command], repository.top, given, seconds) for name, command in commands.items()}
-    return {name: _answer(running) for name, running in started.items()}
+    line = [git, "--no-pager", *settings]
+    with _copied_index(repository) as index:
+        given = {**_environment(repository, environ), "GIT_INDEX_FILE": str(index)}
+        if index == repository.git / "index":
+            line += ["-c", "diff.autoRefreshIndex=false"]  # no copy could be made: rather a file too many than a write
+        started = {name: _start([*line, *command], repository.top, given, seconds) for name, command in commands.items()}
+        return {name: _answer(running) for name, running in started.items()}
+
+
+@contextmanager
+def _copied_index(repository: Repository) -> Iterator[Path]:
+    """A copy of the index: to compare without being fooled by times, diff refreshes the index, and would write it back."""
+    index = repository.git / "index"
+    data = b""
+    try:
+        with open(index, "rb") as file:
+            data = file.read(MOST_INDEX_BYTES + 1)
+        spool = Spool.create(tempfile.gettempdir(), limit=MOST_INDEX_BYTES) if len(data) <= MOST_INDEX_BYTES else None
+    except (OSError, DiskError):
+        spool = None
+    if spool is None:
+        yield index
+        return
+    with spool:
+        spool.write(data)
+        yield spool.path
 
 
 def _environment(repository: Repository, environ: Mapping[str, str]) -> dict[str, str]:
@@ -96,7 +123,6 @@ def _environment(repository: Repository, environ: Mapping[str, str]) -> dict[str
         "LC_ALL": "C",
         "GIT_DIR": str(EMPTY_REPOSITORY),
         "GIT_WORK_TREE": str(repository.top),
-        "GIT_INDEX_FILE": str(repository.git / "index"),
         "GIT_OBJECT_DIRECTORY": str(repository.common / "objects"),
         "GIT_SHALLOW_FILE": str(repository.common / "shallow"),
         "GIT_CONFIG_NOSYSTEM": "1",

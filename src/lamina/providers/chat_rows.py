@@ -35,7 +35,6 @@ class ChatRows:
         while self._starts and self._starts[-1].row >= same:
             self._starts.pop()
         row, message = self._starts.pop() if self._starts else Start(0, 0)
-        self._rows = self._rows[:row]
         new = [_plain(index, raw) for index, raw in enumerate(rows[row:], start=row)]
         fresh = [made for made in messages_from_chat(new) if made["role"] != "system"]
         answers = [index for index, raw in enumerate(new, start=row) if raw.get("role") == "assistant"]
@@ -65,7 +64,12 @@ def _plain(index: int, row: object) -> Mapping[str, Any]:
         raise InputError(f"{where}.content", "must be a string or a list of parts")
     if not (calls is None or (_objects(calls) and all(isinstance(call.get("function", {}), Mapping) for call in calls))):
         raise InputError(f"{where}.tool_calls", "must be a list of calls")
-    return raw
+    return {**raw, "tool_calls": [_named(call, index, number) for number, call in enumerate(calls)]} if calls else raw
+
+
+def _named(call: Mapping[str, Any], index: int, number: int) -> Mapping[str, Any]:
+    """Some servers give calls no id. One made from the place in the list is the same each time the list is read."""
+    return call if call.get("id") else {**call, "id": f"call_{index}_{number}"}
 
 
 def _objects(value: object) -> bool:

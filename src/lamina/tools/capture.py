@@ -103,9 +103,10 @@ class Capture:
             return True
         if not self._tail:
             self._open()
+            # The first piece may be longer than all that is shown: the beginning is taken from it too.
+            whole = self._head + data
+            self._head, data = whole[:HEAD_BYTES], whole[HEAD_BYTES:]
             self._keep(self._head)
-            self._tail = self._head[HEAD_BYTES:]
-            self._head = self._head[:HEAD_BYTES]
         # Characters are not cut: where a piece begins inside one, `close` leaves that one out.
         self._tail = (self._tail + data)[-TAIL_BYTES:]
         self._keep(data)

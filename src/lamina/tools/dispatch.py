@@ -42,11 +42,13 @@ def run_call(tools: Sequence[Tool], call: ToolUse, context: Context) -> Output:
     if context.abort.is_set():
         return failure(STOPPED)
     try:
-        return found.run(call.input, context)
-    except Exception as error:  # noqa: BLE001  # a call without a result can't be sent: a bug in a tool must not end the conversation
+        output: object = found.run(call.input, context)  # whatever its author made of the protocol
+    # A call without a result can't be sent: a bug in a tool, or a program in it that wants to exit, must not end the conversation.
+    except (Exception, SystemExit) as error:  # noqa: BLE001
         return failure(
             f"{found.name} failed: {type(error).__name__}: {str(error)[:_LONGEST_MESSAGE]}", error=type(error).__name__
         )
+    return output if isinstance(output, Output) else failure(f"{found.name} failed: it returned no Output.", error="TypeError")
 
 
 def _unknown(name: str, known: list[str]) -> str:

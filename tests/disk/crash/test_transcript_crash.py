@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.session.foreign import SESSION, TEXTS, foreign_transcript
-from tests.session.test_turns import compact, turns
+from tests.session.play import compact, turns
 from tests.session.words import READ, answer, call, refused, said
 
 from lamina.core.errors import NothingToSend

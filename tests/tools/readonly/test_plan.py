@@ -298,6 +298,18 @@ def test_links_are_judged_by_where_they_lead(tree: Tree) -> None:
     assert plan("cat in/2025/01/2025-01-02.md", tree).reads[0].path == str(tree.memory / "logs/2025/01/2025-01-02.md")
 
 
+@pytest.mark.parametrize(
+    "path", ["/proc/self/environ", "/proc/self/cwd/MEMORY.md", "/dev/stdin", "/sys/kernel", "/", "self", "self/MEMORY.md"]
+)
+def test_the_kernel_s_files_are_refused_even_where_everything_is_a_root(
+    path: str, tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tree.memory / "self").symlink_to("/proc/self/cwd")
+    monkeypatch.chdir(tree.memory)
+    for command in ("cat", "ls", "grep -r x", "find"):
+        assert isinstance(plan_readonly(f"{command} {path}", cwd=tree.memory, roots=[Path("/")]), Refusal)
+
+
 def test_a_wildcard_does_not_look_into_a_directory_outside(tree: Tree) -> None:
     (tree.memory / "out").symlink_to(tree.outside)
     for line in ("cat out/*", "cat */secret.md", "ls ../*/secret.md", "ls /*", "ls /etc/*"):

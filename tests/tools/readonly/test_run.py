@@ -175,11 +175,24 @@ def test_programs_see_two_variables_no_input_and_no_other_descriptor(tree: Tree,
     os.set_inheritable(read, True)
     try:
         assert sorted(run_readonly(raw("env", cwd=tree.memory)).stdout.split()) == [b"LC_ALL=C.UTF-8", b"PATH=/usr/bin:/bin"]
-        assert run_readonly(raw("cat", cwd=tree.memory)).stdout == b""
         assert run_readonly(raw("ls", "/dev/fd", cwd=tree.memory)).stdout.split() == [b"0", b"1", b"2", b"3"]
     finally:
         os.close(read)
         os.close(write)
+
+
+def test_programs_do_not_read_the_input_of_the_person_s_terminal(tree: Tree) -> None:
+    read, write = os.pipe()
+    os.write(write, b"typed")
+    os.close(write)
+    kept = os.dup(0)
+    os.dup2(read, 0)
+    try:
+        assert run_readonly(raw("cat", cwd=tree.memory)).stdout == b""
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+        os.close(read)
 
 
 def test_a_program_of_the_working_directory_or_the_path_is_never_taken(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 decides  `plan_readonly`: whether a command line only reads, inside the given directories; a plan or a refusal with its reason
 does     `run_readonly`: starts the planned programs by exec, no shell, bounded in time, memory and output
-costs    a plan some tens of microseconds and a look at each path; a run one process for each command
+costs    a plan a few tenths of a millisecond, with a look at each path; a run one process for each command
 invariant  what is not understood is refused: the tokenizer, the commands, each option and each path are allow-lists
 spec     G2, X6
 

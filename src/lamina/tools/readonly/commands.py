@@ -69,7 +69,7 @@ _LS = Command(
         {
             "sort": "none|size|time|version|extension|width",
             "time": "atime|access|use|ctime|status|birth|creation",
-            "time-style": "full-iso|long-iso|iso|locale",
+            "time-style": r"(posix-)?(full-iso|long-iso|iso|locale)|\+.*",
             "format": "across|commas|long|single-column|verbose|vertical",
             "ignore": TEXT,
             "hide": TEXT,

@@ -197,5 +197,6 @@ def _end(started: list[subprocess.Popen[bytes]]) -> None:
         if process.poll() is None:
             with suppress(ProcessLookupError, PermissionError):  # macOS says PermissionError of a group that is just ending
                 os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
     for process in started:
         process.wait()

@@ -1,0 +1,236 @@
+"""`lamina context`: what fills the window of a session, by kind (T8), live or recorded; and the exact request of any call.
+
+Reads and never writes, so a session that is live elsewhere can be looked at. The parts are estimates; what the system prompt and the
+tools take is the difference to what the model last reported, once it has reported anything.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from .printing import document, printable, sentence
+
+if TYPE_CHECKING:
+    from ..core.records import Record
+    from ..core.settings import Settings
+    from ..core.view import View
+    from ..layers.l0_window import Breakdown, Count, Memo, State, Thresholds
+    from ..layers.l0_window.breakdown import Item as Counted
+
+# Injected context that tells the model what to heed and to know, as against what happens around it.
+MEMORY_KINDS = frozenset({"instructions", "nested_memory", "memory", "recall", "relevant_memories"})
+SUMMARY_KINDS = frozenset({"summary", "snip", "collapse"})
+# Of files read more than once the dearest are listed; --json has them all.
+MOST_REPEATS = 10
+# In a narrower terminal the bars leave no room for the names.
+BARS_FROM = 60
+WIDEST = 100
+_NUMBERS = 18  # "  1,234,567   12%  "
+
+
+class Report(NamedTuple):
+    model: str
+    tokens: int
+    limits: Thresholds
+    state: State
+    system: int  # the system prompt and the tools
+    parts: Breakdown
+
+
+@click.command("context")
+@click.argument("session", metavar="SESSION|FILE")
+@click.option("--turn", "number", metavar="N", type=click.IntRange(min=1), help="The exact request of the N-th call, as JSON.")
+@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+def command(session: str, number: int | None, cwd: str, as_json: bool) -> None:
+    """Show what fills the window of a session, by kind."""
+    from ..disk.lines import Health
+    from ..disk.settings_files import load_settings
+    from ..disk.transcript import read_transcript
+    from .sessions import locate
+
+    where = Path(cwd).resolve()
+    path = locate(session, where)
+    health = Health()
+
+    def read() -> Iterator[Record]:
+        nonlocal health
+        health = Health()
+        return read_transcript(path, health=health)
+
+    if number is not None:
+        click.echo(document({"session_id": path.stem, "turn": number, **request_of(read(), number)}))
+        return
+    report = recorded(read, load_settings(cwd=where, environ=os.environ))
+    if as_json:
+        click.echo(document({"session_id": path.stem, "path": str(path), **to_json(report)}))
+    else:
+        click.echo("\n".join(lines(report, shutil.get_terminal_size().columns)))
+    if (damage := health.sentence(str(path))) is not None:
+        click.echo(f"lamina: {sentence(damage)}", err=True)
+
+
+def recorded(read: Callable[[], Iterable[Record]], settings: Settings) -> Report:
+    """On a transcript as it stands."""
+    from ..core.errors import InputError
+    from ..core.log import Log
+    from ..core.records import Message
+    from ..layers.l0_window import ModelFacts, recount, thresholds, window_for
+    from ..providers.models import known
+
+    model = ""
+
+    def noting() -> Iterator[Record]:
+        nonlocal model
+        for record in read():
+            if isinstance(record, Message) and record.model and not record.silent:
+                model = record.model
+            yield record
+
+    view = Log.load(noting).view
+    if not view.items:
+        raise InputError("session", "holds no messages that Lamina can read", "lamina sessions list shows those that do")
+    info = known(model)
+    facts = {model: ModelFacts(info.window, info.max_output, info.needs_header_for_1m)} if info is not None else {}
+    policy = settings.policy.window
+    window = window_for(model, setting=settings.context_window, known=facts, default=policy.default_window)
+    limits = thresholds(window.tokens, window.max_output, policy, settings.autocompact_percent)
+    return report_on(view, recount(view), limits, model=model, autocompact=settings.auto_compact)
+
+
+def report_on(view: View, count: Count, limits: Thresholds, *, model: str, autocompact: bool, memo: Memo | None = None) -> Report:
+    """On a view and its count; pure."""
+    from ..layers.l0_window import break_down, state_of
+
+    parts = break_down(_counted(view), count.calibration, memo)
+    if count.reported:
+        tokens = count.tokens
+        system = max(0, tokens - parts.total)
+    else:
+        system = _of_prompt(view, count)
+        tokens = parts.total + system
+    state = state_of(max(tokens, count.judged), limits, autocompact_on=autocompact)
+    return Report(model, tokens, limits, state, system, parts)
+
+
+def _of_prompt(view: View, count: Count) -> int:
+    """Nothing was reported yet: what the recorded prompt is likely to take."""
+    from ..core.blocks import canonical, text
+    from ..layers.l0_window import estimate, measure_all
+
+    if view.snapshot is None:
+        return 0
+    said = [text(canonical(part).decode("utf-8", "replace")) for part in (view.snapshot.system, view.snapshot.tools)]
+    return estimate(measure_all(said), count.calibration)
+
+
+def _counted(view: View) -> Iterator[Counted]:
+    for item, block in view.blocks():
+        kind = item.kind.removeprefix("attachment:")
+        if item.kind in SUMMARY_KINDS:
+            yield item.role, block, "summary"
+        elif item.kind.startswith("attachment:"):
+            yield item.role, block, "memory" if kind in MEMORY_KINDS else "attachment"
+        else:
+            yield item.role, block, None
+
+
+def request_of(records: Iterable[Record], number: int) -> dict[str, Any]:
+    """What was sent for the N-th answer: the view as it stood, behind the prompt that was recorded before it."""
+    from ..core.errors import InputError
+    from ..core.log import Log
+    from ..core.records import Message
+
+    before: list[Record] = []
+    answers: set[str] = set()
+    for record in records:
+        if isinstance(record, Message) and record.role == "assistant" and not record.silent:
+            answers.add(record.message_id or record.uuid)
+            if len(answers) == number:
+                view = Log.load(lambda: before).view
+                head = {} if view.snapshot is None else {"system": view.snapshot.system, "tools": view.snapshot.tools}
+                options = {} if view.snapshot is None else view.snapshot.options
+                return {"model": record.model, **head, "messages": view.messages(), **options}
+        before.append(record)
+    raise InputError("--turn", f"the session has {len(answers)} answers, so there is no call {number}")
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    limits = {name: getattr(report.limits, name) for name in ("effective", "warning", "autocompact", "blocking")}
+    return {
+        "model": report.model,
+        "tokens": report.tokens,
+        "percent_left": round(report.state.percent_left, 1),
+        "window": limits,
+        "system_and_tools": report.system,
+        **report.parts.to_json(),
+    }
+
+
+def rows(report: Report) -> list[tuple[str, int]]:
+    parts = report.parts
+    kinds = [
+        ("system prompt and tools", report.system),
+        ("what you said", parts.human),
+        ("answers", parts.assistant),
+        ("thinking", parts.thinking),
+        *((f"calls of {name}", tokens) for name, tokens in parts.requests.items()),
+        *((f"results of {name}", tokens) for name, tokens in parts.results.items()),
+        ("memory and instructions", parts.memory),
+        ("attachments", parts.attachments),
+        ("summaries", parts.summary),
+        ("other", parts.other),
+    ]
+    return [(printable(name), tokens) for name, tokens in kinds if tokens]
+
+
+def lines(report: Report, width: int) -> list[str]:
+    """For a person, in a terminal of this width."""
+    width = min(width, WIDEST)
+    found = rows(report)
+    named = min(max((len(name) for name, _ in found), default=0), max(8, width - _NUMBERS - 4))
+    room = width - named - _NUMBERS - 2 if width >= BARS_FROM else 0
+    most = max((tokens for _, tokens in found), default=1)
+    shown = [
+        printable(f"{report.model or 'no model yet'}: about {report.tokens:,} of {report.limits.effective:,} tokens, ")
+        + f"{report.state.percent_left:.0f}% left",
+        f"[{bar(1 - report.state.percent_left / 100, max(10, min(width, 60) - 2), whole=True)}]",
+    ]
+    for name, tokens in found:
+        share = f"{tokens / max(1, report.tokens):>5.0%}"
+        shown.append(
+            f"  {_fit(name, named):<{named}}{tokens:>11,}{share}  {bar(tokens / most, room) if room > 0 else ''}".rstrip()
+        )
+    return [*shown, *_repeats(report, width)]
+
+
+def _repeats(report: Report, width: int) -> Iterator[str]:
+    repeats = report.parts.repeats
+    if repeats:
+        yield f"Files read more than once, and what the later reads cost ({sum(each.tokens for each in repeats):,} in all):"
+    for each in repeats[:MOST_REPEATS]:
+        yield f"  {_fit(printable(each.path), max(8, width - 26), end=True)}  {each.reads} times{each.tokens:>11,}"
+    if len(repeats) > MOST_REPEATS:
+        yield f"  and {len(repeats) - MOST_REPEATS} more"
+
+
+def bar(share: float, width: int, *, whole: bool = False) -> str:
+    """`whole` shows the empty part too. What is there is never shown as nothing."""
+    utf = (sys.stdout.encoding or "").lower().startswith("utf")
+    full, empty = ("█", "░") if utf else ("#", ".")
+    filled = min(width, max(1 if share > 0 else 0, round(share * width)))
+    return full * filled + (empty * (width - filled) if whole else "")
+
+
+def _fit(text: str, width: int, *, end: bool = False) -> str:
+    """Of a path the end tells more than the beginning."""
+    if len(text) <= width:
+        return text
+    return f"…{text[-(width - 1) :]}" if end else f"{text[: width - 1]}…"

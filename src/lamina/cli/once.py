@@ -1,0 +1,80 @@
+"""One prompt, one answer: `lamina -p`.
+
+Nobody is there to be asked: a call that would need a yes is denied with a sentence for the model, and the turn goes on. Whatever ends
+the turn, the transcript is whole and closed before the exit code is returned.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..agent import Aborted
+from ..core.errors import InputError, LaminaError, SettingError
+from .output import JsonOutput, Output, Tally, TextOutput, ending_of
+from .sink import Sink
+from .start import OFFLINE, Wish, home_of, newest, nobody_chosen, notice, open_agent, provider_for, settings_for
+from .stop import Stop
+
+if TYPE_CHECKING:
+    from ..agent import Agent, Answer
+    from ..core.reply import Reply
+
+CUT_OFF = "the answer was cut off at its limit"
+
+
+def answer(prompt: str, wish: Wish, *, form: str = "text", partial: bool = False) -> int:
+    stop, tally = Stop(), Tally()
+    sink = Sink(stop)
+    with stop.listening():
+        home = home_of()
+        settings = settings_for(wish, home)
+        for finding in settings.findings:
+            notice(finding.text)
+        again = newest(wish, home) if wish.go_on else wish.resume
+        provider = provider_for(wish.model, settings, stop)
+        if provider.name == "offline" and again is None and nobody_chosen(wish, settings):
+            notice(OFFLINE)
+        out: Output = TextOutput(sink)
+        if form != "text":
+            out = JsonOutput(sink, provider, tally, lines=form == "stream-json", partial=partial)
+
+        def replied(reply: Reply) -> None:
+            tally.answered(reply)
+            out.replied(reply)
+
+        def heard(event: dict[str, Any]) -> None:
+            tally.heard(event)
+            out.event(event)
+
+        provider.on_reply = replied
+        with open_agent(wish, settings, provider, home=home, resume=again, on_event=heard) as agent:
+            for text in agent.session.notices:
+                notice(text)
+            out.begin(agent)
+            return _turn(agent, prompt, out, stop)
+
+
+def _turn(agent: Agent, prompt: str, out: Output, stop: Stop) -> int:
+    try:
+        with stop.turn(agent.abort):
+            done = agent.run(prompt)
+    except Aborted as stopped:
+        out.end("error_during_execution", str(stopped))
+        notice("stopped")
+        return stop.code or 1
+    except LaminaError as error:
+        out.end("error_during_execution", str(error))
+        notice(str(error))
+        return 2 if isinstance(error, InputError | SettingError) else 1
+    ending, words = ending_of(done)
+    out.end(ending, words)
+    for text in _remarks(agent, done):
+        notice(text)
+    if ending != "success":
+        notice(words)
+    return 0 if ending == "success" else 1
+
+
+def _remarks(agent: Agent, done: Answer) -> list[str]:
+    found = [*done.notices, *([CUT_OFF] if done.ended == "cut off" else ())]
+    return [*found, agent.session.trouble] if agent.session.trouble else found

@@ -1,0 +1,183 @@
+"""What `-p` prints: text as it comes, one JSON document, or one event a line (docs/events.md).
+
+Owns standard output of a turn that nobody watches. Invariants: every line of the two JSON forms is one document; a document ends
+whatever came before it, also a turn that failed or was stopped; in a terminal no control sequence of what was said is obeyed.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, assert_never
+from uuid import uuid4
+
+from ..core.usage import Usage
+from ..providers.models import cost
+from .printing import document, printable
+from .sink import Sink
+
+if TYPE_CHECKING:
+    from ..agent import Agent, Answer
+    from ..core.reply import Reply
+    from .stop import Stoppable
+
+Ending: TypeAlias = Literal["success", "error_max_turns", "error_during_execution"]
+
+# The offline stand-in costs nothing; of any other model without a price nobody knows.
+FREE = "offline"
+
+REFUSED = "The model declined to answer."
+
+
+class Tally:
+    """What the calls of a turn came to."""
+
+    def __init__(self) -> None:
+        self.turns = 0
+        self.usage = Usage()
+        self.dollars: float | None = 0.0  # None once a model without known prices has answered
+        self.last: Usage | None = None
+        self.denials: list[dict[str, Any]] = []
+        self._calls: dict[str, dict[str, Any]] = {}
+
+    def answered(self, reply: Reply) -> None:
+        self.turns += 1
+        if reply.usage is None:
+            return
+        self.last = reply.usage
+        self.usage += reply.usage
+        dollars = 0.0 if reply.model == FREE else cost(reply.model, reply.usage).usd
+        self.dollars = None if dollars is None or self.dollars is None else self.dollars + dollars
+
+    def heard(self, event: Mapping[str, Any]) -> None:
+        if event["type"] == "tool_call":
+            self._calls[event["id"]] = {"tool_name": event["name"], "tool_use_id": event["id"], "tool_input": event["input"]}
+        elif event["type"] == "tool_result" and event["facts"].get("denied"):
+            self.denials.append(self._calls[event["id"]])
+
+
+class Output(Protocol):
+    def begin(self, agent: Agent) -> None: ...
+
+    def replied(self, reply: Reply) -> None:
+        """The model has answered; its calls, if any, run next."""
+
+    def event(self, event: dict[str, Any]) -> None: ...
+
+    def end(self, ending: Ending, text: str) -> None: ...
+
+
+class TextOutput:
+    """The words of the model as they come, each answer of the turn on a line of its own."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._written = ""
+
+    def begin(self, agent: Agent) -> None:
+        """A person needs no preface."""
+
+    def replied(self, reply: Reply) -> None:
+        if self._written and not self._written.endswith("\n"):
+            self._write("\n")
+
+    def event(self, event: dict[str, Any]) -> None:
+        delta = event.get("delta")
+        if isinstance(delta, Mapping) and delta.get("type") == "text_delta":
+            self._write(str(delta["text"]))
+
+    def end(self, ending: Ending, text: str) -> None:
+        if not self._written and ending == "success":
+            self._write(text)
+        if not self._written.endswith("\n") and (self._written or ending == "success"):
+            self._write("\n")
+
+    def _write(self, text: str) -> None:
+        """A model's words are data to a terminal; to a file or a pipe they go as they are."""
+        if text:
+            self._written = text
+            self._sink.write(printable(text) if sys.stdout.isatty() else text)
+
+
+class JsonOutput:
+    """One document at the end; with `lines`, one event for everything that happens, and the same document last."""
+
+    def __init__(self, sink: Sink, provider: Stoppable, tally: Tally, *, lines: bool, partial: bool = False) -> None:
+        self._sink = sink
+        self._provider = provider
+        self._tally = tally
+        self._lines = lines
+        self._partial = partial
+        self._session_id = ""
+        self._began = time.monotonic()
+
+    def begin(self, agent: Agent) -> None:
+        self._session_id = agent.session.id
+        init = {
+            "cwd": str(agent.session.cwd),
+            "model": self._provider.model,
+            "tools": [tool.name for tool in agent.tools],
+            "permissionMode": agent.mode,
+        }
+        self._event("system", subtype="init", **init)
+
+    def replied(self, reply: Reply) -> None:
+        message = {
+            "id": reply.id,
+            "type": "message",
+            "role": "assistant",
+            "model": reply.model or self._provider.model,
+            "content": [block.wire for block in reply.blocks],
+            "stop_reason": reply.stop_reason,
+            "usage": reply.usage.wire() if reply.usage is not None else {},
+        }
+        self._event("assistant", message=message, parent_tool_use_id=None)
+
+    def event(self, event: dict[str, Any]) -> None:
+        if event["type"] == "tool_result":
+            result = {
+                "type": "tool_result",
+                "tool_use_id": event["id"],
+                "content": event["content"],
+                "is_error": event["is_error"],
+            }
+            self._event("user", message={"role": "user", "content": [result]}, parent_tool_use_id=None)
+        elif event["type"] != "tool_call" and self._partial:
+            self._event("stream_event", event=event, parent_tool_use_id=None)
+
+    def end(self, ending: Ending, text: str) -> None:
+        tally = self._tally
+        result = {
+            "type": "result",
+            "subtype": ending,
+            "is_error": ending != "success",
+            "result": text,
+            "num_turns": tally.turns,
+            "duration_ms": round((time.monotonic() - self._began) * 1000),
+            "duration_api_ms": round(self._provider.seconds * 1000),
+            "total_cost_usd": tally.dollars,
+            "usage": tally.usage.wire(),
+            "permission_denials": tally.denials,
+        }
+        self._write(result)
+
+    def _event(self, kind: str, **fields: Any) -> None:
+        if self._lines:
+            self._write({"type": kind, **fields})
+
+    def _write(self, value: dict[str, Any]) -> None:
+        self._sink.write(document({**value, "session_id": self._session_id, "uuid": str(uuid4())}) + "\n")
+
+
+def ending_of(answer: Answer) -> tuple[Ending, str]:
+    """How a turn that came to its end is to be judged, and the words for it."""
+    match answer.ended:
+        case "rounds":
+            return "error_max_turns", answer.text or f"The turn was not done after {answer.rounds} calls of the model."
+        case "refused":
+            return "error_during_execution", answer.text or REFUSED
+        case "answered" | "cut off":
+            return "success", answer.text
+        case _:
+            assert_never(answer.ended)

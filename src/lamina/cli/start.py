@@ -1,0 +1,160 @@
+"""From options and settings to an agent: what `-p` and the interactive chat have in common.
+
+Reads settings, the environment and what the person has approved; asks nobody. Files of a working tree that is not trusted are read
+as such, so that nothing in them sets paths, endpoints or hooks (F2).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from .printing import sentence
+
+if TYPE_CHECKING:
+    from ..agent import Agent
+    from ..core.settings import Settings
+    from ..disk.approvals import Approvals
+    from ..fork.desk import AskPerson
+    from ..fork.permissions import Mode
+    from ..providers import OnEvent
+    from .stop import Stop, Stoppable
+
+OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so the offline stand-in answers"
+
+
+class Wish(NamedTuple):
+    """What the command line asks for."""
+
+    cwd: Path
+    model: str | None = None
+    resume: str | None = None
+    go_on: bool = False
+    mode: Mode | None = None
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    rounds: int | None = None
+
+
+def notice(text: str) -> None:
+    """To the person, beside the answer; a terminal that is gone is no reason to fail."""
+    with suppress(OSError):
+        print(f"lamina: {sentence(text)}", file=sys.stderr)
+
+
+def home_of() -> Path | None:
+    from ..disk.settings_files import lamina_home
+
+    return lamina_home(os.environ)
+
+
+def check_rules(wish: Wish) -> None:
+    """A rule that cannot be read is a slip of the pen, and said before anything runs."""
+    from ..core.settings import Permissions
+    from ..fork.rules import read_rules
+
+    for found in read_rules(Permissions(allow=wish.allow, deny=wish.deny)).findings:
+        raise click.UsageError(found.text)
+
+
+def settings_for(wish: Wish, home: Path | None) -> Settings:
+    """Hooks and permissions of the working tree count if the person trusts it as it is now."""
+    from ..disk.settings_files import load_settings
+    from ..disk.trust import while_trusted
+
+    given: dict[str, Any] = (
+        {"permissions": {"allow": list(wish.allow), "deny": list(wish.deny)}} if wish.allow or wish.deny else {}
+    )
+
+    def load(trusted: bool) -> Settings:
+        return load_settings(cwd=wish.cwd, home=home, environ=os.environ, command_line=given, trusted=trusted)
+
+    return while_trusted(home, wish.cwd, load) if home is not None else load(False)
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """The process environment with the keys and addresses of the settings, for providers alone."""
+    environ = dict(os.environ)
+    keys = {"ANTHROPIC_API_KEY": settings.anthropic_api_key, "OPENAI_API_KEY": settings.openai_api_key}
+    places = {"ANTHROPIC_BASE_URL": settings.anthropic_base_url, "OPENAI_BASE_URL": settings.openai_base_url}
+    environ |= {name: key.reveal() for name, key in keys.items() if key is not None}
+    return environ | {name: place for name, place in places.items() if place is not None}
+
+
+def provider_for(spec: str | None, settings: Settings, stop: Stop) -> Stoppable:
+    """Who answers: by name, by the settings, by the keys there are, else the offline stand-in (O2)."""
+    from ..providers import configured, open_provider
+    from ..providers.retry import Waits
+    from .stop import Stoppable
+
+    environ = environment(settings)
+    named = spec or settings.model or settings.provider or configured(environ)
+    opened = open_provider(named, base_url=settings.base_url, environ=environ, waits=Waits(sleep=stop.sleep))
+    return Stoppable(opened, stop)
+
+
+def nobody_chosen(wish: Wish, settings: Settings) -> bool:
+    return not (wish.model or settings.model or settings.provider)
+
+
+def newest(wish: Wish, home: Path | None) -> Path:
+    from ..disk.paths import slug
+    from ..disk.transcript import newest_transcript
+
+    return newest_transcript((home or Path()) / "projects", slug(wish.cwd))
+
+
+def approvals_for(cwd: Path, home: Path | None) -> tuple[Approvals, str | None]:
+    """Which files outside the project the person let its instructions include, and what is wrong with the note of it."""
+    from ..core.errors import DiskError
+    from ..disk.approvals import Approvals, load_approvals
+
+    if home is None:
+        return Approvals(), None
+    try:
+        return load_approvals(home, project_at(cwd)), None
+    except DiskError as error:
+        return Approvals(), str(error)
+
+
+def project_at(cwd: Path) -> Path:
+    from ..disk.settings_files import user_home
+    from ..prompt.instructions import project_of
+
+    return project_of(Path(os.path.realpath(cwd)), user_home(os.environ))
+
+
+def open_agent(
+    wish: Wish,
+    settings: Settings,
+    provider: Stoppable,
+    *,
+    home: Path | None,
+    resume: str | Path | None,
+    ask: AskPerson | None = None,
+    on_event: OnEvent | None = None,
+) -> Agent:
+    from ..agent import Agent
+
+    approvals, problem = approvals_for(wish.cwd, home)
+    agent = Agent.open(
+        provider,
+        cwd=wish.cwd,
+        home=home,
+        settings=settings,
+        resume=resume,
+        approved=approvals.answer,
+        mode=wish.mode,
+        ask=ask,
+        on_event=on_event,
+    )
+    agent.session.notices += [found.text for found in agent.rules.findings]
+    agent.session.notices += [problem] if problem else []
+    if wish.rounds is not None:
+        agent.rounds = wish.rounds
+    return agent

@@ -1,0 +1,214 @@
+"""Stopping: a signal becomes a wish to stop, never an exception in the middle of a write.
+
+Owns the signal handlers while `lamina` runs. Invariants: while a turn is under way a signal only marks that somebody wants its
+end; the call to the model is left within POLL seconds, tools end by the agent's own abort, and what was said so far is in the
+transcript before the process ends. Outside a turn nothing is being written, and the signal ends the program at once. A second
+Ctrl-C does not wait any longer; a third waits for nothing at all. A signal the parent has set to be ignored stays ignored.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from ..agent import Aborted
+from ..core.blocks import Wire
+from ..core.reply import Reply
+from ..providers import Capabilities, OnEvent, Provider
+
+# How long a wish to stop can go unnoticed: below what a person feels.
+POLL = 0.05
+# As shells count: a program that a signal ended.
+ENDED_BY = 128
+# Numbers, since Windows has no names for them.
+SIGHUP = 1
+SIGPIPE = 13
+
+_HEARD = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+class Stop:
+    """Who wants an end, and what has to be told."""
+
+    def __init__(self) -> None:
+        self._wished = threading.Event()
+        self._abort: Callable[[], None] | None = None
+        self._asking = False
+        self._interrupts = 0
+        self.signal = 0  # the last one heard
+
+    @property
+    def wished(self) -> bool:
+        return self._wished.is_set()
+
+    @property
+    def leaving(self) -> bool:
+        """Whether the program is to end, and not only the turn."""
+        return self.signal not in (0, signal.SIGINT) or self._interrupts > 1
+
+    @property
+    def code(self) -> int:
+        """The exit code; a reader that has seen enough is no failure."""
+        return 0 if self.signal in (0, SIGPIPE) else ENDED_BY + self.signal
+
+    def wish(self, number: int) -> None:
+        """May be called from a handler and from any thread."""
+        self.signal = number
+        self._wished.set()
+        if self._abort is not None:
+            self._abort()
+
+    def sleep(self, seconds: float) -> None:
+        """The pause before a call is tried again; it ends with the wish to stop."""
+        if self._wished.wait(seconds):
+            raise Aborted
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """While the program runs. Python lets only its main thread listen; elsewhere the caller's own handlers stay."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        heard = {number: signal.getsignal(number) for number in _HEARD}
+        mine = [number for number, before in heard.items() if before is not signal.SIG_IGN and before is not None]
+        for number in mine:
+            signal.signal(number, self._hear)
+        try:
+            yield
+        finally:
+            for number in mine:
+                signal.signal(number, heard[number])
+
+    @contextmanager
+    def turn(self, abort: Callable[[], None]) -> Iterator[None]:
+        """While a turn is under way, `abort` is what ends it."""
+        self._interrupts = 0
+        if not self.leaving:
+            self._wished.clear()
+            self.signal = 0
+        self._abort = abort
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            # Line editors put their own handler in place of ours and do not always put ours back.
+            signal.signal(signal.SIGINT, self._hear)
+        try:
+            yield
+        finally:
+            self._abort = None
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """While a person is asked something in the middle of a turn: a signal is an answer, KeyboardInterrupt."""
+        self._asking = True
+        try:
+            yield
+        finally:
+            self._asking = False
+
+    def _hear(self, number: int, _: FrameType | None) -> None:
+        if self._asking and self._abort is not None:
+            self.wish(number)
+            raise KeyboardInterrupt
+        if self._abort is None:
+            if number == signal.SIGINT:
+                raise KeyboardInterrupt
+            self.signal = number
+            raise SystemExit(ENDED_BY + number)
+        self._interrupts += number == signal.SIGINT
+        if self._interrupts > 2:
+            os._exit(ENDED_BY + number)
+        self.wish(number)
+        if self._interrupts == 2:
+            raise KeyboardInterrupt
+
+
+class Stoppable:
+    """A provider whose call can be left at any moment, also while the server says nothing.
+
+    The call runs in a thread of its own; what arrives is handed on in the caller's. A call that was left ends with the next event
+    it receives, or with the process.
+    """
+
+    def __init__(self, provider: Provider, stop: Stop) -> None:
+        self._provider = provider
+        self._stop = stop
+        self.on_reply: Callable[[Reply], None] | None = None  # told of every whole answer, before its calls run
+        self.seconds = 0.0  # spent waiting for answers
+
+    @property
+    def name(self) -> str:
+        return self._provider.name
+
+    @property
+    def model(self) -> str:
+        return self._provider.model
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._provider.capabilities
+
+    def render(self, request: Wire) -> Wire:
+        return self._provider.render(request)
+
+    def read(self, response: object) -> Reply:
+        return self._provider.read(response)
+
+    async def ask_async(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply:
+        return await self._provider.ask_async(request, purpose=purpose, on_event=on_event)
+
+    def ask(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply:
+        call = _Call()
+        began = time.monotonic()
+        threading.Thread(target=call.run, args=(self._provider, request, purpose), name="lamina-call", daemon=True).start()
+        try:
+            reply = self._follow(call, on_event)
+        finally:
+            call.left.set()
+            self.seconds += time.monotonic() - began
+        if self.on_reply is not None:
+            self.on_reply(reply)
+        return reply
+
+    def _follow(self, call: _Call, on_event: OnEvent | None) -> Reply:
+        while True:
+            if self._stop.wished:
+                raise Aborted
+            try:
+                came = call.came.get(timeout=POLL)
+            except queue.Empty:
+                continue
+            match came:
+                case Reply():
+                    return came
+                case BaseException():
+                    raise came
+                case _:
+                    if on_event is not None:
+                        on_event(came)
+
+
+class _Left(Exception):
+    """Nobody waits for this call any more."""
+
+
+class _Call:
+    def __init__(self) -> None:
+        self.came: queue.SimpleQueue[dict[str, Any] | Reply | BaseException] = queue.SimpleQueue()
+        self.left = threading.Event()
+
+    def run(self, provider: Provider, request: Wire, purpose: str) -> None:
+        try:
+            self.came.put(provider.ask(request, purpose=purpose, on_event=self._tell))
+        except BaseException as error:  # noqa: BLE001  # it is raised again in the thread that waits
+            self.came.put(error)
+
+    def _tell(self, event: dict[str, Any]) -> None:
+        if self.left.is_set():
+            raise _Left
+        self.came.put(event)

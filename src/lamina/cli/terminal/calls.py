@@ -1,0 +1,159 @@
+"""A tool call in a person's words: its title, its result in half a line, and what it would do, for the question.
+
+Pure: values in, text out. Nothing that would run is hidden from the person who is asked: a command is shown whole, and where a text
+is too long to show, the line that says so counts what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .screen import Style
+
+# Lines of a change that are shown on each side; the whole of it is in the call.
+MOST_CHANGED = 30
+# A command this long is no longer read; what is missing is counted.
+MOST_COMMAND = 200
+LONGEST = 2_000
+TITLE = 300
+
+
+class Shown(NamedTuple):
+    text: str
+    style: Style = "plain"
+
+
+def title(name: str, given: object, cwd: Path) -> str:
+    """What is called with what, in one line."""
+    arguments = given if isinstance(given, Mapping) else {}
+    match name:
+        case "Bash":
+            what = _text(arguments, "command")
+        case "Read" | "Write" | "Edit":
+            what = near(_text(arguments, "file_path"), cwd) + _range(arguments)
+        case "Grep":
+            where = near(_text(arguments, "path"), cwd)
+            what = f"{_text(arguments, 'pattern')!r}" + (f" in {where}" if where else "")
+        case "Glob":
+            what = _text(arguments, "pattern")
+        case "TodoWrite":
+            todos = arguments.get("todos")
+            what = f"{len(todos)} to-dos" if isinstance(todos, list) else ""
+        case _:
+            what = json.dumps(given, ensure_ascii=False, default=str) if given else ""
+    return " ".join(f"{name} {what}".split())[:TITLE]
+
+
+def near(path: str, cwd: Path) -> str:
+    """A path as it is seen from the working directory."""
+    if not path or not os.path.isabs(path):
+        return path
+    try:
+        return str(Path(path).relative_to(cwd))
+    except ValueError:
+        return path
+
+
+def _range(arguments: Mapping[str, Any]) -> str:
+    offset, limit = arguments.get("offset"), arguments.get("limit")
+    if not isinstance(offset, int) and not isinstance(limit, int):
+        return ""
+    first = offset if isinstance(offset, int) else 1
+    return f":{first}-{first + limit - 1}" if isinstance(limit, int) else f":{first}-"
+
+
+def outcome(name: str, given: object, content: object, facts: Mapping[str, Any], *, is_error: bool) -> str:
+    """What came of a call, in half a line."""
+    text = content if isinstance(content, str) else ""
+    if facts.get("denied"):
+        return text.removeprefix("Not allowed: ")
+    if name == "Bash":
+        return _ran(text, facts)
+    if is_error:
+        return _first(text) or "it failed"
+    match name:
+        case "Read" if "lines" in facts:
+            whole = f" of {facts['total']:,}" if facts.get("more") and "total" in facts else ""
+            return f"{_count(facts['lines'], 'line')}{whole}"
+        case "Write" if "lines" in facts:
+            return f"{'new, ' if facts.get('created') else ''}{_count(facts['lines'], 'line')}"
+        case "Edit" if "line" in facts:
+            return _changed(given, facts)
+        case "Grep" if "lines" in facts:
+            return f"{_count(facts['lines'], 'line')} in {_count(facts['files'], 'file')}"
+        case "Glob" if "files" in facts:
+            return _count(facts["files"], "file")
+        case _:
+            return _first(text)
+
+
+def _changed(given: object, facts: Mapping[str, Any]) -> str:
+    arguments = given if isinstance(given, Mapping) else {}
+    old, new = (len(_text(arguments, name).splitlines()) for name in ("old_string", "new_string"))
+    places = facts.get("replacements", 1)
+    where = f"at line {facts['line']}" if places == 1 else f"in {places} places from line {facts['line']}"
+    return f"-{old} +{new} {where}"
+
+
+def _ran(text: str, facts: Mapping[str, Any]) -> str:
+    """The last line says most: what a test run, a build or a failure came to."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    last = next((line for line in reversed(lines) if not line.startswith("[exit code")), "")
+    match facts.get("why"), facts.get("exit_code"):
+        case "abort", _:
+            ended = "stopped"
+        case "timeout", _:
+            ended = "out of time"
+        case _, int(code) if code:
+            ended = f"exit code {code}"
+        case _:
+            return last
+    return f"{ended}: {last}" if last else ended
+
+
+def _first(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def preview(name: str, given: object) -> list[Shown]:
+    """What the call would do, for the question: the command, the change, or the arguments as they are."""
+    arguments = given if isinstance(given, Mapping) else {}
+    match name:
+        case "Bash":
+            return [*_bounded(_text(arguments, "command"), MOST_COMMAND, "", "bold")]
+        case "Edit":
+            old, new = _text(arguments, "old_string"), _text(arguments, "new_string")
+            everywhere = [Shown("everywhere in the file", "yellow")] if arguments.get("replace_all") is True else []
+            return [*everywhere, *_bounded(old, MOST_CHANGED, "- ", "red"), *_bounded(new, MOST_CHANGED, "+ ", "green")]
+        case "Write":
+            return [*_bounded(_text(arguments, "content"), MOST_CHANGED, "+ ", "green")]
+        case "Read" | "Grep" | "Glob":
+            return []
+        case _:
+            return [*_bounded(json.dumps(given, ensure_ascii=False, indent=2, default=str), MOST_CHANGED, "", "plain")]
+
+
+def _bounded(text: str, most: int, sign: str, style: Style) -> Iterator[Shown]:
+    lines = text.split("\n")
+    if len(lines) > 1 and not lines[-1]:
+        lines = lines[:-1]
+    if not text:
+        return
+    for line in lines[:most]:
+        more = f" … and {len(line) - LONGEST:,} more characters" if len(line) > LONGEST else ""
+        yield Shown(f"{sign}{line[:LONGEST]}{more}", style)
+    if len(lines) > most:
+        yield Shown(f"… and {len(lines) - most:,} more lines that are not shown here", "yellow")
+
+
+def _text(arguments: Mapping[str, Any], name: str) -> str:
+    value = arguments.get(name)
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False, default=str)

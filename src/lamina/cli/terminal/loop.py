@@ -1,0 +1,241 @@
+"""The chat: read a line, do what it says, show what comes, until the person leaves.
+
+Owns the order of things; looks, questions and commands are in the files beside this one. Invariant: whatever ends the chat, a word, a
+signal or the end of the terminal, the session is closed and its transcript whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ...agent import Aborted, Agent, Answer
+from ...core.errors import LaminaError
+from ...core.settings import Permissions
+from ...fork.rules import read_rules
+from ..output import REFUSED, Tally
+from ..sink import Sink
+from ..start import Wish, home_of, newest, open_agent, provider_for, settings_for
+from ..stop import Stop
+from . import commands, greeting, sessions
+from .complete import Completing
+from .history import History
+from .line import Line, quiet
+from .question import Permission, Questions
+from .screen import Screen
+from .status import Status, fitted, parts
+from .telling import Telling
+from .trust import settle_includes, settle_settings
+
+if TYPE_CHECKING:
+    from ...core.reply import Reply
+
+LEAVE = "Press Ctrl-C again, or Ctrl-D, to leave."
+CUT_OFF = "The answer was cut off at its limit; say so and it goes on."
+SDKS = ("anthropic", "openai")
+
+
+def chat(wish: Wish) -> int:
+    stop = Stop()
+    with stop.listening():
+        return Chat(wish, stop, Screen(Sink(stop))).run()
+
+
+class Chat:
+    def __init__(self, wish: Wish, stop: Stop, screen: Screen) -> None:
+        self.wish = wish
+        self.stop = stop
+        self.screen = screen
+        self.home = home_of()
+        self.questions = Questions(screen, stop)
+        settle_settings(screen, self.questions, self.home, wish.cwd)
+        self.settings = settings_for(wish, self.home)
+        settle_includes(screen, self.questions, self.home, wish.cwd, self.settings)
+        self.telling = Telling(screen, wish.cwd)
+        self.tally = Tally()
+        self.provider = provider_for(wish.model, self.settings, stop)
+        self.provider.on_reply = self._replied
+        self._kept: tuple[str, ...] = ()  # rules of this chat's "always"
+        self._told = 0  # of the session's notices
+        self._loading = False
+        self.agent = self._open(self._first())
+        self.line = Line(
+            history=History(self.home),
+            completer=Completing(
+                wish.cwd, {name: one.about for name, one in commands.COMMANDS.items()}, sessions.arguments(self)
+            ),
+            toolbar=self._toolbar,
+            next_mode=self._next_mode,
+            colours=screen.colours,
+            before=self._preload,
+        )
+
+    # Sessions
+
+    def _first(self) -> str | Path | None:
+        if self.wish.go_on:
+            return newest(self.wish, self.home)
+        return sessions.choose(self) if self.wish.resume == "" else self.wish.resume
+
+    def _open(self, resume: str | Path | None) -> Agent:
+        ask = Permission(self.screen, self.stop, cwd=self.wish.cwd, keep=self.keep_rule)
+        agent = open_agent(
+            self.wish, self.settings, self.provider, home=self.home, resume=resume, ask=ask, on_event=self.telling.event
+        )
+        for rule in self._kept:
+            _allow(agent, rule)
+        return agent
+
+    def reopen(self, resume: str | Path | None) -> None:
+        """Another session, new or old; the one before is closed once the new one is open."""
+        old = self.agent
+        self.wish = self.wish._replace(mode=old.mode)
+        self.settings = settings_for(self.wish, self.home)
+        self.agent = self._open(resume)
+        old.close()
+        self.tally = Tally()
+        self._told = 0
+
+    @property
+    def has_spoken(self) -> bool:
+        return any(item.kind == "said" for item in self.items())
+
+    def items(self) -> list[greeting.Item]:
+        with self.agent.session.working() as conversation:
+            return list(conversation.log.view.items)
+
+    def use_model(self, name: str) -> None:
+        provider = provider_for(name, self.settings, self.stop)
+        provider.on_reply = self._replied
+        self.agent.session.use(provider)
+        self.provider = provider
+        self.wish = self.wish._replace(model=name)
+        self._loading = False
+        self._preload()
+        self.tell_notices()
+
+    # The conversation
+
+    def run(self) -> int:
+        try:
+            greeting.greet(self)
+            self._talk()
+            greeting.farewell(self)
+        finally:
+            self.agent.close()
+        return self.stop.code if self.stop.leaving else 0
+
+    def _talk(self) -> None:
+        warned = False
+        while not self.stop.leaving and not self.screen.gone:
+            try:
+                self._take(self.line.read())
+                warned = False
+            except EOFError:
+                return
+            except KeyboardInterrupt:
+                if warned or self.stop.leaving:
+                    return
+                warned = True
+                self.screen.note(LEAVE, "dim")
+
+    def _take(self, text: str) -> None:
+        if not text.strip():
+            return
+        called = commands.parse(text)
+        if called is not None:
+            commands.run(self, called)
+        else:
+            self.turn(lambda: self.agent.run(text))
+
+    def turn(self, say: Callable[[], Answer]) -> None:
+        """One turn, to its end or until the person stops it."""
+        self.telling.begin()
+        answer: Answer | None = None
+        try:
+            with quiet(), self.stop.turn(self.agent.abort):
+                answer = say()
+        except Aborted as stopped:
+            self.telling.end()
+            self.screen.note(str(stopped), "yellow")
+        except LaminaError as error:
+            self.telling.end()
+            self.screen.note(f"lamina: {error}", "red")
+        finally:
+            self.telling.end()
+        self._after(answer)
+
+    def _after(self, answer: Answer | None) -> None:
+        for text in answer.notices if answer is not None else ():
+            self.screen.note(text, "dim")
+        self.tell_notices()
+        if self.agent.session.trouble:
+            self.screen.note(f"lamina: {self.agent.session.trouble}", "red")
+        match answer.ended if answer is not None else None:
+            case "cut off":
+                self.screen.note(CUT_OFF, "yellow")
+            case "refused" if answer is not None:
+                self.screen.note(REFUSED if answer.rounds else answer.text, "yellow")
+            case "rounds" if answer is not None:
+                if self.questions.yes_or_no(f"{answer.rounds} calls of the model and not done yet. Go on?"):
+                    self.turn(self.agent.go_on)
+            case _:
+                pass
+        self.screen.line()
+        if not self.screen.moves:
+            self.screen.line(self._toolbar(), "dim")
+
+    def _replied(self, reply: Reply) -> None:
+        self.tally.answered(reply)
+        self.telling.replied()
+
+    def tell_notices(self) -> None:
+        """What the session has found since it was last asked."""
+        notices = self.agent.session.notices
+        for text in notices[self._told :]:
+            self.screen.note(f"lamina: {text}", "yellow")
+        self._told = len(notices)
+
+    # Permissions
+
+    def keep_rule(self, rule: str) -> str:
+        """The rule holds from here on; the sentence says where it is kept."""
+        from ...disk.settings_files import LOCAL_PATH
+        from ...disk.settings_write import add_local_rule
+
+        self._kept = (*self._kept, rule)
+        _allow(self.agent, rule)
+        if self.home is None:
+            return "It holds in this chat only: no home directory is known."
+        if add_local_rule(self.home, self.wish.cwd, rule):
+            return f"Kept in {LOCAL_PATH}."
+        return f"Kept in {LOCAL_PATH}, where it waits until you trust this directory; in this chat it holds now."
+
+    def _next_mode(self) -> None:
+        """Round the three careful modes; `all` is only taken by name."""
+        careful = [mode for mode in commands.MODES if mode != "all"]
+        at = careful.index(self.agent.mode) if self.agent.mode in careful else -1
+        self.agent.mode = careful[(at + 1) % len(careful)]
+
+    # Around the prompt
+
+    def _toolbar(self) -> str:
+        tally, agent = self.tally, self.agent
+        status = Status(agent.session.window, tally.last, tally.dollars, tally.usage, agent.mode)
+        return fitted(parts(status), self.screen.width, self.screen.marks.dash)
+
+    def _preload(self) -> None:
+        """An SDK takes a second or two to import: the person is typing meanwhile."""
+        if not self._loading and self.provider.name in SDKS:
+            from ...providers.clients import preload
+
+            self._loading = True
+            preload(self.provider.name)
+
+
+def _allow(agent: Agent, rule: str) -> None:
+    added = read_rules(Permissions(allow=(rule,))).allow
+    agent.rules = msgspec.structs.replace(agent.rules, allow=(*agent.rules.allow, *added))

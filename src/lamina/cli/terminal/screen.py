@@ -1,0 +1,183 @@
+"""What is written to the terminal while a turn runs: words as they come, whole lines, and one line that comes and goes.
+
+Owns the cursor. Invariants: everything that was said somewhere is data, so no control sequence of it arrives; a whole line begins at
+the left edge; the passing line never wraps and is gone before anything else is written. Any thread may write. A terminal that cannot
+move its cursor gets no passing line, and with NO_COLOR there are no colours.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal, TypeAlias
+
+from prompt_toolkit.utils import get_cwidth
+
+from ..printing import printable
+from ..sink import Sink
+
+Style: TypeAlias = Literal["plain", "bold", "dim", "red", "green", "yellow", "cyan"]
+
+_CODES: dict[Style, str] = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_CLEAR_LINE = "\r\x1b[K"
+# Often enough to be seen moving, seldom enough to cost nothing.
+TICK = 0.12
+# A shorter wait needs no line that explains it.
+PATIENCE = 0.3
+TAB = "    "
+
+
+class Marks:
+    """Signs for the terminal's own characters."""
+
+    def __init__(self, encoding: str | None) -> None:
+        utf = (encoding or "").lower().startswith("utf")
+        self.done, self.failed, self.asks, self.dash = ("✓", "✗", "?", "·") if utf else ("+", "x", "?", "-")
+        self.frames = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏" if utf else "|/-\\"
+        self.cut = "…" if utf else "..."
+
+
+class Screen:
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._lock = sink.lock
+        term = os.environ.get("TERM", "")
+        self.moves = term not in ("", "dumb", "unknown") or os.name == "nt"
+        self.colours = self.moves and not os.environ.get("NO_COLOR")
+        self.marks = Marks(sys.stdout.encoding)
+        self._at_left = True
+        self._passing = ""  # what the passing line says; empty: there is none
+        self._since = 0.0
+        self._drawn = False
+        self._ticker: threading.Thread | None = None
+        self._wake = threading.Event()
+
+    @property
+    def width(self) -> int:
+        return max(20, shutil.get_terminal_size().columns)
+
+    @property
+    def gone(self) -> bool:
+        return self._sink.gone
+
+    def styled(self, text: str, style: Style) -> str:
+        code = _CODES.get(style)
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colours and code and text else text
+
+    # What stays
+
+    def raw(self, text: str) -> None:
+        """Text that is clean already, as it is."""
+        if not text:
+            return
+        with self._lock:
+            self._hide()
+            self._sink.write(text)
+            self._at_left = text.endswith("\n")
+
+    def line(self, text: str = "", style: Style = "plain") -> None:
+        """A whole line, or several."""
+        with self._lock:
+            self.left()
+            self._sink.write("".join(f"{self.styled(one, style)}\n" for one in clean(text).split("\n")))
+
+    def note(self, text: str, style: Style = "plain", indent: str = "") -> None:
+        """A sentence to the person, broken between words."""
+        for one in wrapped(clean(text), self.width - 1, indent):
+            self.line(one, style)
+
+    def painted(self, *parts: tuple[str, Style]) -> None:
+        """A line of several colours."""
+        with self._lock:
+            self.left()
+            self._sink.write("".join(self.styled(clean(text), style) for text, style in parts) + "\n")
+
+    def left(self) -> None:
+        """To the left edge."""
+        with self._lock:
+            self._hide()
+            if not self._at_left:
+                self._sink.write("\n")
+                self._at_left = True
+
+    # What passes
+
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[None]:
+        """While something takes its time, a line says so."""
+        self.wait(what)
+        try:
+            yield
+        finally:
+            self.calm()
+
+    def wait(self, what: str) -> None:
+        with self._lock:
+            if not self.moves:
+                return
+            if not self._passing:
+                self._since = time.monotonic()
+            self._passing = " ".join(clean(what).split())
+            if self._ticker is None:
+                self._ticker = threading.Thread(target=self._tick, name="lamina-screen", daemon=True)
+                self._ticker.start()
+            self._wake.set()
+
+    def calm(self) -> None:
+        with self._lock:
+            self._hide()
+            self._passing = ""
+            self._wake.clear()
+
+    def _tick(self) -> None:
+        while not self.gone:
+            self._wake.wait()
+            with self._lock:
+                if self._passing and self._at_left and time.monotonic() - self._since >= PATIENCE:
+                    self._sink.write(_CLEAR_LINE + self.styled(self._passing_line(), "dim"))
+                    self._drawn = True
+            time.sleep(TICK)
+
+    def _passing_line(self) -> str:
+        seconds = time.monotonic() - self._since
+        frame = self.marks.frames[int(seconds / TICK) % len(self.marks.frames)]
+        return fit(f"{frame} {self._passing} {self.marks.dash} {seconds:.0f} s {self.marks.dash} Ctrl-C stops", self.width - 1)
+
+    def _hide(self) -> None:
+        if self._drawn:
+            self._sink.write(_CLEAR_LINE)
+            self._drawn = False
+
+
+def clean(text: str) -> str:
+    """Text that a terminal may have: carriage returns are dropped, tabs become blanks, other control characters a sign."""
+    return printable(text.replace("\r", "")).replace("\t", TAB)
+
+
+def fit(text: str, width: int, cut: str = "…") -> str:
+    """At most so many columns; wide characters take two."""
+    if get_cwidth(text) <= width:
+        return text
+    room, kept = width - get_cwidth(cut), ""
+    for char in text:
+        room -= get_cwidth(char)
+        if room < 0:
+            break
+        kept += char
+    return kept + cut
+
+
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """Lines of at most so many columns, broken between words; a word that is longer than a line stays whole."""
+    lines, line = list[str](), indent
+    for word in text.split():
+        if line != indent and get_cwidth(f"{line} {word}") > width:
+            lines.append(line)
+            line = indent
+        line = f"{line} {word}" if line != indent else f"{indent}{word}"
+    return [*lines, line]

@@ -1,0 +1,112 @@
+"""What the agent does, as a person sees it: the answer as it is written, one line for each call, and what is being waited for.
+
+Calls may run at the same time; each gets its line when it is done, so that no two lines are ever mixed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .calls import outcome, title
+from .flow import Flow
+from .screen import Screen, clean, fit
+
+THINKING = "thinking"
+ANSWERING = "waiting for the model"
+
+
+class Telling:
+    """Listens to an agent (`on_event`)."""
+
+    def __init__(self, screen: Screen, cwd: Path) -> None:
+        self._screen = screen
+        self._cwd = cwd
+        self._lock = threading.Lock()
+        self._running: dict[str, tuple[str, object]] = {}
+        self._spoke = False  # the answer under way has words in it
+        self._flow = Flow(screen.styled)
+
+    def begin(self) -> None:
+        self._close()
+        self._running.clear()
+        self._screen.wait(ANSWERING)
+
+    def end(self) -> None:
+        self._close()
+        self._screen.calm()
+        self._screen.left()
+
+    def _close(self) -> None:
+        """The last word of an answer, which nothing followed."""
+        if self._spoke:
+            self._screen.raw(self._flow.end(self._screen.width))
+            self._spoke = False
+
+    def event(self, event: dict[str, Any]) -> None:
+        match event.get("type"):
+            case "message_start":
+                self._close()
+            case "content_block_start" if event["content_block"].get("type") == "thinking":
+                self._screen.wait(THINKING)
+            case "content_block_delta":
+                self._delta(event["delta"])
+            case "tool_call":
+                self._call(event)
+            case "tool_result":
+                self._result(event)
+            case _:
+                pass
+
+    def _delta(self, delta: Mapping[str, Any]) -> None:
+        if delta.get("type") != "text_delta":
+            return
+        text = str(delta["text"])
+        if not self._spoke:
+            text = text.lstrip("\n")
+            if not text:
+                return
+            self._screen.calm()
+            self._screen.left()
+            self._spoke = True
+        self._screen.raw(self._flow.feed(clean(text), self._screen.width))
+
+    def replied(self) -> None:
+        """A whole answer has come; what it calls for runs next."""
+        self._close()
+        self._screen.wait(ANSWERING)
+
+    def _call(self, event: dict[str, Any]) -> None:
+        with self._lock:
+            self._running[event["id"]] = (event["name"], event["input"])
+        self._screen.wait(self._what_runs())
+
+    def _what_runs(self) -> str:
+        with self._lock:
+            running = list(self._running.values())
+        if not running:
+            return ANSWERING
+        more = f" and {len(running) - 1} more" if len(running) > 1 else ""
+        return title(*running[0], self._cwd) + more
+
+    def _result(self, event: dict[str, Any]) -> None:
+        with self._lock:
+            name, given = self._running.pop(event["id"], ("?", {}))
+        said = outcome(name, given, event["content"], event["facts"], is_error=event["is_error"])
+        self.line(title(name, given, self._cwd), said, is_error=event["is_error"])
+        self._screen.wait(self._what_runs())
+
+    def line(self, what: str, said: str, *, is_error: bool) -> None:
+        """A call and what came of it, in one line: a third of it at least is the result's."""
+        screen, marks = self._screen, self._screen.marks
+        room = screen.width - 4
+        result = " ".join(clean(said).split())
+        shown = fit(clean(what), max(room - len(result) - 3, room * 2 // 3) if result else room, marks.cut)
+        result = fit(result, max(0, room - len(shown) - 3), marks.cut)
+        screen.painted(
+            (f"{marks.failed if is_error else marks.done} ", "red" if is_error else "green"),
+            (shown, "plain"),
+            (f" {marks.dash} {result}" if result else "", "red" if is_error else "dim"),
+        )

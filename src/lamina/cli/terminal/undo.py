@@ -1,0 +1,58 @@
+"""Taking back the last turn: the conversation goes on from before the person's last message.
+
+The log keeps everything; the view is what it would be without the turn, and the next request is an announced break. Files that tools
+changed stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...conversation import Conversation
+from ...core.blocks import Text, ToolResult, ToolUse
+from ...core.view import Item
+from ...revision import rewind
+
+# Tools that leave something behind.
+CHANGING = frozenset({"Write", "Edit", "Bash"})
+SHOWN = 70
+
+
+class Removed(NamedTuple):
+    said: str
+    answers: int
+    calls: tuple[str, ...]
+
+    def sentence(self) -> str:
+        said = " ".join(self.said.split())
+        words = said if len(said) <= SHOWN else f"{said[: SHOWN - 1]}…"
+        calls = f", {len(self.calls)} tool calls" if len(self.calls) > 1 else ", 1 tool call" if self.calls else ""
+        answers = "no answer" if not self.answers else f"{self.answers} answer{'s' if self.answers > 1 else ''}"
+        stay = " Files that were changed stay changed." if CHANGING.intersection(self.calls) else ""
+        return f'Taken back: "{words}", {answers}{calls}.{stay}'
+
+
+def undo_turn(c: Conversation) -> Removed | None:
+    """None where the person has said nothing that could be taken back."""
+    items = c.log.view.items
+    last = next((at for at in range(len(items) - 1, -1, -1) if _is_said(items[at])), None)
+    if last is None:
+        return None
+    removed = _removed(items[last:])
+    rewind(c, c.log.tree.nodes[items[last].uuid].parent)
+    return removed
+
+
+def _is_said(item: Item) -> bool:
+    """By the person, and not what a tool brought."""
+    if item.role != "user" or item.kind != "said" or item.synthetic:
+        return False
+    return any(not isinstance(block, ToolResult) for block in item.blocks)
+
+
+def _removed(items: Sequence[Item]) -> Removed:
+    said = " ".join(block.text for block in items[0].blocks if isinstance(block, Text))
+    answers = {item.key or item.uuid for item in items if item.role == "assistant"}
+    calls = [block.name for item in items for block in item.blocks if isinstance(block, ToolUse)]
+    return Removed(said, len(answers), tuple(calls))

@@ -1,0 +1,45 @@
+"""A project and agents that work on it; whatever a test opens is closed with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamina.agent import Agent
+from lamina.testing import MessagesServer
+
+from .doing import PROJECT, Wiretap, lay_out, provider_at
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return lay_out((tmp_path / "project").resolve(), PROJECT)
+
+
+@pytest.fixture
+def opened(project: Path, messages_server: MessagesServer) -> Iterator[Callable[..., Agent]]:
+    """A function that opens an agent in the project; `wire` and `waits` are the provider's, the rest goes to Agent.open."""
+    agents: list[Agent] = []
+
+    def make(server: MessagesServer | Wiretap | None = None, *, wire: str = "messages", **given: Any) -> Agent:
+        own = {name: given.pop(name) for name in ("waits", "max_retries") if name in given}
+        provider = given.pop("provider", None) or provider_at(server or messages_server, wire, **own)
+        agents.append(Agent.open(provider, **{"cwd": project, "mode": "all", **given}))
+        return agents[-1]
+
+    yield make
+    for agent in agents:
+        agent.close()
+        close = getattr(agent.session.provider, "close", None)
+        if close is not None:
+            close()
+
+
+@pytest.fixture
+def wiretap(messages_server: MessagesServer) -> Iterator[Wiretap]:
+    tap = Wiretap(messages_server)
+    yield tap
+    tap.close()

@@ -1,0 +1,104 @@
+"""A person at a terminal: starts `lamina` on a pseudo-terminal of its own, types, and waits for what appears."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from .running import PATIENCE
+
+# The terminal becomes the controlling one, as a real one is: closing it sends SIGHUP.
+START = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from lamina.cli.main import main; main()"
+SEQUENCE = re.compile(r"\x1b\[[0-9;?>]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[=>78]")
+ASKS_WHERE = b"\x1b[6n"
+
+
+class Terminal:
+    def __init__(self, *arguments: str, cwd: Path, columns: int = 100, **env: str) -> None:
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", START, *arguments],
+            cwd=cwd,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**os.environ, "TERM": "xterm-256color", **env},
+            start_new_session=True,
+        )
+        os.close(theirs)
+        self.written = b""
+        self._seen = 0
+        self._news = threading.Condition()
+        self._open = True
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        while piece := self._piece():
+            if ASKS_WHERE in piece:
+                os.write(self._ours, b"\x1b[3;1R")
+            with self._news:
+                self.written += piece
+                self._news.notify_all()
+        with self._news:
+            self._open = False
+            self._news.notify_all()
+
+    def _piece(self) -> bytes:
+        try:
+            return os.read(self._ours, 65_536)
+        except OSError:  # how Linux reports the end of a terminal
+            return b""
+
+    @property
+    def text(self) -> str:
+        """All that was shown, without what moves and colours it."""
+        return SEQUENCE.sub("", self.written.decode("utf-8", "replace")).replace("\r", "")
+
+    def expect(self, words: str) -> str:
+        """Waits until these words are shown behind those expected before; what stands between is returned."""
+        with self._news:
+            found = self._news.wait_for(lambda: words in self.text[self._seen :] or not self._open, PATIENCE)
+            shown = self.text[self._seen :]
+            assert found, f"{words!r} did not appear in:\n{shown}"
+            assert words in shown, f"the terminal ended without {words!r}:\n{shown}"
+            end = shown.index(words) + len(words)
+            self._seen += end
+            return shown[:end]
+
+    def prompt(self) -> str:
+        """Waits for the next prompt: the status line below it is drawn last."""
+        return self.expect("background: none")
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    def say(self, text: str) -> None:
+        self.type(f"{text}\r")
+
+    def close(self) -> None:
+        """The window is closed."""
+        os.close(self._ours)
+
+    def wait(self) -> int:
+        return self.process.wait(PATIENCE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(PATIENCE)
+        self._reader.join(PATIENCE)

@@ -1,0 +1,438 @@
+"""The chat as a person meets it, on a pseudo-terminal: typing, questions, commands, stopping, leaving, a window that is closed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lamina.core.records import Message
+from lamina.disk.transcript import read_transcript
+from lamina.testing import MessagesServer
+from lamina.testing.received import Received
+
+if os.name == "nt":
+    pytest.skip("needs a pseudo-terminal", allow_module_level=True)
+
+from .at_terminal import Terminal
+from .running import lamina
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path / "work"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("LAMINA_HOME", str(tmp_path / "home"))
+    return place
+
+
+@pytest.fixture
+def chat(work: Path) -> Iterator[Terminal]:
+    """A chat with the offline stand-in, at its first prompt."""
+    with Terminal(cwd=work) as terminal:
+        terminal.prompt()
+        yield terminal
+
+
+def written(tmp_path: Path) -> list[Path]:
+    return sorted((tmp_path / "home").glob("projects/*/*.jsonl"))
+
+
+def said(path: Path) -> list[str]:
+    """What both sides have said, by the file."""
+    records = [record for record in read_transcript(path) if isinstance(record, Message)]
+    return [block.wire["text"] for record in records for block in record.blocks if block.wire["type"] == "text"]
+
+
+@pytest.mark.spec("O2")
+def test_the_greeting_says_who_answers_where_and_that_nobody_was_chosen(chat: Terminal, work: Path, tmp_path: Path) -> None:
+    greeting = chat.text
+    assert greeting.startswith("Lamina ")
+    assert f"offline · {work}" in greeting
+    assert f"session {written(tmp_path)[0].stem[:8]}" in greeting
+    assert greeting.count("No provider is configured") == 1
+    chat.say("Remember: our tests run against Postgres.")
+    chat.expect("Noted")
+    chat.prompt()
+    chat.type("\x04")
+    chat.expect("goes on with this session.")
+    assert chat.wait() == 0
+    assert chat.text.count("No provider is configured") == 1
+    with Terminal("--continue", cwd=work) as again:
+        stood = again.prompt()
+        assert "Where this session stood:\n> Remember: our tests run against Postgres.\nNoted" in stood
+        again.say("What do our tests run against?")
+        again.expect("Postgres")
+        again.say("/exit")
+        assert again.wait() == 0
+
+
+def test_a_call_that_needs_a_yes_is_shown_asked_about_and_done(chat: Terminal, work: Path) -> None:
+    chat.say("write notes.txt: one line")
+    asked = chat.expect("  > ")
+    assert "? Write notes.txt\n    + one line\n" in asked
+    assert "y yes · n no" in asked
+    assert not (work / "notes.txt").exists()
+    chat.say("y")
+    chat.expect("✓ Write notes.txt · new, 1 line")
+    chat.prompt()
+    assert (work / "notes.txt").read_text().strip() == "one line"
+
+
+def test_a_no_with_words_reaches_the_model_and_nothing_is_done(chat: Terminal, work: Path, tmp_path: Path) -> None:
+    chat.say("write notes.txt: one line")
+    chat.expect("  > ")
+    chat.say("n put it into docs instead")
+    chat.expect("✗ Write notes.txt · The person said no, and: put it into docs instead")
+    chat.prompt()
+    assert not (work / "notes.txt").exists()
+    assert "put it into docs instead" in written(tmp_path)[0].read_text()
+
+
+def test_an_always_is_kept_and_not_asked_about_again(chat: Terminal, work: Path) -> None:
+    chat.say("write notes/one.txt: first")
+    offered = chat.expect("  > ")
+    assert "a always: Edit(./notes/**)" in offered
+    chat.say("a")
+    chat.expect("Kept in .claude/settings.local.json.")
+    chat.prompt()
+    chat.say("write notes/two.txt: second")
+    assert "?" not in chat.expect("✓ Write notes/two.txt")
+    chat.prompt()
+    kept = json.loads((work / ".claude" / "settings.local.json").read_text())
+    assert kept == {"permissions": {"allow": ["Edit(./notes/**)"]}}
+    chat.say("/permissions")
+    chat.expect("allow  Edit(./notes/**)")
+    chat.say("/clear")
+    chat.prompt()
+    chat.say("write notes/three.txt: third")
+    assert "?" not in chat.expect("✓ Write notes/three.txt")
+
+
+def test_what_was_typed_before_a_question_is_no_answer_to_it(chat: Terminal, work: Path) -> None:
+    """Sent in one go: the letter is there before the question is."""
+    chat.type("write notes.txt: one line\ry\r")
+    chat.expect("  > ")
+    chat.say("n")
+    chat.expect("✗ Write notes.txt")
+    assert not (work / "notes.txt").exists()
+
+
+def test_ctrl_c_at_a_question_stops_the_turn(chat: Terminal, work: Path) -> None:
+    chat.say("write notes.txt: one line")
+    chat.expect("  > ")
+    chat.type("\x03")
+    chat.expect("Stopped; what was said so far is kept")
+    chat.prompt()
+    assert not (work / "notes.txt").exists()
+
+
+def test_undo_takes_back_the_last_turn_and_says_what_it_was(chat: Terminal, tmp_path: Path) -> None:
+    for text in ("Remember: our tests run against Postgres.", "Remember: our tests run against MySQL."):
+        chat.say(text)
+        chat.expect("Noted")
+        chat.prompt()
+    chat.say("/undo")
+    chat.expect('Taken back: "Remember: our tests run against MySQL.", 1 answer.')
+    chat.prompt()
+    chat.say("What do our tests run against?")
+    assert "MySQL" not in chat.expect("Postgres")
+    chat.prompt()
+    for _ in range(2):
+        chat.say("/undo")
+        chat.expect("Taken back")
+        chat.prompt()
+    chat.say("/undo")
+    chat.expect("There is nothing to take back.")
+    assert "MySQL" in written(tmp_path)[0].read_text(), "the log keeps what was taken back"
+
+
+def test_commands_do_what_they_say(chat: Terminal, tmp_path: Path) -> None:
+    chat.say("/contxt")
+    chat.expect("There is no command /contxt; did you mean /context?")
+    chat.say("/help")
+    listed = chat.prompt()
+    for name in ("context", "clear", "compact", "model", "resume", "memory", "pin", "undo", "permissions"):
+        assert f"/{name}" in listed
+    chat.say("/pin never touch the main branch")
+    chat.expect("Pinned")
+    chat.say("/pin")
+    chat.expect("  never touch the main branch")
+    chat.say("/compact")
+    chat.expect("does not compact yet")
+    chat.say("/memory")
+    chat.expect("no memories yet")
+    chat.say("/permissions accept-edits")
+    chat.expect("Mode accept-edits")
+    chat.expect("mode accept-edits · ")
+    chat.say("/model nobody-knows-this")
+    chat.expect("does not say who serves this model")
+    chat.say("/etc/hosts is a path, remember that.")
+    chat.expect("Noted")
+    chat.say("/context")
+    shown = chat.prompt()
+    assert "% left" in shown
+    assert "memory and instructions" in shown
+
+
+def test_a_new_session_keeps_the_old_one_which_can_be_chosen_again(chat: Terminal, tmp_path: Path) -> None:
+    chat.say("Remember: our tests run against Postgres.")
+    chat.expect("Noted")
+    chat.prompt()
+    (old,) = written(tmp_path)
+    chat.say("/clear")
+    chat.expect(f"The old one is kept: /resume {old.stem[:8]}")
+    chat.prompt()
+    chat.say("/resume")
+    chat.expect(f"  1  {old.stem[:8]}")
+    chat.expect("Enter for none: ")
+    chat.say("1")
+    chat.expect(f"Session {old.stem}.")
+    chat.expect("> Remember: our tests run against Postgres.")
+    chat.prompt()
+    chat.say("What do our tests run against?")
+    chat.expect("You told me")
+    chat.say(f"/resume {old.stem[:8]}")
+    chat.expect("That is the session you are in.")
+
+
+def test_a_line_may_go_on_in_the_next_one_and_is_remembered(chat: Terminal, work: Path, tmp_path: Path) -> None:
+    chat.type("Remember: first line \\\rsecond line\x1b\rthird line\r")
+    chat.expect("Noted")
+    chat.prompt()
+    (path,) = written(tmp_path)
+    assert said(path)[0] == "Remember: first line \nsecond line\nthird line"
+    chat.type("\x03")
+    chat.expect("Press Ctrl-C again, or Ctrl-D, to leave.")
+    chat.type("\x03")
+    assert chat.wait() == 0
+    assert json.loads((tmp_path / "home" / "history").read_text()) == "Remember: first line \nsecond line\nthird line"
+    with Terminal(cwd=work) as again:
+        again.prompt()
+        again.type("\x1b[A\r")
+        again.expect("Noted")
+
+
+def test_names_are_completed(chat: Terminal, work: Path) -> None:
+    (work / "a_long_file_name.txt").write_text("x")
+    chat.type("read @a_lo\t")
+    chat.expect("a_long_file_name.txt")
+    chat.type("\x03/und\t")
+    chat.expect("take back the last turn")
+    chat.type("\r")
+    chat.expect("There is nothing to take back.")
+
+
+@pytest.mark.parametrize(("columns", "env"), [(22, {"NO_COLOR": "1"}), (80, {"TERM": "dumb"})], ids=["narrow", "dumb"])
+def test_a_poor_terminal_is_enough(work: Path, columns: int, env: dict[str, str]) -> None:
+    with Terminal(cwd=work, columns=columns, **env) as terminal:
+        terminal.expect("> ")
+        terminal.say("write notes.txt: one line")
+        terminal.expect("y yes")
+        terminal.expect("  > ")
+        terminal.say("y")
+        terminal.expect("✓ Write")
+        terminal.expect("left")
+        terminal.say("/exit")
+        assert terminal.wait() == 0
+        assert (work / "notes.txt").exists()
+        colours = [code for code in (b"\x1b[3", b"\x1b[9", b"\x1b[1m", b"\x1b[2m") if code in terminal.written]
+        assert not colours, terminal.written
+        if "TERM" in env:
+            assert b"\x1b" not in terminal.written.replace(b"\x1b[6n", b"").replace(b"\x1b[?2004", b"")
+
+
+ESCAPES = "\x1b]0;owned\x07\x1b[31m\x9b5m\x7f"
+
+
+def test_no_control_sequence_of_a_file_or_an_answer_reaches_the_terminal(chat: Terminal, work: Path) -> None:
+    (work / "evil.txt").write_text(f"Our tests run against {ESCAPES}Postgres.\n")
+    chat.say("read evil.txt")
+    chat.expect("✓ Read evil.txt")
+    chat.prompt()
+    chat.say("run printf '\\033]0;owned\\007'")
+    chat.expect("  > ")
+    chat.say("y")
+    chat.prompt()
+    assert "Postgres" in chat.text, "the stand-in shows what it read"
+    for control in (b"\x1b]0;owned", b"\x1b[31m\xc2\x9b", "\x9b".encode(), b"\x7f"):
+        assert control not in chat.written
+
+
+# Trust
+
+
+HOOKS = {"SessionStart": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]}
+
+
+@pytest.mark.spec("F2")
+def test_hooks_of_a_project_run_only_after_a_yes_and_it_is_asked_once(work: Path) -> None:
+    (work / ".claude").mkdir()
+    (work / ".claude" / "settings.json").write_text(json.dumps({"hooks": HOOKS, "permissions": {"allow": ["Bash(rm:*)"]}}))
+    with Terminal(cwd=work) as terminal:
+        terminal.expect("Hook at SessionStart: touch hooked")
+        terminal.expect("(y/n) ")
+        terminal.say("n")
+        assert "Not trusted, so ignored here: hooks, permissions." in terminal.prompt()
+        assert not (work / "hooked").exists()
+        terminal.say("/permissions")
+        terminal.expect("There are no rules")
+    with Terminal(cwd=work) as terminal:
+        terminal.expect("(y/n) ")
+        terminal.say("maybe")
+        terminal.expect("(y/n) ")
+        terminal.say("yes")
+        terminal.prompt()
+        assert (work / "hooked").exists()
+    with Terminal(cwd=work) as terminal:
+        assert "(y/n)" not in terminal.prompt()
+
+
+@pytest.mark.spec("F2")
+def test_a_repository_sets_neither_paths_nor_endpoints_whatever_the_person_says(work: Path, tmp_path: Path) -> None:
+    stray = tmp_path / "stray"
+    theirs = {
+        "lamina": {"baseUrl": "http://127.0.0.1:9/", "provider": "anthropic:claude-sonnet-5-5"},
+        "autoMemoryDirectory": str(stray),
+        "env": {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9/", "ANTHROPIC_API_KEY": "theirs", "LAMINA_HOME": str(stray)},
+        "hooks": HOOKS,
+    }
+    (work / ".claude").mkdir()
+    (work / ".claude" / "settings.json").write_text(json.dumps(theirs))
+    with Terminal(cwd=work) as terminal:
+        terminal.expect("(y/n) ")
+        terminal.say("y")
+        shown = " ".join(terminal.prompt().split())
+        assert shown.count("may not be set by files in the working tree") >= 4
+        assert "offline ·" in shown
+        terminal.say("help")
+        terminal.expect("offline stand-in")
+    assert not stray.exists()
+    assert lamina("-p", "help").returncode == 0
+
+
+@pytest.mark.spec("F2")
+def test_a_file_outside_the_project_is_included_only_after_a_yes(work: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.md"
+    outside.write_text("The secret word is xylophone.")
+    (work / "CLAUDE.md").write_text(f"Rules.\n@{outside}\n")
+    with Terminal(cwd=work) as terminal:
+        terminal.expect("lies outside the project")
+        terminal.expect("(y/n) ")
+        terminal.say("n")
+        terminal.prompt()
+    with Terminal(cwd=work) as terminal:
+        assert "(y/n)" not in terminal.prompt()
+    assert "xylophone" not in "".join(path.read_text() for path in written(tmp_path))
+
+
+# With a server, whose SDK takes most of the time of these tests.
+
+
+class Held:
+    """An answer that begins and then waits."""
+
+    def __init__(self, server: MessagesServer) -> None:
+        self.arrived, self.go = threading.Event(), threading.Event()
+        server.reply(text="too late", delay=self.go, when=self._note)
+
+    def _note(self, _: Received) -> bool:
+        self.arrived.set()
+        return True
+
+
+@pytest.fixture
+def keyed(messages_server: MessagesServer, monkeypatch: pytest.MonkeyPatch) -> MessagesServer:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", messages_server.url)
+    return messages_server
+
+
+@pytest.mark.spec("T7")
+def test_a_turn_with_a_model_from_the_first_word_to_the_status_line(keyed: MessagesServer, work: Path) -> None:
+    (work / "app.py").write_text("def add(a, b):\n    return a - b\n")
+    keyed.reply(text="Let me look.", tool_use=("Read", {"file_path": str(work / "app.py")}))
+    change = {"file_path": str(work / "app.py"), "old_string": "a - b", "new_string": "a + b"}
+    keyed.reply(text="It subtracts.", tool_use=("Edit", change))
+    keyed.reply(text="Fixed.")
+    with Terminal("--model", "anthropic:claude-sonnet-5-5", cwd=work) as terminal:
+        assert "context 100% left" in terminal.prompt()
+        terminal.say("fix add")
+        terminal.expect("Let me look.\n✓ Read app.py · 2 lines\nIt subtracts.\n? Edit app.py\n    - a - b\n    + a + b\n")
+        terminal.expect("  > ")
+        terminal.say("y")
+        terminal.expect("✓ Edit app.py · -1 +1 at line 2\nFixed.")
+        status = terminal.prompt()
+        assert "cache " in status
+        assert "$0.0" in status
+        terminal.say("/undo")
+        terminal.expect('Taken back: "fix add", 3 answers, 2 tool calls. Files that were changed stay changed.')
+        terminal.prompt()
+        assert (work / "app.py").read_text() == "def add(a, b):\n    return a + b\n"
+
+
+def test_ctrl_c_ends_the_turn_at_once_and_the_next_one_goes_on(keyed: MessagesServer, work: Path, tmp_path: Path) -> None:
+    held = Held(keyed)
+    with Terminal("--model", "anthropic:claude-sonnet-5-5", cwd=work) as terminal:
+        terminal.prompt()
+        terminal.say("hello")
+        assert held.arrived.wait(60)
+        terminal.expect("waiting for the model")
+        terminal.type("\x03")
+        terminal.expect("Stopped; what was said so far is kept")
+        terminal.prompt()
+        held.go.set()
+        keyed.reply(text="Here again.")
+        terminal.say("/retry")
+        terminal.expect("Here again.")
+        terminal.prompt()
+        terminal.type("\x04")
+        assert terminal.wait() == 0
+    assert said(written(tmp_path)[0]) == ["hello", "Here again."]
+
+
+@pytest.mark.spec("Z4")
+@pytest.mark.parametrize("end", ["window", "SIGTERM"])
+def test_a_chat_that_is_ended_in_the_middle_of_a_turn_can_be_continued(
+    keyed: MessagesServer, work: Path, tmp_path: Path, end: str
+) -> None:
+    held = Held(keyed)
+    with Terminal("--model", "anthropic:claude-sonnet-5-5", cwd=work) as terminal:
+        terminal.prompt()
+        terminal.say("Remember: our tests run against Postgres.")
+        assert held.arrived.wait(60)
+        if end == "window":
+            terminal.close()
+            assert terminal.wait() == 128 + signal.SIGHUP
+        else:
+            terminal.process.send_signal(signal.SIGTERM)
+            assert terminal.wait() == 128 + signal.SIGTERM
+    held.go.set()
+    (path,) = written(tmp_path)
+    assert path.read_bytes().endswith(b"\n")
+    assert said(path) == ["Remember: our tests run against Postgres."]
+    keyed.reply(text="Postgres, you said.")
+    done = lamina("--continue", "-p", "What do they run against?", "--model", "anthropic:claude-sonnet-5-5")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Postgres, you said.\n", "")
+    assert written(tmp_path) == [path]
+
+
+def test_a_window_that_is_closed_at_the_prompt_or_at_a_question_ends_the_chat(work: Path) -> None:
+    with Terminal(cwd=work) as terminal:
+        terminal.prompt()
+        terminal.close()
+        assert terminal.wait() in (0, 128 + signal.SIGHUP)
+    with Terminal(cwd=work) as terminal:
+        terminal.prompt()
+        terminal.say("write notes.txt: one line")
+        terminal.expect("  > ")
+        terminal.close()
+        assert terminal.wait() in (0, 128 + signal.SIGHUP)
+    assert not (work / "notes.txt").exists()
+    assert lamina("--continue", "-p", "help").returncode == 0

@@ -1,0 +1,64 @@
+"""The window of a session: what is counted, for which view, and what is still taken when it is full."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lamina import revision
+from lamina.core.errors import WindowFull
+from lamina.session import Session
+
+from .play import compact, turns
+from .words import answer, call, objects, said
+
+
+@pytest.mark.spec("T7")
+def test_at_the_blocking_limit_results_are_taken_and_messages_are_not(tmp_path: Path) -> None:
+    with Session(home=tmp_path, window=10_000) as session:
+        session.add_user("a")
+        session.before_call()
+        session.after_call(answer("m1", call("c1"), call("c2")))
+        session.add_tool_result("c1", "words " * 10_000)
+        assert session.window.at_blocking
+        size = len(objects(session.path))
+        with pytest.raises(WindowFull, match=r"holds about [\d,]+ tokens and the limit is 7,\d\d\d: compact it"):
+            session.add_user("b")
+        assert len(objects(session.path)) == size
+        session.add_tool_result("c2", "r")
+        with pytest.raises(WindowFull):
+            session.before_call()
+        session.sync([{"role": "user", "content": "anew"}])
+        assert said(session.before_call()["messages"]) == ["anew"]
+
+
+@pytest.mark.spec("T1")
+def test_the_count_is_what_was_reported_and_an_estimate_of_what_came_since(tmp_path: Path) -> None:
+    with Session(home=tmp_path) as session:
+        session.add_user("a" * 400)
+        assert 50 < session.tokens < 200
+        session.before_call()
+        usage = {"input_tokens": 1_000, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 30, "output_tokens": 4}
+        session.after_call(answer("m1", "b", usage=usage))
+        assert session.tokens == 1_234
+        session.add_user("c" * 400)
+        assert 1_234 + 50 < session.tokens < 1_234 + 200
+        counted = session.tokens
+    with Session(home=tmp_path, resume=session.id) as again:
+        assert again.tokens == counted
+
+
+@pytest.mark.spec("T10")
+def test_a_usage_does_not_outlive_the_view_it_measured_not_even_in_a_resumed_session(tmp_path: Path) -> None:
+    with Session(home=tmp_path) as session:
+        turns(session, "a" * 40_000)
+        boundary = compact(session, "short")
+        session.add_user("b")
+        session.before_call()
+        session.after_call(answer("m2", "c", usage={"input_tokens": 50, "output_tokens": 5}))
+        assert session.tokens == 55
+        revision.undo(session._c, boundary)
+        assert session.tokens > 5_000
+    with Session(home=tmp_path, resume=session.id) as again:
+        assert again.tokens > 5_000
