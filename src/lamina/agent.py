@@ -33,7 +33,7 @@ from .fork import loop
 from .fork.asking import ask_until
 from .fork.desk import AskPerson, Consent, Desk, No, Ran, run_calls
 from .fork.permissions import Ask as Question
-from .fork.permissions import Mode, PermissionContext, read_mode
+from .fork.permissions import Mode, PermissionContext, may_read, read_mode
 from .fork.rules import Rules, read_rules
 from .hooks import HookOutcome, run_hooks
 from .hooks.events import Event
@@ -94,7 +94,7 @@ class Agent:
         # Output too large to show is kept beside the transcript; a session in memory keeps none.
         scratch = session.path.with_suffix("") / "tool-results" if session.path is not None else None
         roots = (session.cwd, *self._extra_roots())
-        self.context = Context(cwd=session.cwd, roots=roots, environ=self.environ, scratch=scratch)
+        self.context = Context(cwd=session.cwd, roots=roots, environ=self.environ, scratch=scratch, may_read=self._may_read)
         names = {tool.name for tool in self.tools if tool.read_only}
         self.desk = Desk(
             tools=self.tools,
@@ -368,6 +368,10 @@ class Agent:
         """The rule holds from the next call on, in this conversation; whoever wants it kept writes it to the settings."""
         added = read_rules(Permissions(allow=(rule,))).allow
         self.rules = msgspec.structs.replace(self.rules, allow=(*self.rules.allow, *added))
+
+    def _may_read(self, path: Path) -> bool:
+        """A search shows nothing that a Read of the file would not."""
+        return may_read(path, rules=self.rules, context=self.desk.permission)
 
     def _extra_roots(self) -> tuple[Path, ...]:
         """`~/` is the person's home, and what is relative begins at the working directory; `~other/` means nobody."""

@@ -91,7 +91,7 @@ def is_exactly(pattern: ShellPattern, command: str) -> bool:
 
 def holds_back(pattern: ShellPattern, command: str) -> Match:
     """Whether the line runs what the pattern names: surely, possibly, or as far as anyone can see not."""
-    if is_exactly(pattern, command) or _fits(pattern.loose, _loose(command), prefix=pattern.prefix):
+    if _fits(pattern.loose, _loose(command), prefix=pattern.prefix):
         return "yes"
     if len(command) > MAX_LOOKED_AT:
         return "maybe"

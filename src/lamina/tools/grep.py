@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -141,11 +142,13 @@ def _globs(text: str) -> list[str]:
 class _Rows:
     """Takes what a search prints, line by line, until there is enough of it."""
 
-    def __init__(self, most: int, names: tuple[str, ...]) -> None:
+    def __init__(self, most: int, names: tuple[str, ...], may_show: Callable[[str], bool]) -> None:
         self.rows = list[Row]()
+        self.hidden = 0  # rows of files that may not be read
         self.message = b""
         self.more = False
         self._most = most
+        self._may_show = cache(may_show)
         self._names = [one(glob) for glob in names]
         self._room = MAX_RESULT
         self._rest = b""
@@ -168,6 +171,9 @@ class _Rows:
         if len(self.rows) >= self._most or self._room <= 0:
             self.more = True
             return False
+        if not self._may_show(path):
+            self.hidden += 1
+            return True
         text = (found[4] or b"").decode("utf-8", "replace")
         text = text if len(text) <= LINE_CHARACTERS else f"{text[:LINE_CHARACTERS]}…"
         self.rows.append(Row(path, int(found[2]), found[3] != b"-", text))
@@ -183,7 +189,12 @@ class _Ran(NamedTuple):
 
 def _run(argv: list[str], arguments: Wire, spec: Spec, context: Context) -> _Ran:
     limit = arguments.get("head_limit", DEFAULT_LIMIT) or MAX_FILES
-    rows = _Rows(MAX_FILES if spec.mode == "files" else limit, spec.names)
+    allowed = context.may_read
+    rows = _Rows(
+        MAX_FILES if spec.mode == "files" else limit,
+        spec.names,
+        (lambda path: allowed(Path(spec.root) / path)) if allowed is not None else (lambda _: True),
+    )
     ended = run_process(
         argv,
         cwd=Path(spec.root),
@@ -211,6 +222,8 @@ def _told(ran: _Ran, arguments: Wire, spec: Spec, context: Context, engine: str)
         notes.append("No matches.")
     if more:
         notes.append(f"[{count:,} shown, there are more: narrow the search, or raise head_limit.]")
+    if rows.hidden:
+        notes.append("[Matches in files that may not be read are left out.]")
     if ended.why == "timeout":
         notes.append(f"[Stopped after {SECONDS:.0f} s: search a smaller part.]")
     facts: Wire = {"files": len({row.path for row in rows.rows}), "lines": count, "more": more, "engine": engine}

@@ -50,6 +50,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     todos: list[Todo] = msgspec.field(default_factory=list)
     on_output: Callable[[str], None] | None = None  # pieces of what Bash prints, as it prints it; bounded
     scratch: Path | None = None  # where Bash keeps output too large to show; None: the system's temporary directory
+    may_read: Callable[[Path], bool] | None = None  # whether a search may show what this file holds; None: every file
     hand_over: frozenset[str] = frozenset()  # names of secret variables that commands may see all the same
 
 
