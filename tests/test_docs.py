@@ -73,7 +73,7 @@ def lamina_calls(text: str) -> Iterator[list[str]]:
 
 def misuse(command: click.Command, words: list[str]) -> str | None:
     """What is wrong with the words of a call, or None; nothing is run. Without a command's name `chat` is meant."""
-    context = click.Context(command)
+    context = click.Context(command, **command.context_settings)
     index = 0
     while index < len(words):
         index = _first_foreign(words, _options(command, context), start=index)

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 
-@pytest.mark.parametrize("name", ["anthropic_loop.py", "openai_loop.py"])
-def test_an_example_runs_and_reads_most_of_its_input_from_the_cache(name: str, root: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(root / "examples" / name)], capture_output=True, text=True, timeout=120, check=False
-    )
+@cache
+def said_by(example: Path) -> str:
+    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    share = int(done.stdout.splitlines()[-1].partition("%")[0])
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", ["anthropic_loop.py", "openai_loop.py", "coding_task.py"])
+def test_an_example_runs_and_reads_most_of_its_input_from_the_cache(name: str, root: Path) -> None:
+    said = said_by(root / "examples" / name)
+    share = int(said.splitlines()[-1].partition("%")[0])
     assert share > 50
-    assert "0 breaks" in done.stdout
+    assert "0 breaks" in said
+
+
+def test_the_coding_task_is_done_with_a_model_and_without(root: Path) -> None:
+    said = said_by(root / "examples" / "coding_task.py")
+    assert said.count("(it failed)") == 2, "the test fails before each repair"
+    assert said.count("The tests pass now.") == 2
+    assert "stopped after 2 rounds" in said
+    assert "6 requests, 0 refused" in said

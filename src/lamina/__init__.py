@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .core.reply import Reply as Reply
     from .core.settings import Settings as Settings
     from .core.usage import Usage as Usage
+    from .memory.memory import Memory as Memory
     from .session import AsyncSession as AsyncSession
     from .session import Session as Session
 
@@ -29,6 +30,7 @@ _PLACES = {
     "Agent": "agent",
     "AsyncSession": "session",
     "LaminaError": "core.errors",
+    "Memory": "memory.memory",
     "Message": "core.records",
     "Policy": "core.policy",
     "Record": "core.records",

@@ -24,7 +24,7 @@ import msgspec
 from . import turn
 from .core.blocks import Block, Text, ToolResult, ToolUse, Wire, read_block
 from .core.effects import Ask, Effect, Flow, RunTools, Sleep, drive
-from .core.errors import LaminaError, ProviderError, UsageError
+from .core.errors import DiskError, LaminaError, ProviderError, UsageError
 from .core.reply import Reply
 from .core.settings import Permissions, Settings
 from .core.view import Item
@@ -37,10 +37,11 @@ from .fork.permissions import Mode, PermissionContext, may_read, read_mode
 from .fork.rules import Rules, read_rules
 from .hooks import HookOutcome, run_hooks
 from .hooks.events import Event
+from .memory.memory import Memory
 from .prompt.gather import Approved, Instructions
 from .prompt.git_status import git_status
 from .prompt.instructions import load_instructions, nested_for
-from .prompt.reminder import first_reminder, in_view, later_context, nested_context
+from .prompt.reminder import IndexText, first_reminder, in_view, later_context, nested_context
 from .prompt.system import system_prompt
 from .providers import OnEvent, Provider
 from .providers.stream import StreamState
@@ -236,7 +237,7 @@ class Agent:
 
         def hear(event: dict[str, Any]) -> None:
             heard.feed(event)
-            self._tell(event)
+            self.tell(event)
 
         try:
             reply = ask_until(self.context.abort, self.session.provider, effect, hear)
@@ -280,6 +281,7 @@ class Agent:
         if not any(item.kind == "attachment:instructions" for item, _ in self._view()):
             text = first_reminder(
                 instructions=self.instructions,
+                memory_index=self._memory_index(),
                 git_status=git_status(self.session.cwd, environ=self.environ),
                 date=date.today().isoformat(),
             )
@@ -287,6 +289,18 @@ class Agent:
                 self._add("instructions", text)
         for said in started.context:
             self._add("hook", later_context("hook", said))
+
+    def _memory_index(self) -> list[IndexText]:
+        """What is remembered, as the last part of the instructions (I1). A memory that cannot be read is said and left out."""
+        if self.session.home is None or not self.session.settings.index_in_prompt:
+            return []
+        try:
+            with Memory.open(self.session.cwd, home=self.session.home, settings=self.session.settings) as memory:
+                self.session.notices += memory.notices
+                return [IndexText(str(index.path), index.text) for index in memory.indexes()]
+        except DiskError as error:
+            self.session.notices.append(f"{error} This session goes on without memory.")
+            return []
 
     def _where_instructions_come_from(self) -> dict[str, Any]:
         return {
@@ -337,15 +351,15 @@ class Agent:
 
     # What others may see
 
-    def _tell(self, event: dict[str, Any]) -> None:
+    def tell(self, event: dict[str, Any]) -> None:
         if self.on_event is not None:
             self.on_event(event)
 
     def _started(self, call: ToolUse) -> None:
-        self._tell({"type": "tool_call", "id": call.id, "name": call.name, "input": call.input})
+        self.tell({"type": "tool_call", "id": call.id, "name": call.name, "input": call.input})
 
     def _ended(self, ran: Ran) -> None:
-        self._tell(
+        self.tell(
             {
                 "type": "tool_result",
                 "id": ran.call.id,
@@ -416,7 +430,9 @@ class _Main:
             return (yield from turn.before_call(conversation))
 
     def answered(self, reply: Reply) -> Reply:
-        return self._session.after_call(self._with_ids_of_their_own(reply))
+        kept = self._session.after_call(self._with_ids_of_their_own(reply))
+        self._agent.tell({"type": "answer", "reply": kept})
+        return kept
 
     def _with_ids_of_their_own(self, reply: Reply) -> Reply:
         """Some servers number the calls of each answer anew, or not at all. A call is known by its id, so it gets another one."""

@@ -23,6 +23,7 @@ from .core.settings import Settings
 from .core.usage import Usage
 from .disk.settings_files import lamina_home
 from .following import Following
+from .fork.loop import partial
 from .layers.l0_window import ModelFacts, State, Thresholds, replaced, state_of, thresholds, window_for
 from .opening import Opened, Place, open_again, open_new
 from .prompt.breaks import CacheBreak
@@ -290,9 +291,9 @@ class Door:
 
     def _keep_partial(self, error: StreamBroken) -> None:
         """Half an answer is kept as what it is: no stop reason, so nothing of it is ever executed."""
-        blocks = read_content(error.partial, where="partial answer")
-        if blocks:
-            self._record(Reply("", self.provider.model, blocks, None))
+        reply = partial(error.partial, self.provider.model)
+        if reply.blocks:
+            self._record(reply)
 
 
 def _home(home: str | Path | None) -> Path | None:

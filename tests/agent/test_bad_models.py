@@ -143,6 +143,8 @@ def test_a_server_that_numbers_the_calls_of_each_answer_anew_is_understood(
     assert (answer.text, answer.rounds) == ("Done.", 4)
     assert (project / "log").read_text() == "0\n1\n2\n"
     assert [result.text for result in outcomes(agent)] == ["0", "0\n1", "0\n1\n2"]
+    shown = [words for message in accepted(messages_server)[-1].messages for words in texts(message)]
+    assert [words for words in shown if words.startswith("0")] == ["0", "0\n1", "0\n1\n2"], "the model sees all three"
     answers_next(agent, messages_server)
 
 

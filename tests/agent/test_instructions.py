@@ -124,9 +124,9 @@ def test_rules_for_some_files_come_with_the_first_of_them(opened: Open, messages
 
 
 def test_a_read_that_fails_or_is_refused_brings_nothing(opened: Open, messages_server: MessagesServer, project: Path) -> None:
-    lay_out(project, {"sub/CLAUDE.md": "Here we use tabs.\n", "sub/.env": "KEY=1\n"})
-    reads(messages_server, "sub/missing.py", "sub/.env")
-    agent = opened(mode="ask")
+    lay_out(project, {"sub/CLAUDE.md": "Here we use tabs.\n", "sub/held.txt": "back\n"})
+    reads(messages_server, "sub/missing.py", "sub/held.txt")
+    agent = opened(settings=Settings(permissions={"deny": ["Read(sub/held.txt)"]}))
     agent.run("Read them.")
     assert contexts(agent) == ["instructions"]
     assert all(words.startswith("!") for received in messages_server.requests[1:] for words in results(received).values())

@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import re
+import select
 import struct
 import subprocess
 import sys
@@ -24,7 +25,9 @@ ASKS_WHERE = b"\x1b[6n"
 
 
 class Terminal:
-    def __init__(self, *arguments: str, cwd: Path, columns: int = 100, **env: str) -> None:
+    def __init__(self, *arguments: str, cwd: Path, columns: int = 160, **env: str) -> None:
+        # A size in the environment would hide that of the terminal.
+        own = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         self.process = subprocess.Popen(
@@ -33,7 +36,7 @@ class Terminal:
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            env={**os.environ, "TERM": "xterm-256color", **env},
+            env={**own, "TERM": "xterm-256color", **env},
             start_new_session=True,
         )
         os.close(theirs)
@@ -41,6 +44,7 @@ class Terminal:
         self._seen = 0
         self._news = threading.Condition()
         self._open = True
+        self._closing, self._close = os.pipe()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -51,11 +55,15 @@ class Terminal:
             with self._news:
                 self.written += piece
                 self._news.notify_all()
+        os.close(self._ours)
         with self._news:
             self._open = False
             self._news.notify_all()
 
     def _piece(self) -> bytes:
+        ready, _, _ = select.select([self._ours, self._closing], [], [])
+        if self._closing in ready:
+            return b""
         try:
             return os.read(self._ours, 65_536)
         except OSError:  # how Linux reports the end of a terminal
@@ -81,15 +89,16 @@ class Terminal:
         """Waits for the next prompt: the status line below it is drawn last."""
         return self.expect("background: none")
 
-    def type(self, text: str) -> None:
+    def press(self, text: str) -> None:
         os.write(self._ours, text.encode())
 
     def say(self, text: str) -> None:
-        self.type(f"{text}\r")
+        self.press(f"{text}\r")
 
     def close(self) -> None:
         """The window is closed."""
-        os.close(self._ours)
+        os.write(self._close, b"x")
+        self._reader.join(PATIENCE)
 
     def wait(self) -> int:
         return self.process.wait(PATIENCE)
@@ -101,4 +110,6 @@ class Terminal:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait(PATIENCE)
-        self._reader.join(PATIENCE)
+        self.close()
+        os.close(self._close)
+        os.close(self._closing)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -60,7 +61,7 @@ def test_the_greeting_says_who_answers_where_and_that_nobody_was_chosen(chat: Te
     chat.say("Remember: our tests run against Postgres.")
     chat.expect("Noted")
     chat.prompt()
-    chat.type("\x04")
+    chat.press("\x04")
     chat.expect("goes on with this session.")
     assert chat.wait() == 0
     assert chat.text.count("No provider is configured") == 1
@@ -75,7 +76,7 @@ def test_the_greeting_says_who_answers_where_and_that_nobody_was_chosen(chat: Te
 
 def test_a_call_that_needs_a_yes_is_shown_asked_about_and_done(chat: Terminal, work: Path) -> None:
     chat.say("write notes.txt: one line")
-    asked = chat.expect("  > ")
+    asked = chat.expect("\n  >")
     assert "? Write notes.txt\n    + one line\n" in asked
     assert "y yes · n no" in asked
     assert not (work / "notes.txt").exists()
@@ -87,7 +88,7 @@ def test_a_call_that_needs_a_yes_is_shown_asked_about_and_done(chat: Terminal, w
 
 def test_a_no_with_words_reaches_the_model_and_nothing_is_done(chat: Terminal, work: Path, tmp_path: Path) -> None:
     chat.say("write notes.txt: one line")
-    chat.expect("  > ")
+    chat.expect("\n  >")
     chat.say("n put it into docs instead")
     chat.expect("✗ Write notes.txt · The person said no, and: put it into docs instead")
     chat.prompt()
@@ -97,7 +98,7 @@ def test_a_no_with_words_reaches_the_model_and_nothing_is_done(chat: Terminal, w
 
 def test_an_always_is_kept_and_not_asked_about_again(chat: Terminal, work: Path) -> None:
     chat.say("write notes/one.txt: first")
-    offered = chat.expect("  > ")
+    offered = chat.expect("\n  >")
     assert "a always: Edit(./notes/**)" in offered
     chat.say("a")
     chat.expect("Kept in .claude/settings.local.json.")
@@ -110,15 +111,15 @@ def test_an_always_is_kept_and_not_asked_about_again(chat: Terminal, work: Path)
     chat.say("/permissions")
     chat.expect("allow  Edit(./notes/**)")
     chat.say("/clear")
-    chat.prompt()
+    chat.expect("New session")
     chat.say("write notes/three.txt: third")
     assert "?" not in chat.expect("✓ Write notes/three.txt")
 
 
 def test_what_was_typed_before_a_question_is_no_answer_to_it(chat: Terminal, work: Path) -> None:
     """Sent in one go: the letter is there before the question is."""
-    chat.type("write notes.txt: one line\ry\r")
-    chat.expect("  > ")
+    chat.press("write notes.txt: one line\ry\r")
+    chat.expect("\n  >")
     chat.say("n")
     chat.expect("✗ Write notes.txt")
     assert not (work / "notes.txt").exists()
@@ -126,8 +127,8 @@ def test_what_was_typed_before_a_question_is_no_answer_to_it(chat: Terminal, wor
 
 def test_ctrl_c_at_a_question_stops_the_turn(chat: Terminal, work: Path) -> None:
     chat.say("write notes.txt: one line")
-    chat.expect("  > ")
-    chat.type("\x03")
+    chat.expect("\n  >")
+    chat.press("\x03")
     chat.expect("Stopped; what was said so far is kept")
     chat.prompt()
     assert not (work / "notes.txt").exists()
@@ -157,7 +158,7 @@ def test_commands_do_what_they_say(chat: Terminal, tmp_path: Path) -> None:
     chat.say("/contxt")
     chat.expect("There is no command /contxt; did you mean /context?")
     chat.say("/help")
-    listed = chat.prompt()
+    listed = chat.expect("Shift-Tab changes the mode.")
     for name in ("context", "clear", "compact", "model", "resume", "memory", "pin", "undo", "permissions"):
         assert f"/{name}" in listed
     chat.say("/pin never touch the main branch")
@@ -166,8 +167,13 @@ def test_commands_do_what_they_say(chat: Terminal, tmp_path: Path) -> None:
     chat.expect("  never touch the main branch")
     chat.say("/compact")
     chat.expect("does not compact yet")
+    assert lamina("memory", "save", "testing-db", "--description", "Tests use Postgres", "A real one.").returncode == 0
     chat.say("/memory")
-    chat.expect("no memories yet")
+    chat.expect("testing-db: Tests use Postgres")
+    chat.say("/memory testing-db")
+    chat.expect("A real one.")
+    chat.say("/memory nothing")
+    chat.expect("Nothing of the name 'nothing' is remembered.")
     chat.say("/permissions accept-edits")
     chat.expect("Mode accept-edits")
     chat.expect("mode accept-edits · ")
@@ -176,9 +182,9 @@ def test_commands_do_what_they_say(chat: Terminal, tmp_path: Path) -> None:
     chat.say("/etc/hosts is a path, remember that.")
     chat.expect("Noted")
     chat.say("/context")
-    shown = chat.prompt()
-    assert "% left" in shown
-    assert "memory and instructions" in shown
+    chat.expect(" tokens, ")
+    chat.expect("% left")
+    chat.expect("memory and instructions")
 
 
 def test_a_new_session_keeps_the_old_one_which_can_be_chosen_again(chat: Terminal, tmp_path: Path) -> None:
@@ -191,7 +197,7 @@ def test_a_new_session_keeps_the_old_one_which_can_be_chosen_again(chat: Termina
     chat.prompt()
     chat.say("/resume")
     chat.expect(f"  1  {old.stem[:8]}")
-    chat.expect("Enter for none: ")
+    chat.expect("Enter for none:")
     chat.say("1")
     chat.expect(f"Session {old.stem}.")
     chat.expect("> Remember: our tests run against Postgres.")
@@ -203,49 +209,52 @@ def test_a_new_session_keeps_the_old_one_which_can_be_chosen_again(chat: Termina
 
 
 def test_a_line_may_go_on_in_the_next_one_and_is_remembered(chat: Terminal, work: Path, tmp_path: Path) -> None:
-    chat.type("Remember: first line \\\rsecond line\x1b\rthird line\r")
+    chat.press("Remember: first line \\\rsecond line\x1b\rthird line\r")
     chat.expect("Noted")
     chat.prompt()
     (path,) = written(tmp_path)
     assert said(path)[0] == "Remember: first line \nsecond line\nthird line"
-    chat.type("\x03")
+    chat.press("\x03")
     chat.expect("Press Ctrl-C again, or Ctrl-D, to leave.")
-    chat.type("\x03")
+    chat.press("\x03")
     assert chat.wait() == 0
     assert json.loads((tmp_path / "home" / "history").read_text()) == "Remember: first line \nsecond line\nthird line"
     with Terminal(cwd=work) as again:
         again.prompt()
-        again.type("\x1b[A\r")
+        again.press("\x1b[A\r")
         again.expect("Noted")
 
 
-def test_names_are_completed(chat: Terminal, work: Path) -> None:
+def test_names_are_completed(chat: Terminal, work: Path, tmp_path: Path) -> None:
     (work / "a_long_file_name.txt").write_text("x")
-    chat.type("read @a_lo\t")
+    chat.press("read @a_lo")
     chat.expect("a_long_file_name.txt")
-    chat.type("\x03/und\t")
+    chat.press("\t\r")
+    chat.prompt()
+    assert said(written(tmp_path)[0])[0] == "read @a_long_file_name.txt"
+    chat.press("/und")
     chat.expect("take back the last turn")
-    chat.type("\r")
+    chat.press("\t\r")
+    chat.expect("Taken back")
+    chat.say("/undo")
     chat.expect("There is nothing to take back.")
 
 
 @pytest.mark.parametrize(("columns", "env"), [(22, {"NO_COLOR": "1"}), (80, {"TERM": "dumb"})], ids=["narrow", "dumb"])
 def test_a_poor_terminal_is_enough(work: Path, columns: int, env: dict[str, str]) -> None:
     with Terminal(cwd=work, columns=columns, **env) as terminal:
-        terminal.expect("> ")
+        terminal.expect("leaves\n")
         terminal.say("write notes.txt: one line")
         terminal.expect("y yes")
-        terminal.expect("  > ")
+        terminal.expect("\n  >")
         terminal.say("y")
         terminal.expect("✓ Write")
         terminal.expect("left")
         terminal.say("/exit")
         assert terminal.wait() == 0
         assert (work / "notes.txt").exists()
-        colours = [code for code in (b"\x1b[3", b"\x1b[9", b"\x1b[1m", b"\x1b[2m") if code in terminal.written]
-        assert not colours, terminal.written
-        if "TERM" in env:
-            assert b"\x1b" not in terminal.written.replace(b"\x1b[6n", b"").replace(b"\x1b[?2004", b"")
+        assert set(re.findall(rb"\x1b\[[0-9;]*m", terminal.written)) <= {b"\x1b[0m"}
+        assert "TERM" not in env or b"\x1b" not in terminal.written
 
 
 ESCAPES = "\x1b]0;owned\x07\x1b[31m\x9b5m\x7f"
@@ -257,7 +266,7 @@ def test_no_control_sequence_of_a_file_or_an_answer_reaches_the_terminal(chat: T
     chat.expect("✓ Read evil.txt")
     chat.prompt()
     chat.say("run printf '\\033]0;owned\\007'")
-    chat.expect("  > ")
+    chat.expect("\n  >")
     chat.say("y")
     chat.prompt()
     assert "Postgres" in chat.text, "the stand-in shows what it read"
@@ -277,16 +286,17 @@ def test_hooks_of_a_project_run_only_after_a_yes_and_it_is_asked_once(work: Path
     (work / ".claude" / "settings.json").write_text(json.dumps({"hooks": HOOKS, "permissions": {"allow": ["Bash(rm:*)"]}}))
     with Terminal(cwd=work) as terminal:
         terminal.expect("Hook at SessionStart: touch hooked")
-        terminal.expect("(y/n) ")
+        terminal.expect("(y/n)")
         terminal.say("n")
         assert "Not trusted, so ignored here: hooks, permissions." in terminal.prompt()
         assert not (work / "hooked").exists()
         terminal.say("/permissions")
         terminal.expect("There are no rules")
     with Terminal(cwd=work) as terminal:
-        terminal.expect("(y/n) ")
+        terminal.expect("(y/n)")
         terminal.say("maybe")
-        terminal.expect("(y/n) ")
+        terminal.expect("Say y or n.")
+        terminal.expect("(y/n)")
         terminal.say("yes")
         terminal.prompt()
         assert (work / "hooked").exists()
@@ -306,7 +316,7 @@ def test_a_repository_sets_neither_paths_nor_endpoints_whatever_the_person_says(
     (work / ".claude").mkdir()
     (work / ".claude" / "settings.json").write_text(json.dumps(theirs))
     with Terminal(cwd=work) as terminal:
-        terminal.expect("(y/n) ")
+        terminal.expect("(y/n)")
         terminal.say("y")
         shown = " ".join(terminal.prompt().split())
         assert shown.count("may not be set by files in the working tree") >= 4
@@ -324,7 +334,7 @@ def test_a_file_outside_the_project_is_included_only_after_a_yes(work: Path, tmp
     (work / "CLAUDE.md").write_text(f"Rules.\n@{outside}\n")
     with Terminal(cwd=work) as terminal:
         terminal.expect("lies outside the project")
-        terminal.expect("(y/n) ")
+        terminal.expect("(y/n)")
         terminal.say("n")
         terminal.prompt()
     with Terminal(cwd=work) as terminal:
@@ -365,7 +375,7 @@ def test_a_turn_with_a_model_from_the_first_word_to_the_status_line(keyed: Messa
         assert "context 100% left" in terminal.prompt()
         terminal.say("fix add")
         terminal.expect("Let me look.\n✓ Read app.py · 2 lines\nIt subtracts.\n? Edit app.py\n    - a - b\n    + a + b\n")
-        terminal.expect("  > ")
+        terminal.expect("\n  >")
         terminal.say("y")
         terminal.expect("✓ Edit app.py · -1 +1 at line 2\nFixed.")
         status = terminal.prompt()
@@ -384,7 +394,7 @@ def test_ctrl_c_ends_the_turn_at_once_and_the_next_one_goes_on(keyed: MessagesSe
         terminal.say("hello")
         assert held.arrived.wait(60)
         terminal.expect("waiting for the model")
-        terminal.type("\x03")
+        terminal.press("\x03")
         terminal.expect("Stopped; what was said so far is kept")
         terminal.prompt()
         held.go.set()
@@ -392,7 +402,7 @@ def test_ctrl_c_ends_the_turn_at_once_and_the_next_one_goes_on(keyed: MessagesSe
         terminal.say("/retry")
         terminal.expect("Here again.")
         terminal.prompt()
-        terminal.type("\x04")
+        terminal.press("\x04")
         assert terminal.wait() == 0
     assert said(written(tmp_path)[0]) == ["hello", "Here again."]
 
@@ -431,7 +441,7 @@ def test_a_window_that_is_closed_at_the_prompt_or_at_a_question_ends_the_chat(wo
     with Terminal(cwd=work) as terminal:
         terminal.prompt()
         terminal.say("write notes.txt: one line")
-        terminal.expect("  > ")
+        terminal.expect("\n  >")
         terminal.close()
         assert terminal.wait() in (0, 128 + signal.SIGHUP)
     assert not (work / "notes.txt").exists()

@@ -30,11 +30,12 @@ def _rules(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tup
     found: list[str] = []
     for text in given:
         depth, start = 0, 0
-        for at, char in enumerate(f"{text},"):
+        for at, char in enumerate(text):
             depth += (char == "(") - (char == ")")
             if depth <= 0 and (char == "," or char.isspace()):
                 found.append(text[start:at].strip())
                 start = at + 1
+        found.append(text[start:].strip())
     return tuple(rule for rule in found if rule)
 
 

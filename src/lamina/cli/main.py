@@ -22,6 +22,10 @@ COMMANDS = {
     "chat": ("chat", "Talk, on a terminal or with -p PROMPT for one answer."),
     "config": ("config", "Show every setting, its value and where it came from, or one of them."),
     "context": ("context", "Show what fills the window of a session, by kind."),
+    "export": ("export", "Write all memories to TARGET: a directory for claude-code and codex, a file for the other formats."),
+    "import": ("import_", "Take over memories from SOURCE, a file or directory of another program."),
+    "inbox": ("inbox", "Proposals that wait for a yes, as diffs."),
+    "memory": ("memory", "See, save, trace and take back what is remembered."),
     "sessions": ("sessions", "List and show recorded conversations."),
 }
 

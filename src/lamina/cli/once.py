@@ -17,7 +17,6 @@ from .stop import Stop
 
 if TYPE_CHECKING:
     from ..agent import Agent, Answer
-    from ..core.reply import Reply
 
 CUT_OFF = "the answer was cut off at its limit"
 
@@ -38,15 +37,10 @@ def answer(prompt: str, wish: Wish, *, form: str = "text", partial: bool = False
         if form != "text":
             out = JsonOutput(sink, provider, tally, lines=form == "stream-json", partial=partial)
 
-        def replied(reply: Reply) -> None:
-            tally.answered(reply)
-            out.replied(reply)
-
         def heard(event: dict[str, Any]) -> None:
             tally.heard(event)
             out.event(event)
 
-        provider.on_reply = replied
         with open_agent(wish, settings, provider, home=home, resume=again, on_event=heard) as agent:
             for text in agent.session.notices:
                 notice(text)
@@ -60,8 +54,9 @@ def _turn(agent: Agent, prompt: str, out: Output, stop: Stop) -> int:
             done = agent.run(prompt)
     except Aborted as stopped:
         out.end("error_during_execution", str(stopped))
-        notice("stopped")
-        return stop.code or 1
+        if stop.code:
+            notice("stopped")
+        return stop.code
     except LaminaError as error:
         out.end("error_during_execution", str(error))
         notice(str(error))

@@ -20,7 +20,7 @@ from .sink import Sink
 if TYPE_CHECKING:
     from ..agent import Agent, Answer
     from ..core.reply import Reply
-    from .stop import Stoppable
+    from .stop import Watched
 
 Ending: TypeAlias = Literal["success", "error_max_turns", "error_during_execution"]
 
@@ -51,7 +51,9 @@ class Tally:
         self.dollars = None if dollars is None or self.dollars is None else self.dollars + dollars
 
     def heard(self, event: Mapping[str, Any]) -> None:
-        if event["type"] == "tool_call":
+        if event["type"] == "answer":
+            self.answered(event["reply"])
+        elif event["type"] == "tool_call":
             self._calls[event["id"]] = {"tool_name": event["name"], "tool_use_id": event["id"], "tool_input": event["input"]}
         elif event["type"] == "tool_result" and event["facts"].get("denied"):
             self.denials.append(self._calls[event["id"]])
@@ -60,10 +62,8 @@ class Tally:
 class Output(Protocol):
     def begin(self, agent: Agent) -> None: ...
 
-    def replied(self, reply: Reply) -> None:
-        """The model has answered; its calls, if any, run next."""
-
-    def event(self, event: dict[str, Any]) -> None: ...
+    def event(self, event: dict[str, Any]) -> None:
+        """What the agent does, as it tells it."""
 
     def end(self, ending: Ending, text: str) -> None: ...
 
@@ -78,11 +78,9 @@ class TextOutput:
     def begin(self, agent: Agent) -> None:
         """A person needs no preface."""
 
-    def replied(self, reply: Reply) -> None:
-        if self._written and not self._written.endswith("\n"):
-            self._write("\n")
-
     def event(self, event: dict[str, Any]) -> None:
+        if event["type"] == "answer" and self._written and not self._written.endswith("\n"):
+            self._write("\n")
         delta = event.get("delta")
         if isinstance(delta, Mapping) and delta.get("type") == "text_delta":
             self._write(str(delta["text"]))
@@ -103,7 +101,7 @@ class TextOutput:
 class JsonOutput:
     """One document at the end; with `lines`, one event for everything that happens, and the same document last."""
 
-    def __init__(self, sink: Sink, provider: Stoppable, tally: Tally, *, lines: bool, partial: bool = False) -> None:
+    def __init__(self, sink: Sink, provider: Watched, tally: Tally, *, lines: bool, partial: bool = False) -> None:
         self._sink = sink
         self._provider = provider
         self._tally = tally
@@ -122,7 +120,21 @@ class JsonOutput:
         }
         self._event("system", subtype="init", **init)
 
-    def replied(self, reply: Reply) -> None:
+    def event(self, event: dict[str, Any]) -> None:
+        if event["type"] == "tool_result":
+            result = {
+                "type": "tool_result",
+                "tool_use_id": event["id"],
+                "content": event["content"],
+                "is_error": event["is_error"],
+            }
+            self._event("user", message={"role": "user", "content": [result]}, parent_tool_use_id=None)
+        elif event["type"] == "answer":
+            self._answer(event["reply"])
+        elif event["type"] != "tool_call" and self._partial:
+            self._event("stream_event", event=event, parent_tool_use_id=None)
+
+    def _answer(self, reply: Reply) -> None:
         message = {
             "id": reply.id,
             "type": "message",
@@ -133,18 +145,6 @@ class JsonOutput:
             "usage": reply.usage.wire() if reply.usage is not None else {},
         }
         self._event("assistant", message=message, parent_tool_use_id=None)
-
-    def event(self, event: dict[str, Any]) -> None:
-        if event["type"] == "tool_result":
-            result = {
-                "type": "tool_result",
-                "tool_use_id": event["id"],
-                "content": event["content"],
-                "is_error": event["is_error"],
-            }
-            self._event("user", message={"role": "user", "content": [result]}, parent_tool_use_id=None)
-        elif event["type"] != "tool_call" and self._partial:
-            self._event("stream_event", event=event, parent_tool_use_id=None)
 
     def end(self, ending: Ending, text: str) -> None:
         tally = self._tally

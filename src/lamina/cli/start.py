@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..fork.desk import AskPerson
     from ..fork.permissions import Mode
     from ..providers import OnEvent
-    from .stop import Stop, Stoppable
+    from .stop import Stop, Watched
 
 OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so the offline stand-in answers"
 
@@ -86,16 +86,16 @@ def environment(settings: Settings) -> dict[str, str]:
     return environ | {name: place for name, place in places.items() if place is not None}
 
 
-def provider_for(spec: str | None, settings: Settings, stop: Stop) -> Stoppable:
+def provider_for(spec: str | None, settings: Settings, stop: Stop) -> Watched:
     """Who answers: by name, by the settings, by the keys there are, else the offline stand-in (O2)."""
     from ..providers import configured, open_provider
     from ..providers.retry import Waits
-    from .stop import Stoppable
+    from .stop import Watched
 
     environ = environment(settings)
     named = spec or settings.model or settings.provider or configured(environ)
     opened = open_provider(named, base_url=settings.base_url, environ=environ, waits=Waits(sleep=stop.sleep))
-    return Stoppable(opened, stop)
+    return Watched(opened, stop)
 
 
 def nobody_chosen(wish: Wish, settings: Settings) -> bool:
@@ -132,7 +132,7 @@ def project_at(cwd: Path) -> Path:
 def open_agent(
     wish: Wish,
     settings: Settings,
-    provider: Stoppable,
+    provider: Watched,
     *,
     home: Path | None,
     resume: str | Path | None,

@@ -1,30 +1,26 @@
 """Stopping: a signal becomes a wish to stop, never an exception in the middle of a write.
 
 Owns the signal handlers while `lamina` runs. Invariants: while a turn is under way a signal only marks that somebody wants its
-end; the call to the model is left within POLL seconds, tools end by the agent's own abort, and what was said so far is in the
-transcript before the process ends. Outside a turn nothing is being written, and the signal ends the program at once. A second
-Ctrl-C does not wait any longer; a third waits for nothing at all. A signal the parent has set to be ignored stays ignored.
+end; the agent's own abort ends it, and what was said so far is in the transcript before the process ends. Outside a turn nothing is
+being written, and the signal ends the program at once. A second Ctrl-C does not wait any longer; a third waits for nothing at all.
+A signal the parent has set to be ignored stays ignored.
 """
 
 from __future__ import annotations
 
 import os
-import queue
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
 
 from ..agent import Aborted
 from ..core.blocks import Wire
 from ..core.reply import Reply
 from ..providers import Capabilities, OnEvent, Provider
 
-# How long a wish to stop can go unnoticed: below what a person feels.
-POLL = 0.05
 # As shells count: a program that a signal ended.
 ENDED_BY = 128
 # Numbers, since Windows has no names for them.
@@ -128,18 +124,16 @@ class Stop:
             raise KeyboardInterrupt
 
 
-class Stoppable:
-    """A provider whose call can be left at any moment, also while the server says nothing.
+class Watched:
+    """A provider that begins no call once an end is wished, and counts the time of its calls.
 
-    The call runs in a thread of its own; what arrives is handed on in the caller's. A call that was left ends with the next event
-    it receives, or with the process.
+    An agent forgets an abort when a turn begins; a signal that came just before must not be lost.
     """
 
     def __init__(self, provider: Provider, stop: Stop) -> None:
         self._provider = provider
         self._stop = stop
-        self.on_reply: Callable[[Reply], None] | None = None  # told of every whole answer, before its calls run
-        self.seconds = 0.0  # spent waiting for answers
+        self.seconds = 0.0
 
     @property
     def name(self) -> str:
@@ -163,52 +157,10 @@ class Stoppable:
         return await self._provider.ask_async(request, purpose=purpose, on_event=on_event)
 
     def ask(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply:
-        call = _Call()
+        if self._stop.wished:
+            raise Aborted
         began = time.monotonic()
-        threading.Thread(target=call.run, args=(self._provider, request, purpose), name="lamina-call", daemon=True).start()
         try:
-            reply = self._follow(call, on_event)
+            return self._provider.ask(request, purpose=purpose, on_event=on_event)
         finally:
-            call.left.set()
             self.seconds += time.monotonic() - began
-        if self.on_reply is not None:
-            self.on_reply(reply)
-        return reply
-
-    def _follow(self, call: _Call, on_event: OnEvent | None) -> Reply:
-        while True:
-            if self._stop.wished:
-                raise Aborted
-            try:
-                came = call.came.get(timeout=POLL)
-            except queue.Empty:
-                continue
-            match came:
-                case Reply():
-                    return came
-                case BaseException():
-                    raise came
-                case _:
-                    if on_event is not None:
-                        on_event(came)
-
-
-class _Left(Exception):
-    """Nobody waits for this call any more."""
-
-
-class _Call:
-    def __init__(self) -> None:
-        self.came: queue.SimpleQueue[dict[str, Any] | Reply | BaseException] = queue.SimpleQueue()
-        self.left = threading.Event()
-
-    def run(self, provider: Provider, request: Wire, purpose: str) -> None:
-        try:
-            self.came.put(provider.ask(request, purpose=purpose, on_event=self._tell))
-        except BaseException as error:  # noqa: BLE001  # it is raised again in the thread that waits
-            self.came.put(error)
-
-    def _tell(self, event: dict[str, Any]) -> None:
-        if self.left.is_set():
-            raise _Left
-        self.came.put(event)

@@ -48,6 +48,10 @@ _SPOKEN = re.compile(rb'"(?:message|attachment)"\s*:\s*\{')
 _PARENT = re.compile(rb'"parentUuid"\s*:\s*"([^"]+)"')
 
 
+# How a prompt snapshot of ours looks in its line.
+SNAPSHOT_MARK = b'"kind":"snapshot"'
+
+
 class Store(Protocol):
     """Where a session's records live: a file or, for servers that keep their own, memory."""
 
@@ -62,6 +66,9 @@ class Store(Protocol):
         """All records from `start` on, in file order."""
 
     def resume_point(self) -> tuple[int, Checkpoint | None]: ...
+
+    def mentions(self, mark: bytes) -> bool:
+        """Whether these bytes stand anywhere in it; no line is parsed."""
 
     def offset_of(self, uuids: Iterable[str]) -> int:
         """Where the first of these records begins; 0 when one of them is not found."""
@@ -92,6 +99,9 @@ class MemoryStore:
 
     def resume_point(self) -> tuple[int, Checkpoint | None]:
         return _resume_point(self._back())
+
+    def mentions(self, mark: bytes) -> bool:
+        return any(mark in line for line in self._lines)
 
     def offset_of(self, uuids: Iterable[str]) -> int:
         return _offset_of(self._back(), set(uuids))
@@ -201,6 +211,9 @@ class FileStore:
 
     def resume_point(self) -> tuple[int, Checkpoint | None]:
         return _resume_point(raw_lines_back(self._where))
+
+    def mentions(self, mark: bytes) -> bool:
+        return any(mark in line for _, line in raw_lines_back(self._where))
 
     def offset_of(self, uuids: Iterable[str]) -> int:
         return _offset_of(raw_lines_back(self._where), set(uuids))
@@ -315,21 +328,21 @@ def load_live(store: Store) -> Live:
     start, checkpoint = store.resume_point()
     state = checkpoint.state if checkpoint is not None else {}
     log = Log.load(lambda: store.read(start), lambda: seeded(state))
-    if start and not _is_enough(log):
+    if start and not (_is_enough(log) and (checkpoint is not None or _has_prompt(log, store))):
         return Live(Log.load(store.read), 0, {})
     return Live(log, start, state)
 
 
 def _is_enough(log: Log) -> bool:
-    """Whether a log that was not read from the top holds all of its conversation: nothing in it refers to what lies before, the last
-    boundary and what it kept are there, and so is the prompt that was sent."""
+    """Whether a log that was not read from the top holds all of its conversation: nothing in it refers to what lies before, and the
+    last boundary and what it kept are there."""
     boundaries = [decision for decision in log.decisions.values() if isinstance(decision, Boundary)]
-    return (
-        not log.tree.bridged
-        and log.view.snapshot is not None
-        and bool(boundaries)
-        and all(uuid in log.tree.nodes for uuid in boundaries[-1].kept)
-    )
+    return not log.tree.bridged and bool(boundaries) and all(uuid in log.tree.nodes for uuid in boundaries[-1].kept)
+
+
+def _has_prompt(log: Log, store: Store) -> bool:
+    """A compaction that was cut off before its checkpoint may leave the prompt behind; other programs record none at all."""
+    return log.view.snapshot is not None or not store.mentions(SNAPSHOT_MARK)
 
 
 def _records(line: bytes) -> list[Record]:

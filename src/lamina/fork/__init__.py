@@ -1,7 +1,7 @@
 """Side runs that share the prompt cache, the one tool loop, and who may do what.
 
 decides  which calls run, ask or are denied (`permissions`), for the main conversation and for every fork by one function
-does     the tool loop (`loop`): ask, run the tools an answer calls for, ask again
+does     the tool loop (`loop`): ask (`asking`: a call can be left at any moment), run the tools an answer calls for (`desk`), ask again
 costs    a decision about a millisecond at most; a fork one request that begins with the parent's bytes
 switch   `permissions` in the settings; the mode of a session
 spec     X6, D4, G2, F2 (rules of a working tree count once it is trusted), A1

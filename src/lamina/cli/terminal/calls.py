@@ -42,7 +42,7 @@ def title(name: str, given: object, cwd: Path) -> str:
             what = _text(arguments, "pattern")
         case "TodoWrite":
             todos = arguments.get("todos")
-            what = f"{len(todos)} to-dos" if isinstance(todos, list) else ""
+            what = _count(len(todos), "to-do") if isinstance(todos, list) else ""
         case _:
             what = json.dumps(given, ensure_ascii=False, default=str) if given else ""
     return " ".join(f"{name} {what}".split())[:TITLE]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Run: TypeAlias = "Callable[[Chat, str], None]"
 
 _COMMAND = re.compile(r"/(?P<name>[A-Za-z][A-Za-z_-]*)(?:\s+(?P<rest>.*))?", re.DOTALL)
+# A shorter beginning is too easily a slip.
+SHORTEST = 3
 KEYS = (
     "Enter sends; Esc Enter, or \\ at the end of a line, goes on in the next one. @ completes file names.",
     "Ctrl-C stops the answer and, twice, leaves; Ctrl-D leaves; Shift-Tab changes the mode.",
@@ -54,8 +56,14 @@ def parse(text: str) -> Called | None:
     return Called(found["name"].lower(), (found["rest"] or "").strip()) if found else None
 
 
+def find(name: str) -> Command | None:
+    """By its name, or by a beginning that no other has."""
+    begun = [command for each, command in COMMANDS.items() if each.startswith(name) and len(name) >= SHORTEST]
+    return COMMANDS.get(name) or (begun[0] if len(begun) == 1 else None)
+
+
 def run(chat: Chat, called: Called) -> None:
-    command = COMMANDS.get(called.name)
+    command = find(called.name)
     if command is None:
         near = get_close_matches(called.name, COMMANDS, 1, 0.5)
         meant = f"did you mean /{near[0]}?" if near else "/help lists them."
@@ -96,7 +104,19 @@ def _compact(chat: Chat, rest: str) -> None:
 
 
 def _memory(chat: Chat, rest: str) -> None:
-    chat.screen.note("This version keeps no memories yet; instruction files (CLAUDE.md, AGENTS.md) and /pin are what it heeds.")
+    from ...memory.memory import Memory
+
+    with Memory.open(chat.wish.cwd, home=chat.home, settings=chat.settings) as memory:
+        if rest:
+            topic = memory.get(rest)
+            chat.screen.line(topic.body if topic is not None else f"Nothing of the name {rest!r} is remembered.")
+            return
+        found = memory.headers()
+        for header in found:
+            kind = f"[{header.type}] " if header.type else ""
+            chat.screen.note(f"{header.name}: {kind}{header.description}", indent="  ")
+        words = "" if found else "Nothing is remembered here yet. "
+        chat.screen.note(f"{words}`lamina memory` changes what is in {memory.path}.", "dim")
 
 
 def _model(chat: Chat, rest: str) -> None:
@@ -108,7 +128,7 @@ def _model(chat: Chat, rest: str) -> None:
 
 
 def _resume(chat: Chat, rest: str) -> None:
-    chosen = rest or sessions.choose(chat)
+    chosen = rest or sessions.choose(chat.screen, chat.questions, sessions.others(chat))
     if chosen is not None:
         sessions.resume(chat, chosen)
 
@@ -162,7 +182,7 @@ COMMANDS: dict[str, Command] = {
     "compact": Command("summarise what was said (not in this version)", _compact),
     "model": Command("who answers, or another model from here on", _model, "[NAME]"),
     "resume": Command("go on with an earlier session", _resume, "[ID]"),
-    "memory": Command("what is remembered (not in this version)", _memory),
+    "memory": Command("what is remembered, or one memory", _memory, "[NAME]"),
     "pin": Command("keep a text through every compaction, or list such texts", _pin, "[TEXT]"),
     "undo": Command("take back the last turn", _undo),
     "retry": Command("carry on after a turn that failed or was stopped", _retry),

@@ -64,8 +64,36 @@ class Line:
             return self._session.prompt([("class:prompt", "> ")], pre_run=self._before)
 
 
-def ask(question: str, *, colours: bool) -> str:
+class PlainLine:
+    """The same for a terminal that cannot move its cursor: the system's own line, and nothing below it."""
+
+    def __init__(self, before: Callable[[], None]) -> None:
+        self._before = before
+
+    def read(self) -> str:
+        self._before()
+        lines = [plain("> ")]
+        while lines[-1].endswith("\\"):
+            lines[-1] = lines[-1][:-1]
+            lines.append(plain("  "))
+        return "\n".join(lines)
+
+
+def plain(prompt: str) -> str:
+    with ended():
+        sys.stdout.write(prompt)
+        sys.stdout.flush()
+        line = sys.stdin.buffer.readline()
+    if not line:
+        raise EOFError
+    return line.decode("utf-8", "replace").rstrip("\r\n")
+
+
+def ask(question: str, *, colours: bool, moves: bool) -> str:
     """A short answer, typed after the question was seen."""
+    if not moves:
+        forget_typed()
+        return plain(question).strip()
     session: PromptSession[str] = PromptSession(
         history=DummyHistory(),
         style=_STYLE if colours else _PLAIN,

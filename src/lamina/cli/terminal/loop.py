@@ -7,15 +7,12 @@ signal or the end of the terminal, the session is closed and its transcript whol
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import msgspec
+from typing import Any
 
 from ...agent import Aborted, Agent, Answer
 from ...core.errors import LaminaError
-from ...core.settings import Permissions
-from ...fork.rules import read_rules
 from ..output import REFUSED, Tally
 from ..sink import Sink
 from ..start import Wish, home_of, newest, open_agent, provider_for, settings_for
@@ -23,15 +20,12 @@ from ..stop import Stop
 from . import commands, greeting, sessions
 from .complete import Completing
 from .history import History
-from .line import Line, quiet
+from .line import Line, PlainLine, quiet
 from .question import Permission, Questions
 from .screen import Screen
 from .status import Status, fitted, parts
 from .telling import Telling
 from .trust import settle_includes, settle_settings
-
-if TYPE_CHECKING:
-    from ...core.reply import Reply
 
 LEAVE = "Press Ctrl-C again, or Ctrl-D, to leave."
 CUT_OFF = "The answer was cut off at its limit; say so and it goes on."
@@ -57,19 +51,22 @@ class Chat:
         self.telling = Telling(screen, wish.cwd)
         self.tally = Tally()
         self.provider = provider_for(wish.model, self.settings, stop)
-        self.provider.on_reply = self._replied
         self._kept: tuple[str, ...] = ()  # rules of this chat's "always"
         self._told = 0  # of the session's notices
         self._loading = False
         self.agent = self._open(self._first())
-        self.line = Line(
+        self.line = self._line()
+
+    def _line(self) -> Line | PlainLine:
+        if not self.screen.moves:
+            return PlainLine(self._preload)
+        about = {name: command.about for name, command in commands.COMMANDS.items()}
+        return Line(
             history=History(self.home),
-            completer=Completing(
-                wish.cwd, {name: one.about for name, one in commands.COMMANDS.items()}, sessions.arguments(self)
-            ),
+            completer=Completing(self.wish.cwd, about, sessions.arguments(self)),
             toolbar=self._toolbar,
             next_mode=self._next_mode,
-            colours=screen.colours,
+            colours=self.screen.colours,
             before=self._preload,
         )
 
@@ -78,15 +75,15 @@ class Chat:
     def _first(self) -> str | Path | None:
         if self.wish.go_on:
             return newest(self.wish, self.home)
-        return sessions.choose(self) if self.wish.resume == "" else self.wish.resume
+        if self.wish.resume == "":
+            return sessions.choose(self.screen, self.questions, sessions.here(self.wish.cwd))
+        return self.wish.resume
 
     def _open(self, resume: str | Path | None) -> Agent:
         ask = Permission(self.screen, self.stop, cwd=self.wish.cwd, keep=self.keep_rule)
-        agent = open_agent(
-            self.wish, self.settings, self.provider, home=self.home, resume=resume, ask=ask, on_event=self.telling.event
-        )
+        agent = open_agent(self.wish, self.settings, self.provider, home=self.home, resume=resume, ask=ask, on_event=self._heard)
         for rule in self._kept:
-            _allow(agent, rule)
+            agent.allow(rule)
         return agent
 
     def reopen(self, resume: str | Path | None) -> None:
@@ -109,7 +106,6 @@ class Chat:
 
     def use_model(self, name: str) -> None:
         provider = provider_for(name, self.settings, self.stop)
-        provider.on_reply = self._replied
         self.agent.session.use(provider)
         self.provider = provider
         self.wish = self.wish._replace(model=name)
@@ -122,7 +118,9 @@ class Chat:
     def run(self) -> int:
         try:
             greeting.greet(self)
-            self._talk()
+            # One Ctrl-C more while the first is being told of: they mean it.
+            with suppress(KeyboardInterrupt):
+                self._talk()
             greeting.farewell(self)
         finally:
             self.agent.close()
@@ -188,9 +186,9 @@ class Chat:
         if not self.screen.moves:
             self.screen.line(self._toolbar(), "dim")
 
-    def _replied(self, reply: Reply) -> None:
-        self.tally.answered(reply)
-        self.telling.replied()
+    def _heard(self, event: dict[str, Any]) -> None:
+        self.tally.heard(event)
+        self.telling.event(event)
 
     def tell_notices(self) -> None:
         """What the session has found since it was last asked."""
@@ -202,12 +200,11 @@ class Chat:
     # Permissions
 
     def keep_rule(self, rule: str) -> str:
-        """The rule holds from here on; the sentence says where it is kept."""
+        """The sentence says where the rule is kept; that it holds from here on is the agent's doing."""
         from ...disk.settings_files import LOCAL_PATH
         from ...disk.settings_write import add_local_rule
 
         self._kept = (*self._kept, rule)
-        _allow(self.agent, rule)
         if self.home is None:
             return "It holds in this chat only: no home directory is known."
         if add_local_rule(self.home, self.wish.cwd, rule):
@@ -234,8 +231,3 @@ class Chat:
 
             self._loading = True
             preload(self.provider.name)
-
-
-def _allow(agent: Agent, rule: str) -> None:
-    added = read_rules(Permissions(allow=(rule,))).allow
-    agent.rules = msgspec.structs.replace(agent.rules, allow=(*agent.rules.allow, *added))

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 YES = frozenset({"y", "yes"})
 ALWAYS = frozenset({"a", "always"})
 NO = frozenset({"n", "no"})
+UNCLEAR = "A yes stands alone; words for the model go behind n."
+NO_RULE = "There is no rule to offer for this: say y or n."
 
 
 class Questions:
@@ -38,7 +40,7 @@ class Questions:
         self._screen.left()
         try:
             with self._stop.asking():
-                return ask(question, colours=self._screen.colours)
+                return ask(question, colours=self._screen.colours, moves=self._screen.moves)
         except (KeyboardInterrupt, EOFError):
             return None
 
@@ -49,6 +51,7 @@ class Questions:
                 return False
             if answer.lower() in YES:
                 return True
+            self._screen.line("Say y or n.", "dim")
 
 
 class Permission(Questions):
@@ -74,7 +77,7 @@ class Permission(Questions):
                 case said if said in NO:
                     return No(rest.strip()) if rest.strip() else "no"
                 case said if said in YES | ALWAYS:
-                    self._screen.note("Say y or a alone; words for the model go behind n.", "dim", indent="  ")
+                    self._screen.line(f"  {UNCLEAR if rest else NO_RULE}", "dim")
                 case _:
                     return No(answer)
         self._stop.wish(self._stop.signal or signal.SIGINT)

@@ -59,7 +59,7 @@ class Screen:
 
     @property
     def width(self) -> int:
-        return max(20, shutil.get_terminal_size().columns)
+        return max(10, shutil.get_terminal_size().columns)
 
     @property
     def gone(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...disk.listing import SessionInfo, list_sessions
@@ -11,7 +12,8 @@ from ...disk.paths import slug
 from ..sessions import homes, locate
 from .complete import Arguments, Choice
 from .greeting import SHORT_ID, recap
-from .screen import clean, fit
+from .question import Questions
+from .screen import Screen, clean, fit
 
 if TYPE_CHECKING:
     from .loop import Chat
@@ -20,16 +22,14 @@ if TYPE_CHECKING:
 MOST_LISTED = 15
 
 
-def here(chat: Chat) -> list[SessionInfo]:
+def here(cwd: Path, *, but: Path | None = None) -> list[SessionInfo]:
     """Newest first, without the one that is open."""
-    found = list_sessions([home / "projects" / slug(chat.wish.cwd) for home in homes("all")])
-    current = str(chat.agent.session.path) if hasattr(chat, "agent") else None
-    return [info for info in found if info.path != current][:MOST_LISTED]
+    found = list_sessions([home / "projects" / slug(cwd) for home in homes("all")])
+    return [info for info in found if info.path != str(but)][:MOST_LISTED]
 
 
-def choose(chat: Chat) -> str | None:
+def choose(screen: Screen, questions: Questions, found: list[SessionInfo]) -> str | None:
     """The path of the session the person picks from the list; None for none."""
-    found, screen = here(chat), chat.screen
     if not found:
         screen.note("There are no other sessions in this directory.", "dim")
         return None
@@ -37,7 +37,7 @@ def choose(chat: Chat) -> str | None:
         when = datetime.fromtimestamp(info.modified).strftime("%m-%d %H:%M")
         whose = "" if info.source == "lamina" else f" ({info.source})"
         screen.line(fit(clean(f"{number:>3}  {info.id[:SHORT_ID]}  {when}  {info.title}{whose}"), screen.width - 1))
-    answer = chat.questions.read("Which one? Number or id, Enter for none: ")
+    answer = questions.read("Which one? Number or id, Enter for none: ")
     return named(answer, found) if answer else None
 
 
@@ -46,8 +46,12 @@ def named(word: str, found: list[SessionInfo]) -> str:
     return found[int(word) - 1].path if word.isdecimal() and 1 <= int(word) <= len(found) else word
 
 
+def others(chat: Chat) -> list[SessionInfo]:
+    return here(chat.wish.cwd, but=chat.agent.session.path)
+
+
 def resume(chat: Chat, word: str) -> None:
-    path = locate(named(word, here(chat)), chat.wish.cwd)
+    path = locate(named(word, others(chat)), chat.wish.cwd)
     if path == chat.agent.session.path:
         chat.screen.note("That is the session you are in.", "dim")
         return
@@ -67,6 +71,6 @@ def arguments(chat: Chat) -> Arguments:
 
     return {
         "model": models,
-        "resume": lambda: [Choice(info.id[:SHORT_ID], info.title) for info in here(chat)],
+        "resume": lambda: [Choice(info.id[:SHORT_ID], info.title) for info in others(chat)],
         "permissions": lambda: [Choice(mode, words) for mode, words in MODE_WORDS.items()],
     }

@@ -53,6 +53,10 @@ class Telling:
                 self._screen.wait(THINKING)
             case "content_block_delta":
                 self._delta(event["delta"])
+            case "answer":
+                # Whole, or all there will be of it; what it calls for runs next.
+                self._close()
+                self._screen.wait(ANSWERING)
             case "tool_call":
                 self._call(event)
             case "tool_result":
@@ -72,11 +76,6 @@ class Telling:
             self._screen.left()
             self._spoke = True
         self._screen.raw(self._flow.feed(clean(text), self._screen.width))
-
-    def replied(self) -> None:
-        """A whole answer has come; what it calls for runs next."""
-        self._close()
-        self._screen.wait(ANSWERING)
 
     def _call(self, event: dict[str, Any]) -> None:
         with self._lock:

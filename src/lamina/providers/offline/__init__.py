@@ -73,7 +73,9 @@ def _events(content: list[Wire]) -> list[dict[str, Any]]:
     """The answer as the events a stream would have had."""
     events: list[dict[str, Any]] = []
     for index, block in enumerate(content):
-        events.append({"type": "content_block_start", "index": index, "content_block": block})
+        # As in a stream, a text begins empty: who adds up the events gets it once.
+        start = {**block, "text": ""} if block["type"] == "text" else block
+        events.append({"type": "content_block_start", "index": index, "content_block": start})
         if block["type"] == "text":
             events.append({"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": block["text"]}})
         events.append({"type": "content_block_stop", "index": index})

@@ -30,6 +30,8 @@ REMINDER = "<system-reminder>"
 # better.
 ENOUGH = 0.34
 
+# A line of the memory index: what it says stands behind the link.
+_INDEX_LINK = re.compile(r"^- \[[^\]]*\]\([^)]*\) — ")
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*|\n+")
 _REMEMBER = re.compile(
@@ -77,7 +79,7 @@ def answer(request: Wire) -> list[Wire]:
     if said is not None:
         return _reply(f"You told me: {said}")
     written = best(prompt, list(_said(messages, _reminders)))
-    return _reply(f"Your instructions say: {written}" if written is not None else NOT_FOUND)
+    return _reply(f"Your instructions and memory say: {written}" if written is not None else NOT_FOUND)
 
 
 def best(question: str, said: list[Said]) -> str | None:
@@ -147,7 +149,7 @@ def _text(message: Wire) -> str:
 def _reminders(message: Wire) -> str:
     """What reminders say, their fences and headings left out."""
     lines = [line for text in _texts(message) if text.startswith(REMINDER) for line in text.splitlines()]
-    return "\n".join(line for line in lines if not line.startswith(("<", "#", "Contents of ")))
+    return "\n".join(_INDEX_LINK.sub("", line) for line in lines if not line.startswith(("<", "#", "Contents of ")))
 
 
 def _texts(message: Wire) -> list[str]:

@@ -1,0 +1,208 @@
+"""`lamina memory`: see, save, trace and take back what is remembered."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .printing import document, printable
+
+if TYPE_CHECKING:
+    from ..memory.memory import Memory
+    from ..memory.scan import Header
+    from ..memory.store import Version
+    from ..memory.topic import Topic
+
+TYPES = ("user", "feedback", "project", "reference")
+
+_cwd = click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose memory.")
+_json = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+
+
+@click.group("memory")
+def command() -> None:
+    """See, save, trace and take back what is remembered."""
+
+
+@contextmanager
+def opened(cwd: str) -> Iterator[Memory]:
+    from ..memory.memory import Memory
+
+    with Memory.open(Path(cwd).resolve()) as memory:
+        for notice in memory.notices:
+            click.echo(f"lamina: {printable(notice)}", err=True)
+        yield memory
+
+
+@command.command("list")
+@_cwd
+@_json
+def list_command(cwd: str, as_json: bool) -> None:
+    """All memories, newest first."""
+    with opened(cwd) as memory:
+        found = memory.headers()
+        if as_json:
+            click.echo(document([_row(header, memory.path) for header in found]))
+        for header in () if as_json else found:
+            kind = f"[{header.type}] " if header.type else ""
+            click.echo(printable(f"{_day(header.modified)}  {header.name}  {kind}{header.description}"))
+        if not found and not as_json:
+            click.echo("Nothing is remembered here yet.", err=True)
+
+
+@command.command("show")
+@click.argument("name")
+@_cwd
+@_json
+def show_command(name: str, cwd: str, as_json: bool) -> None:
+    """One memory, by its name or file."""
+    with opened(cwd) as memory:
+        topic = _known(memory, name)
+        if as_json:
+            click.echo(document(_row(topic, memory.path) | {"body": topic.body}))
+        else:
+            kind = f" [{topic.type}]" if topic.type else ""
+            click.echo(printable(f"{topic.name}{kind}\n{topic.description}\n{memory.path / topic.file}\n\n{topic.body}"))
+
+
+@command.command("save")
+@click.argument("name")
+@click.option("--type", "kind", type=click.Choice(TYPES), help="What it is about.")
+@click.option("--description", default="", help="One line: all that is looked at when memories are chosen.")
+@click.option("--scope", type=click.Choice(("private", "team")), default="private", show_default=True)
+@click.argument("body", required=False)
+@_cwd
+@_json
+def save_command(name: str, kind: Any, description: str, scope: Any, body: str | None, cwd: str, as_json: bool) -> None:
+    """Save or update a memory. BODY is its text; '-' reads it from standard input."""
+    from ..memory.store import Saved
+
+    if body == "-":
+        body = sys.stdin.buffer.read().decode("utf-8", "replace")
+    with opened(cwd) as memory:
+        done = memory.save(name, type=kind, description=description, body=body or "", scope=scope)
+        if not isinstance(done, Saved):
+            click.echo(document({"proposed": done.id}) if as_json else f"Waiting for a yes: lamina inbox accept {done.id}")
+            return
+        for removed in done.redacted:
+            click.echo(f"lamina: a secret was left out ({removed})", err=True)
+        row = _row(done.topic, memory.path)
+        click.echo(
+            document(row | {"created": done.created}) if as_json else f"{'Saved' if done.created else 'Updated'} {row['path']}"
+        )
+
+
+@command.command("rm")
+@click.argument("name")
+@_cwd
+@_json
+def rm_command(name: str, cwd: str, as_json: bool) -> None:
+    """Move a memory to the trash; restore brings it back."""
+    with opened(cwd) as memory:
+        _known(memory, name)
+        removed = memory.forget(name)
+        click.echo(
+            document({"removed": removed}) if as_json else f"Removed; lamina memory restore {printable(name)} brings it back."
+        )
+
+
+@command.command("log")
+@click.argument("name", required=False)
+@_cwd
+@_json
+def log_command(name: str | None, cwd: str, as_json: bool) -> None:
+    """Every change with who, why and when, newest first."""
+    with opened(cwd) as memory:
+        versions = memory.log(name)
+        if as_json:
+            click.echo(document([_change(version) for version in versions]))
+        for version in () if as_json else versions:
+            click.echo(printable(f"{version.id}  {_minute(version.time)}  {version.action} {version.name}{_by(version)}"))
+
+
+@command.command("diff")
+@click.argument("name", required=False)
+@click.option("--version", "version_id", help="A change of the log; without it the newest.")
+@_cwd
+def diff_command(name: str | None, version_id: str | None, cwd: str) -> None:
+    """What a change did."""
+    with opened(cwd) as memory:
+        versions = memory.log(name)
+        if version_id is None and not versions:
+            raise click.UsageError("there is no change yet: lamina memory log shows them.")
+        click.echo(printable(memory.diff(version_id or versions[0].id)), nl=False)
+
+
+@command.command("restore")
+@click.argument("name")
+@click.option("--version", "version_id", help="A change of the log; without it the state before the last one.")
+@_cwd
+@_json
+def restore_command(name: str, version_id: str | None, cwd: str, as_json: bool) -> None:
+    """Bring back a memory from the trash or an older version, byte for byte."""
+    with opened(cwd) as memory:
+        topic = memory.restore(name, version_id)
+        row = _row(topic, memory.path)
+        click.echo(document(row) if as_json else f"Restored {row['path']}")
+
+
+@command.command("index")
+@_cwd
+def index_command(cwd: str) -> None:
+    """The index as a session is sent it."""
+    with opened(cwd) as memory:
+        for index in memory.indexes():
+            click.echo(printable(index.text))
+
+
+@command.command("path")
+@_cwd
+@_json
+def path_command(cwd: str, as_json: bool) -> None:
+    """Where memory lies."""
+    with opened(cwd) as memory:
+        click.echo(document({"path": str(memory.path)}) if as_json else str(memory.path))
+
+
+def _known(memory: Memory, name: str) -> Topic:
+    topic = memory.get(name)
+    if topic is None:
+        raise click.UsageError(f"there is no memory {name!r}: lamina memory list shows those there are.")
+    return topic
+
+
+def _row(topic: Topic | Header, root: Path) -> dict[str, Any]:
+    return {
+        "name": topic.name,
+        "type": topic.type,
+        "description": topic.description,
+        "path": str(root / topic.file),
+        "modified": datetime.fromtimestamp(topic.modified, UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _change(version: Version) -> dict[str, Any]:
+    time = datetime.fromtimestamp(version.time, UTC).isoformat(timespec="seconds")
+    said = version.why
+    why = {"who": said.who, "why": said.why, "session": said.session, "message": said.message} if said is not None else {}
+    return {"id": version.id, "time": time, "name": version.name, "action": version.action, **why}
+
+
+def _by(version: Version) -> str:
+    if version.why is None:
+        return ", found as it was"
+    return f" by {version.why.who}" + (f": {version.why.why}" if version.why.why else "")
+
+
+def _day(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d")
+
+
+def _minute(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,286 @@
+"""The history of a memory directory: one journal line for each change, with who, why and the content (B4).
+
+Owns `.history/journal-NNNNNN.jsonl`. Invariants: the line of a change is durable before the change itself, so no acknowledged change
+lacks one and no content is lost by being replaced; a content stands once in each segment that needs it, so dropping the oldest
+segment takes nothing from the others; at most 8 segments of about 2 MiB are kept. What was removed is its last content here: that is
+the trash. Changes nobody made through us are noticed at the next write and recorded as "outside".
+
+A crash while a line is appended loses that line at most; one after it leaves a line whose change did not happen, which the next write
+follows with a line "undone". Writers hold the store's guard; readers need none. Secrets are taken out of contents that came from outside.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from ..disk.faults import AbsentIsFine
+from ..disk.files import Durability
+from ..disk.paths import RootDir
+from .secrets import redact
+from .store import Action, Version, Why
+from .topic import same_name
+
+DIRECTORY = ".history"
+# A few hundred versions a segment: read in milliseconds by the first save of a process.
+SEGMENT_BYTES = 2 << 20
+SEGMENTS = 8
+_NAME = re.compile(r"journal-(\d{6})\.jsonl")
+
+
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """As it stands in the file."""
+
+    v: int
+    id: str
+    time: float
+    file: str
+    name: str
+    action: Action
+    digest: str = ""
+    before: str = ""
+    why: Why | None = None
+    content: str | None = None
+
+
+class _Head(msgspec.Struct):
+    """A line without decoding its content."""
+
+    file: str
+    name: str
+    action: Action
+    digest: str = ""
+    before: str = ""
+    content: msgspec.Raw = msgspec.Raw()
+
+
+class Last(NamedTuple):
+    """What the journal says of a file."""
+
+    file: str
+    name: str
+    action: Action
+    digest: str
+    before: str
+
+
+class Change(NamedTuple):
+    """One change about to be made to a file. None: no file."""
+
+    file: str
+    name: str
+    action: Action
+    old: bytes | None
+    new: bytes | None
+    why: Why | None
+
+
+def digest_of(data: bytes | None) -> str:
+    return "" if data is None else hashlib.sha256(data).hexdigest()
+
+
+class History:
+    __slots__ = ("_durability", "_kept", "_last", "_newest", "_read", "_root", "_segment_digests")
+
+    def __init__(self, root: RootDir, *, durability: Durability = "full") -> None:
+        self._root = root
+        self._durability: Durability = durability
+        self._forget()
+
+    def _forget(self) -> None:
+        self._read: dict[int, int] = {}  # segment → how far it was read
+        self._last: dict[str, Last] = {}
+        self._newest: Last | None = None
+        self._kept: set[str] = set()  # digests whose content some segment has
+        self._segment_digests: set[str] = set()  # and those the newest one has
+
+    # Writing
+
+    def record(self, change: Change, *, now: float) -> str:
+        """Appends what is about to happen, and first whatever happened outside; the new version's id. The guard is held."""
+        number = self._room()
+        return self._append(number, [*self._found(change, now), _line(change, now)])
+
+    def settle(self, there: bytes | None, *, now: float) -> None:
+        """`there` is the file of the newest line. If it is as it was before that change, the change did not happen, or was taken
+        back outside: then a line says so. The guard is held.
+        """
+        newest = self.newest()
+        if newest is None or newest.digest == digest_of(there) or newest.before != digest_of(there):
+            return
+        change = Change(newest.file, newest.name, "undone", None, there, None)
+        self._append(self._room(), [_line(change, now, before=newest.digest)])
+
+    def _append(self, number: int, lines: list[Line]) -> str:
+        rows = []
+        for line in lines:
+            if line.digest in self._segment_digests:
+                line = msgspec.structs.replace(line, content=None)
+            elif line.content is not None:
+                self._segment_digests.add(line.digest)
+            rows.append(msgspec.json.encode(line))
+        self._root.append(_path(number), rows, durability=self._durability)
+        return lines[-1].id
+
+    def _found(self, change: Change, now: float) -> Iterator[Line]:
+        """The old content, where the journal does not have it: changed outside, or dropped with an old segment."""
+        there, last = digest_of(change.old), self.last(change.file)
+        known = "" if last is None else last.digest
+        if there == known and (change.old is None or there in self._kept):
+            return
+        action: Action = "keep" if there == known else "outside"
+        yield _line(change._replace(action=action, new=change.old, old=None, why=None), now, before=known)
+
+    def _room(self) -> int:
+        """The segment to append to; a new one, and an old one dropped, when it is full."""
+        self.catch_up()
+        numbers = self._segments()
+        newest = max(numbers, default=1)
+        found = self._root.stat(_path(newest))
+        if found is not None and found.st_size > SEGMENT_BYTES:
+            newest += 1
+            self._segment_digests = set()
+            for number in sorted(numbers)[: max(0, len(numbers) + 1 - SEGMENTS)]:
+                self._root.unlink(_path(number))
+            # What a dropped segment had is not known any more.
+            self.catch_up()
+            self._segment_digests = set()
+        return newest
+
+    # Reading
+
+    def last(self, file: str) -> Last | None:
+        return self._last.get(file)
+
+    def newest(self) -> Last | None:
+        """What the newest line says: the only change that a crash may have left half done."""
+        self.catch_up()
+        return self._newest
+
+    def catch_up(self) -> None:
+        """Reads what was appended since the last look, by whichever process."""
+        numbers = self._segments()
+        if any(number not in numbers for number in self._read):
+            self._forget()
+        for number in sorted(numbers):
+            if number not in self._read:
+                self._segment_digests = set()
+            start = self._read.get(number, 0)
+            data = self._tail(number, start)
+            whole = data[: data.rfind(b"\n") + 1]
+            self._read[number] = start + len(whole)
+            for row in whole.split(b"\n"):
+                self._take(row)
+
+    def _take(self, row: bytes) -> None:
+        try:
+            head = msgspec.json.decode(row, type=_Head)
+        except msgspec.DecodeError:
+            return
+        self._newest = self._last[head.file] = Last(head.file, head.name, head.action, head.digest, head.before)
+        if bytes(head.content) not in (b"", b"null"):
+            self._kept.add(head.digest)
+            self._segment_digests.add(head.digest)
+
+    def lines(self) -> Iterator[Line]:
+        """All lines, oldest first; one that cannot be read is passed over."""
+        for number in sorted(self._segments()):
+            for row in self._tail(number, 0).split(b"\n"):
+                try:
+                    yield msgspec.json.decode(row, type=Line)
+                except msgspec.DecodeError:
+                    continue
+
+    def log(self, name: str | None = None) -> list[Version]:
+        """The changes of one memory, or of all, newest first."""
+        found = [_version(line) for line in self.lines() if name is None or is_of(line, name)]
+        return found[::-1]
+
+    def content(self, version_id: str) -> str | None:
+        """The file as it was after this change; None where it was gone, or the version is not known."""
+        digest = next((line.digest for line in self.lines() if line.id == version_id), "")
+        return self.content_of(digest)
+
+    def content_of(self, digest: str) -> str | None:
+        return next(
+            (line.content for line in self.lines() if digest and line.digest == digest and line.content is not None), None
+        )
+
+    def trash(self) -> list[Version]:
+        """What was removed and has not come back, newest first; `why` holds the reason."""
+        last: dict[str, Line] = {}
+        for line in self.lines():
+            last.pop(line.file, None)
+            last[line.file] = line
+        return [_version(line) for line in reversed(last.values()) if line.action == "remove"]
+
+    def diff(self, version_id: str) -> str:
+        """What one change did, as a unified diff; empty when its contents are not known."""
+        line = next((line for line in self.lines() if line.id == version_id), None)
+        if line is None:
+            return ""
+        return unified(line.file, self.content_of(line.before), self.content_of(line.digest))
+
+    def _segments(self) -> set[int]:
+        return {int(found[1]) for entry in self._root.listdir(DIRECTORY) if (found := _NAME.fullmatch(entry.name))}
+
+    def _tail(self, number: int, start: int) -> bytes:
+        fd = -1
+        with AbsentIsFine():
+            fd = self._root.open_read(_path(number))
+        if fd < 0:
+            return b""
+        try:
+            size = os.fstat(fd).st_size
+            os.lseek(fd, start, os.SEEK_SET)
+            parts = list[bytes]()
+            while start < size and (part := os.read(fd, size - start)):
+                parts.append(part)
+                start += len(part)
+            return b"".join(parts)
+        finally:
+            os.close(fd)
+
+
+def is_of(line: Line | Version, name: str) -> bool:
+    """Whether a line speaks of the memory of this name or file."""
+    return line.file == name or same_name(line.name) == same_name(name)
+
+
+def unified(file: str, old: str | None, new: str | None) -> str:
+    rows = difflib.unified_diff(
+        (old or "").splitlines(keepends=True), (new or "").splitlines(keepends=True), f"a/{file}", f"b/{file}"
+    )
+    return "".join(row if row.endswith("\n") else f"{row}\n\\ No newline at end of file\n" for row in rows)
+
+
+def _path(number: int) -> str:
+    return f"{DIRECTORY}/journal-{number:06}.jsonl"
+
+
+def _line(change: Change, now: float, *, before: str | None = None) -> Line:
+    text = None if change.new is None else change.new.decode("utf-8", "replace")
+    if text is not None and change.why is None:
+        text = redact(text).text
+    return Line(
+        v=1,
+        id=os.urandom(6).hex(),
+        time=now,
+        file=change.file,
+        name=change.name,
+        action=change.action,
+        digest=digest_of(change.new),
+        before=digest_of(change.old) if before is None else before,
+        why=change.why,
+        content=text,
+    )
+
+
+def _version(line: Line) -> Version:
+    return Version(line.id, line.time, line.name, line.action, line.why, line.digest, line.file, line.before)

@@ -1,0 +1,95 @@
+"""Modes for each scope (B5): off, read-only, confirm, auto.
+
+Owns who may write. `off`: memory is empty and takes nothing. `read-only`: it is read and takes nothing. `confirm`: what a person saves
+is saved, what anybody else would change waits in the inbox. `auto`: everybody writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias, assert_never
+
+from ..core.errors import InputError, SettingError
+from ..core.settings import Mode
+from .directory import DirectoryStore
+from .inbox import Inbox
+from .scan import Header
+from .store import Proposed, Saved, Version, Who, Why
+from .topic import Kind, Topic
+
+Verdict: TypeAlias = Literal["write", "propose", "refuse"]
+
+
+def plan_write(mode: Mode, who: Who) -> Verdict:
+    match mode:
+        case "auto":
+            return "write"
+        case "confirm":
+            return "write" if who == "user" else "propose"
+        case "read-only" | "off":
+            return "refuse"
+        case _:
+            assert_never(mode)
+
+
+class GatedStore:
+    """A store under its scope's mode; the same contract as the store itself."""
+
+    __slots__ = ("inbox", "mode", "store")
+
+    def __init__(self, store: DirectoryStore, mode: Mode) -> None:
+        self.store = store
+        self.mode: Mode = mode
+        self.inbox = Inbox(store)
+
+    @property
+    def readable(self) -> bool:
+        return self.mode != "off"
+
+    def topics(self) -> list[Topic]:
+        return self.store.topics() if self.readable else []
+
+    def headers(self) -> list[Header]:
+        return self.store.headers() if self.readable else []
+
+    def get(self, name: str) -> Topic | None:
+        return self.store.get(name) if self.readable else None
+
+    def index(self) -> str:
+        return self.store.index() if self.readable else ""
+
+    def log(self, name: str | None = None) -> list[Version]:
+        return self.store.log(name) if self.readable else []
+
+    def content(self, version_id: str) -> str | None:
+        return self.store.content(version_id) if self.readable else None
+
+    def save(
+        self, name: str, *, type: Kind | None, description: str, body: str, why: Why, evidence: Sequence[str] = ()
+    ) -> Saved | Proposed:
+        save = self.store.save if self._may(why) else self.inbox.propose_save
+        return save(name, type=type, description=description, body=body, why=why, evidence=evidence)
+
+    def remove(self, name: str, *, why: Why) -> bool:
+        """False when nothing was removed: there is no such memory, or the removal waits for a yes."""
+        if self._may(why):
+            return self.store.remove(name, why=why)
+        self.inbox.propose_removal(name, why=why)
+        return False
+
+    def restore(self, name: str, version_id: str | None = None, *, why: Why) -> Topic:
+        if not self._may(why):
+            raise InputError(
+                name, "restoring is for a person to do here", f"the mode of {self.store.scope} memory is {self.mode}"
+            )
+        return self.store.restore(name, version_id, why=why)
+
+    def _may(self, why: Why) -> bool:
+        match plan_write(self.mode, why.who):
+            case "write":
+                return True
+            case "propose":
+                return False
+            case "refuse":
+                problem = f"{self.store.scope} memory is {self.mode}, so nothing in it is changed"
+                raise SettingError("memoryMode", self.store.scope, problem, "set it to auto or confirm")

@@ -1,0 +1,158 @@
+"""Reading the heads of all topics (S11): what a list, a search and a recall prompt need, without their bodies.
+
+Owns what counts as a topic file and the cache of parsed heads. Invariants: MEMORY.md, `logs/`, hidden names, links and what cannot
+be read are left out; a head is at most 30 lines and 4 kB of its file, whatever the file holds; the cache is only a cache: an entry
+counts for exactly the file (time, size, inode) it was read from, and a broken cache is an empty one.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+
+import msgspec
+
+from ..core.errors import DiskError
+from ..core.front_matter import MOST_BYTES
+from ..disk.guarded import Found, read_heads, walk
+from ..disk.paths import RootDir
+from .index import INDEX
+from .topic import DESCRIPTION_CHARS, KINDS, NAME_CHARS, Kind, one_line, read_topic
+
+HEAD_LINES = 30
+HEAD_BYTES = MOST_BYTES + 16
+# What a recall prompt shows; past it the ranker's best 150 and the newest 50 (S11).
+MOST_IN_MANIFEST = 200
+NEWEST_IN_MANIFEST = 50
+# A file may change twice within one tick of the file system's clock, so one that is younger than this is read again next time.
+RACY_NS = 20_000_000
+CACHE = ".history/heads.msgpack"
+_CACHE_VERSION = 1
+_CACHE_BYTES = 64 << 20
+# Writing the cache costs milliseconds: not for a handful of heads.
+_WORTH_WRITING = 50
+_SKIPPED = frozenset({"logs", "team"})
+_INDEX = INDEX.lower()
+# `key: value` lines that mean the same to every reader; anything else goes through the YAML reader.
+_SIMPLE = re.compile(r"---\n((?:[A-Za-z_]+: [A-Za-z][\w ,;()/+=.'’—–-]*\n)+)---(?:\n|\Z)")
+
+
+class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    file: str
+    name: str
+    description: str
+    type: Kind | None
+    modified: float
+    mtime_ns: int
+    size: int
+    inode: int
+
+
+_FILE, _MTIME = attrgetter("file"), attrgetter("mtime_ns")
+
+
+class _Cache(msgspec.Struct, array_like=True):
+    version: int
+    headers: list[Header]
+
+
+class Scanner:
+    """The heads of one directory; a second look reads only what changed."""
+
+    __slots__ = ("_known", "_loaded", "_root", "_seen", "clock_ns")
+
+    def __init__(self, root: RootDir, *, clock_ns: Callable[[], int] = time.time_ns) -> None:
+        self._root = root
+        self._known: dict[str, Header] = {}
+        self._seen: list[str] = []
+        self._loaded = False
+        self.clock_ns = clock_ns
+
+    def files(self) -> list[Found]:
+        found = walk(self._root, suffix=".md", skip=_SKIPPED.__contains__)
+        return [each for each in found if len(each[0]) != len(_INDEX) or each[0].lower() != _INDEX]
+
+    def headers(self) -> list[Header]:
+        """All topics, the newest first."""
+        found = self.look()
+        # Two stable sorts by one attribute each are faster than one by a pair.
+        found.sort(key=_FILE)
+        found.sort(key=_MTIME, reverse=True)
+        return found
+
+    def look(self) -> list[Header]:
+        """All topics, in no order."""
+        if not self._loaded:
+            self._known = self._from_disk()
+            self._loaded = True
+        began = self.clock_ns()
+        known, kept, wanted = self._known, {}, []
+        for found in self.files():
+            file, mtime_ns, size, inode = found
+            header = known.get(file)
+            if header is not None and header.mtime_ns == mtime_ns and header.size == size and header.inode == inode:
+                kept[file] = header
+            else:
+                wanted.append(found)
+        fresh = self._read(wanted)
+        self._seen = [*kept, *(found.file for found in wanted)]
+        self._known = kept | {file: header for file, header in fresh.items() if began - header.mtime_ns > RACY_NS}
+        if len(fresh) >= _WORTH_WRITING:
+            self._to_disk()
+        return [*kept.values(), *fresh.values()]
+
+    def known(self) -> Iterable[str]:
+        """The files of the last look."""
+        return self._seen
+
+    def _read(self, wanted: list[Found]) -> dict[str, Header]:
+        heads = read_heads(self._root, [found.file for found in wanted], HEAD_BYTES)
+        return {found.file: header_of(found, heads[found.file]) for found in wanted if found.file in heads}
+
+    def _from_disk(self) -> dict[str, Header]:
+        try:
+            data = self._root.read_bytes(CACHE, _CACHE_BYTES)
+            cache = msgspec.msgpack.decode(data or b"", type=_Cache)
+        except (DiskError, msgspec.DecodeError):
+            return {}
+        return {header.file: header for header in cache.headers} if cache.version == _CACHE_VERSION else {}
+
+    def _to_disk(self) -> None:
+        data = msgspec.msgpack.encode(_Cache(_CACHE_VERSION, list(self._known.values())))
+        try:
+            self._root.replace(CACHE, data, durability="process")
+        except DiskError:
+            # A directory that cannot be written is still read.
+            return
+
+
+def header_of(found: Found, data: bytes) -> Header:
+    text = data.decode("utf-8", "replace")
+    mtime = found.mtime_ns / 1e9
+    if (simple := _SIMPLE.match(text)) is not None and simple[1].count("\n") <= HEAD_LINES - 2:
+        fields = dict(line.split(": ", 1) for line in simple[1].splitlines())
+        if fields.keys() <= {"name", "description", "type"} and len(fields) == simple[1].count("\n"):
+            return _simple(found, fields, mtime)
+    head = "".join(text.splitlines(keepends=True)[:HEAD_LINES])
+    topic = read_topic(found.file, head, mtime)
+    return Header(found.file, topic.name, topic.description, topic.type, topic.modified, *found[1:])
+
+
+def _simple(found: Found, fields: dict[str, str], mtime: float) -> Header:
+    name = one_line(fields.get("name", ""), NAME_CHARS) or read_topic(found.file, "", 0).name
+    kind: Kind | None = next((kind for kind in KINDS if kind == fields.get("type", "").strip()), None)
+    description = one_line(fields.get("description", ""), DESCRIPTION_CHARS)
+    return Header(found.file, name, description, kind, mtime, *found[1:])
+
+
+def manifest(headers: Iterable[Header], best: Callable[[list[Header], int], Iterable[Header]] | None = None) -> list[Header]:
+    """The heads a recall prompt shows. `best` picks the ranker's choice where there are more than fit; without it the newest count."""
+    newest = sorted(headers, key=lambda header: (-header.mtime_ns, header.file))
+    if len(newest) <= MOST_IN_MANIFEST or best is None:
+        return newest[:MOST_IN_MANIFEST]
+    chosen = newest[:NEWEST_IN_MANIFEST]
+    rest = newest[NEWEST_IN_MANIFEST:]
+    room = MOST_IN_MANIFEST - NEWEST_IN_MANIFEST
+    return [*chosen, *list(best(rest, room))[:room]]

@@ -1,0 +1,164 @@
+"""Secrets: found by their known forms and taken out before a memory is written (B7, Z11).
+
+Owns the table of forms. Invariants: one pass of one expression, so a text costs time by its length; what was redacted is not found
+again; prose, code, commit hashes and placeholders are left alone. Behind a word such as `password=` a value counts only if it looks
+random or mixed, never for the word alone. A secret in a form nobody wrote down here is not found. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import NamedTuple
+
+
+class Rule(NamedTuple):
+    """A kind, and an expression that begins at a word's start. A group `keep` stays in front of what is taken out."""
+
+    kind: str
+    pattern: str
+
+
+class Redacted(NamedTuple):
+    text: str
+    kinds: tuple[str, ...]
+
+
+# fmt: off
+RULES: tuple[Rule, ...] = (
+    Rule("private key", r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}KEY(?: BLOCK)?-----|\Z)"),
+    Rule("Anthropic key", r"sk-ant-[A-Za-z0-9_-]{16,}"),
+    Rule("OpenRouter key", r"sk-or-v1-[0-9a-f]{32,}"),
+    Rule("OpenAI key", r"sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}|sk-[A-Za-z0-9]{32,}"),
+    Rule("AWS access key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])"),
+    Rule("GitHub token", r"gh[opusr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{36,}"),
+    Rule("GitLab token", r"gl(?:pat|dt|rt|ptt|ft|agent|oas|imt|cbt|soat)-[A-Za-z0-9_-]{20,}"),
+    Rule("Slack token", r"xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-\d-[A-Za-z0-9-]{10,}"),
+    Rule("Slack webhook", r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9+/]{20,}"),
+    Rule("Discord webhook", r"https://(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks/\d{5,}/[\w-]{20,}"),
+    Rule("Discord token", r"[MNO][A-Za-z\d_-]{23,27}\.[\w-]{6}\.[\w-]{27,}"),
+    Rule("Stripe key", r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,}"),
+    Rule("Google API key", r"AIza[0-9A-Za-z_-]{35}"),
+    Rule("Google token", r"ya29\.[0-9A-Za-z_-]{20,}|GOCSPX-[0-9A-Za-z_-]{20,}|1//0[0-9A-Za-z_-]{30,}"),
+    Rule("Twilio key", r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
+    Rule("SendGrid key", r"SG\.[\w-]{16,32}\.[\w-]{16,64}"),
+    Rule("Mailgun key", r"key-[0-9a-f]{32}(?![A-Za-z0-9])"),
+    Rule("Mailchimp key", r"[0-9a-f]{32}-us\d{1,2}(?![A-Za-z0-9])"),
+    Rule("npm token", r"npm_[A-Za-z0-9]{36}"),
+    Rule("PyPI token", r"pypi-[A-Za-z0-9_-]{50,}"),
+    Rule("RubyGems key", r"rubygems_[0-9a-f]{48}"),
+    Rule("Cargo token", r"cio[A-Za-z0-9]{32}(?![A-Za-z0-9])"),
+    Rule("Docker token", r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}"),
+    Rule("DigitalOcean token", r"do[opr]_v1_[0-9a-f]{64}"),
+    Rule("Hugging Face token", r"hf_[A-Za-z0-9]{30,}|api_org_[A-Za-z0-9]{30,}"),
+    Rule("Databricks token", r"dapi[0-9a-f]{32}(?:-\d)?(?![A-Za-z0-9])"),
+    Rule("Shopify token", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),
+    Rule("Square token", r"sq0(?:atp|csp|idp)-[\w-]{22,}|EAAA[\w-]{60}"),
+    Rule("Telegram token", r"\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
+    Rule("Vault token", r"hv[sbr]\.[A-Za-z0-9_-]{24,}"),
+    Rule("Terraform token", r"[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}"),
+    Rule("Linear key", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}"),
+    Rule("Notion token", r"ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43}(?![A-Za-z0-9])"),
+    Rule("Figma token", r"figd_[A-Za-z0-9_-]{30,}"),
+    Rule("New Relic key", r"NRAK-[A-Z0-9]{27}|NRII-[A-Za-z0-9_-]{32}"),
+    Rule("Grafana token", r"glsa_[A-Za-z0-9]{32}_[0-9a-f]{8}|glc_[A-Za-z0-9+/]{32,}"),
+    Rule("Sentry token", r"sntry[su]_[A-Za-z0-9+/=_-]{30,}"),
+    Rule("Postman key", r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}"),
+    Rule("age key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
+    Rule("Atlassian token", r"ATATT3[A-Za-z0-9_=-]{50,}|ATCTT3[A-Za-z0-9_=-]{50,}"),
+    Rule("Airtable token", r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    Rule("Groq key", r"gsk_[A-Za-z0-9]{40,}"),
+    Rule("Replicate token", r"r8_[A-Za-z0-9]{37}"),
+    Rule("Perplexity key", r"pplx-[A-Za-z0-9]{40,}"),
+    Rule("xAI key", r"xai-[A-Za-z0-9]{60,}"),
+    Rule("Supabase key", r"sb(?:p|_secret)_[A-Za-z0-9_]{30,}"),
+    Rule("PlanetScale token", r"pscale_(?:tkn|pw|oauth)_[\w.=-]{30,}"),
+    Rule("Doppler token", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{30,}"),
+    Rule("Fly.io token", r"fo1_[\w-]{40,}|FlyV1 fm\d[A-Za-z0-9+/=,_-]{60,}"),
+    Rule("Azure storage key", r"(?P<keep>AccountKey=)[A-Za-z0-9+/]{60,}={0,2}"),
+    Rule("signed URL", r"(?P<keep>(?:sig|X-Amz-Signature|Signature)=)[A-Za-z0-9%+/]{40,}={0,2}"),
+    Rule("web token", r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
+    Rule("password in a URL", r"(?P<keep>[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>{}$]{0,64}:)(?![\[{<$*])[^\s/@\"'<>{}$]{3,128}(?=@[\w\[])"),
+    Rule("authorization header", r"(?P<keep>(?:[Bb]earer|[Bb]asic)[ \t]+)(?=[A-Za-z._~+/=-]{0,40}\d)[A-Za-z0-9._~+/-]{20,}={0,2}"),
+)
+# fmt: on
+
+_WORDS = (
+    r"pass(?:word|wd|phrase|code)?|pwd|secret|token|api[_ -]?key|access[_ -]?key|secret[_ -]?key|client[_ -]?secret|private[_ -]?key"
+    r"|auth[_ -]?key|encryption[_ -]?key|signing[_ -]?key|credentials?|密码|密钥|口令|令牌|パスワード|비밀번호"
+)
+# `DB_PASSWORD = "…"`, `api-key: …`, `"token": "…"`: the name, what assigns, the value up to a space, a quote or a bracket.
+_ASSIGNED = (
+    rf"(?P<keep>(?:[A-Za-z][\w.-]{{0,40}}?[_.-])?(?:{_WORDS})\w{{0,12}}[\"'`]?[ \t]{{0,4}}(?:=>|:=|=|:|：|\bis\b|是)"
+    r"[ \t]{0,4}[\"'`]?)(?P<value>[^\s\"'`<>{}()\[\],;。，；]{6,200})"
+)
+_ASSIGNMENT = "assigned secret"
+
+
+def _numbered(number: int, pattern: str) -> str:
+    """Group names are unique in one expression, so `keep` gets the rule's number."""
+    return f"(?P<k{number}>{pattern.replace('(?P<keep>', f'(?P<keep{number}>')})"
+
+
+# A rule is tried only where a word begins: most positions of a text cost one look.
+_KNOWN = re.compile(rf"(?<![A-Za-z0-9_])(?:{'|'.join(_numbered(number, rule.pattern) for number, rule in enumerate(RULES))})")
+_ASSIGN = re.compile(rf"(?<![A-Za-z0-9_]){_ASSIGNED}", re.IGNORECASE)
+
+# Names and paths of code, not values: settings.DB_PASSWORD, SECRET_KEY_V2, ./keys/id_1, $TOKEN2, %PWD%.
+_REFERENCE = re.compile(
+    r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|\.{0,2}/\S*|[$%@~&*].*|https?:.*"
+)
+_PLACEHOLDER = re.compile(
+    r"(?i)(?:x{3,}|\*{3,}|\.{3,}|0{4,}|your|my-|example|changeme|placeholder|dummy|redacted|todo|none|null)"
+)
+# English text has about 2.5 to 3 bits a letter at these lengths, random letters and digits more than 3.
+_RANDOM_BITS = 3.0
+_LONG_ENOUGH = 20
+
+
+def redact(text: str) -> Redacted:
+    """The text without secrets, `[secret removed: KIND]` in their places, and the kinds that were found."""
+    kinds: list[str] = []
+
+    def known(found: re.Match[str]) -> str:
+        number = int((found.lastgroup or "k0").removeprefix("keep").removeprefix("k"))
+        kinds.append(RULES[number].kind)
+        keep = found.groupdict().get(f"keep{number}") or ""
+        return f"{keep}[secret removed: {RULES[number].kind}]"
+
+    def assigned(found: re.Match[str]) -> str:
+        if not _looks_secret(found["value"]):
+            return found[0]
+        kinds.append(_ASSIGNMENT)
+        return f"{found['keep']}[secret removed: {_ASSIGNMENT}]"
+
+    cleaned = _ASSIGN.sub(assigned, _KNOWN.sub(known, text))
+    return Redacted(cleaned, tuple(dict.fromkeys(kinds)))
+
+
+def _looks_secret(value: str) -> bool:
+    """Mixed like a password, or long and random; never a name, a path, a number, a date or a placeholder."""
+    core = value.rstrip(".:!?…")
+    if len(core) < 6 or _REFERENCE.fullmatch(core) or _PLACEHOLDER.match(core) or not core.isascii():
+        return False
+    letters, digits = any(map(str.isalpha, core)), any(map(str.isdigit, core))
+    marks = any(not char.isalnum() and char not in "-_./:" for char in core)
+    if not letters or not (digits or marks):
+        return False
+    if _VERSION.fullmatch(core):
+        return False
+    return _bits(core) >= (_RANDOM_BITS if len(core) >= _LONG_ENOUGH else _MIXED_BITS)
+
+
+# v1.2.3, 30s, 200k, 4096-bit, RS256, utf-8, sha256: short words with a number, not values anybody logs in with.
+_VERSION = re.compile(
+    r"(?i)v?\d+(?:\.\d+)*[a-z%]{0,4}|\d+-[a-z]+|[a-z]{1,6}-?\d{1,4}|\d{4}-\d\d-\d\d\S*|[a-z]+(?:[-_./:][a-z]+)*[-_]?\d{0,2}"
+)
+# Six different characters.
+_MIXED_BITS = 2.5
+
+
+def _bits(text: str) -> float:
+    """Shannon's entropy of a character, from the text's own counts."""
+    return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())

@@ -1,0 +1,169 @@
+"""What every store of memories must do, as checks any implementation can run.
+
+    from lamina.testing.memory_conformance import CHECKS
+
+    @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+    def test_my_store(check):
+        check(MyStore(), Why)
+
+Each check gets an empty private store and the class that says who changes a memory and why; it raises AssertionError with what is
+wrong. Nothing but the store's own methods is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from ..core.errors import InputError, LaminaError
+
+Check: TypeAlias = Callable[[Any, Callable[..., Any]], None]
+
+
+def _save(store: Any, says: Callable[..., Any], name: str = "testing-db", body: str = "Use a real one.", **other: Any) -> Any:
+    given = {"type": "feedback", "description": "Tests use a real database", "why": says("user", "said so")} | other
+    return store.save(name, body=body, **given)
+
+
+def an_empty_store_has_nothing(store: Any, why: Callable[..., Any]) -> None:
+    assert store.topics() == []
+    assert store.get("anything") is None
+    assert store.log() == []
+    assert "](" not in store.index()
+    assert store.remove("anything", why=why("user")) is False
+
+
+def what_is_saved_can_be_read(store: Any, why: Callable[..., Any]) -> None:
+    saved = _save(store, why)
+    assert saved.created
+    assert saved.redacted == ()
+    for topic in (saved.topic, store.get("testing-db"), store.topics()[0]):
+        assert (topic.name, topic.type) == ("testing-db", "feedback")
+        assert topic.description == "Tests use a real database"
+        assert topic.body.strip() == "Use a real one."
+    assert f"]({saved.topic.file})" in store.index()
+
+
+def a_memory_is_updated_not_duplicated(store: Any, why: Callable[..., Any]) -> None:
+    _save(store, why)
+    for name in ("Testing-DB", "testing-db", "ｔesting-db"):
+        again = _save(store, why, name, f"Changed by {name}.")
+        assert not again.created
+    assert len(store.topics()) == 1
+    assert store.index().count("](") == 1
+    assert store.get("TESTING-DB").body.strip() == "Changed by ｔesting-db."
+
+
+def no_type_keeps_the_type(store: Any, why: Callable[..., Any]) -> None:
+    _save(store, why)
+    assert _save(store, why, body="Other.", type=None).topic.type == "feedback"
+
+
+def names_that_share_a_file_are_two_memories(store: Any, why: Callable[..., Any]) -> None:
+    _save(store, why, "C++", "One.")
+    _save(store, why, "C#", "Two.")
+    assert len(store.topics()) == 2
+    assert store.get("C++").body.strip() == "One."
+    assert store.get("C#").body.strip() == "Two."
+
+
+def names_in_any_language_are_kept(store: Any, why: Callable[..., Any]) -> None:
+    for name in ("数据库 测试", "ترجیحات", "Größe", "🎉", "../../etc/passwd", "CON"):
+        _save(store, why, name, name)
+    assert len(store.topics()) == 6
+    for name in ("数据库 测试", "ترجیحات", "Größe", "🎉", "../../etc/passwd", "CON"):
+        assert store.get(name).body.strip() == name
+
+
+def what_is_removed_is_gone_and_comes_back(store: Any, why: Callable[..., Any]) -> None:
+    _save(store, why)
+    whole = store.content(store.log()[0].id)
+    assert store.remove("testing-db", why=why("user", "outdated")) is True
+    assert store.get("testing-db") is None
+    assert "](" not in store.index()
+    assert store.log("testing-db")[0].action == "remove"
+    assert store.log("testing-db")[0].why.why == "outdated"
+    topic = store.restore("testing-db", why=why("user"))
+    assert topic.body.strip() == "Use a real one."
+    assert store.content(store.log()[0].id) == whole
+    assert "](" in store.index()
+
+
+def each_change_is_in_the_log_with_who_and_why(store: Any, why: Callable[..., Any]) -> None:
+    _save(store, why, why=why("user", "asked", "session-1", "message-1"))
+    _save(store, why, body="Second.", why=why("dream", "merged"))
+    log = store.log("testing-db")
+    assert [(version.action, version.why.who, version.why.why) for version in log] == [
+        ("save", "dream", "merged"),
+        ("save", "user", "asked"),
+    ]
+    assert (log[1].why.session, log[1].why.message) == ("session-1", "message-1")
+    assert "Second." in store.content(log[0].id)
+    assert "Use a real one." in store.content(log[1].id)
+    assert store.content("no such version") is None
+
+
+def an_older_version_comes_back_byte_for_byte(store: Any, why: Callable[..., Any]) -> None:
+    _save(store, why)
+    first = store.log()[0].id
+    _save(store, why, body="Second.")
+    store.restore("testing-db", first, why=why("user", "the old one was right"))
+    assert store.get("testing-db").body.strip() == "Use a real one."
+    assert store.content(store.log()[0].id) == store.content(first)
+    assert store.log()[0].action == "restore"
+
+
+def what_was_never_there_cannot_come_back(store: Any, why: Callable[..., Any]) -> None:
+    try:
+        store.restore("nothing", why=why("user"))
+    except LaminaError:
+        return
+    raise AssertionError("restoring a memory that never was must be an error")
+
+
+def a_save_that_changes_nothing_is_no_version(store: Any, why: Callable[..., Any]) -> None:
+    _save(store, why)
+    _save(store, why)
+    assert len(store.log()) == 1
+
+
+def secrets_are_taken_out(store: Any, why: Callable[..., Any]) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    saved = _save(store, why, body=f"The token is {secret}.", description=f"uses {secret}")
+    assert saved.redacted == ("GitHub token",)
+    assert secret not in store.get("testing-db").body + store.index() + (store.content(store.log()[0].id) or "")
+
+
+def a_memory_without_a_name_is_refused(store: Any, why: Callable[..., Any]) -> None:
+    for name in ("", "  ", "\n", "\u200b"):
+        try:
+            _save(store, why, name)
+        except InputError:
+            continue
+        raise AssertionError(f"a memory named {name!r} must be refused")
+
+
+def a_description_is_one_line_in_the_index(store: Any, why: Callable[..., Any]) -> None:
+    _save(store, why, description="first\nsecond</system-reminder>" + "x" * 10_000)
+    lines = [line for line in store.index().split("\n") if line.strip()]
+    assert len(lines) == 1
+    assert len(lines[0]) <= 150
+    assert "</" not in lines[0]
+
+
+CHECKS: tuple[Check, ...] = (
+    an_empty_store_has_nothing,
+    what_is_saved_can_be_read,
+    a_memory_is_updated_not_duplicated,
+    no_type_keeps_the_type,
+    names_that_share_a_file_are_two_memories,
+    names_in_any_language_are_kept,
+    what_is_removed_is_gone_and_comes_back,
+    each_change_is_in_the_log_with_who_and_why,
+    an_older_version_comes_back_byte_for_byte,
+    what_was_never_there_cannot_come_back,
+    a_save_that_changes_nothing_is_no_version,
+    secrets_are_taken_out,
+    a_memory_without_a_name_is_refused,
+    a_description_is_one_line_in_the_index,
+)

@@ -1,0 +1,80 @@
+"""Without a key: the same loop, tools, permissions, records and resume, with the local table in the model's place."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamina.agent import Aborted, Agent
+from lamina.core.records import Attachment, Message
+from lamina.core.settings import Settings
+
+from .doing import answers, contexts, lay_out, records
+
+
+@pytest.fixture
+def agent(project: Path) -> Iterator[Agent]:
+    with Agent.open("offline", cwd=project, mode="accept-edits", ask=lambda *_: "yes", session_id="offline") as agent:
+        yield agent
+
+
+@pytest.mark.spec("O1")
+def test_the_repair_from_start_to_end_without_a_model(agent: Agent, project: Path) -> None:
+    run = f"run {sys.executable} -B test_calc.py"
+    assert "AssertionError" in agent.run(run).text
+    assert "return a - b" in agent.run("read calc.py").text
+    agent.run('replace "a - b" with "a + b" in calc.py')
+    assert (project / "calc.py").read_text() == "def add(a, b):\n    return a + b\n"
+    assert "all is well" in agent.run(run).text
+    assert agent.session.breaks == 0
+    assert agent.session.usage.output_tokens > 0
+
+
+def test_the_instructions_are_at_hand(agent: Agent) -> None:
+    assert "two spaces" in agent.run("How many spaces after a full stop?").text
+    assert contexts(agent) == ["instructions"]
+
+
+def test_a_session_is_continued(agent: Agent, project: Path) -> None:
+    agent.run("Remember that the port is 8081.")
+    agent.run("read calc.py")
+    kept = agent.session.messages
+    agent.close()
+    with Agent.open("offline", cwd=project, resume="offline") as again:
+        assert again.session.messages == kept
+        assert "8081" in again.run("Which port is it?").text
+        assert [record.kind for record in records(again) if isinstance(record, Attachment)] == ["instructions"]
+
+
+def test_nested_instructions_and_hooks_work_as_with_a_model(project: Path) -> None:
+    lay_out(project, {"sub/CLAUDE.md": "Here we use tabs.\n", "sub/a.py": "a\n"})
+    settings = Settings(hooks={"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "echo branch main"}]}]})
+    with Agent.open("offline", cwd=project, settings=settings) as agent:
+        agent.run("read sub/a.py")
+        assert contexts(agent) == ["instructions", "hook", "nested_memory"]
+
+
+def test_nothing_runs_that_nobody_allowed(project: Path) -> None:
+    with Agent.open("offline", cwd=project) as agent:
+        answer = agent.run("run touch made")
+        assert "Nobody is there to allow it" in answer.text
+        assert not (project / "made").exists()
+
+
+def test_a_stopped_answer_is_kept_as_it_was_heard(agent: Agent) -> None:
+    def heard(event: dict[str, Any]) -> None:
+        if event["type"] == "content_block_delta":
+            agent.abort()
+
+    agent.on_event = heard
+    with pytest.raises(Aborted):
+        agent.run("help")
+    agent.on_event = None
+    assert answers(agent) == [(None, ["text"])]
+    [words] = [block.wire["text"] for record in records(agent) if isinstance(record, Message) for block in record.blocks][1:]
+    assert words.count("offline stand-in") == 1
+    assert agent.run("Remember that the port is 8081.").ended == "answered"

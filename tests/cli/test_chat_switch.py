@@ -1,0 +1,75 @@
+"""Another model from here on, and another program's session: the prompt stays, the break is announced, the count starts anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import anthropic
+import pytest
+from tests.session.foreign import foreign_transcript
+
+from lamina.agent import Agent
+from lamina.core.records import Break
+from lamina.disk.transcript import read_transcript
+from lamina.providers import Provider, open_provider
+from lamina.testing import MessagesServer
+
+
+@pytest.fixture
+def client(messages_server: MessagesServer) -> Iterator[anthropic.Anthropic]:
+    with anthropic.Anthropic(api_key="any", base_url=messages_server.url) as client:
+        yield client
+
+
+def model(client: anthropic.Anthropic, name: str) -> Provider:
+    return open_provider(f"anthropic:{name}", client=client)
+
+
+@pytest.mark.prefix_free("another model reads nothing of the first one's cache, and says so in a record")
+def test_another_model_goes_on_with_the_same_conversation(
+    messages_server: MessagesServer, client: anthropic.Anthropic, tmp_path: Path
+) -> None:
+    messages_server.reply(text="One.")
+    messages_server.reply(text="Two.")
+    with Agent.open(model(client, "claude-sonnet-5-5"), cwd=tmp_path, home=tmp_path / "home") as agent:
+        agent.run("first")
+        before = agent.session.tokens
+        agent.session.use(model(client, "claude-haiku-4-5"))
+        assert agent.session.tokens == pytest.approx(before, rel=0.2), "an estimate until the new model reports"
+        agent.run("second")
+        path = agent.session.path
+    first, second = messages_server.requests
+    assert (first.body["model"], second.body["model"]) == ("claude-sonnet-5-5", "claude-haiku-4-5")
+    assert second.body["system"] == first.body["system"]
+    assert second.body["tools"] == first.body["tools"]
+    assert "One." in str(second.messages)
+    assert path is not None
+    assert len([record for record in read_transcript(path) if isinstance(record, Break)]) == 1
+
+
+def test_a_smaller_window_counts_from_the_switch_on(tmp_path: Path) -> None:
+    with Agent.open("anthropic:claude-sonnet-5-5", cwd=tmp_path, in_memory=True) as agent:
+        wide = agent.session.window.percent_left
+        agent.session.add_user("word " * 50_000)
+        before = agent.session.window.percent_left
+        agent.session.use(open_provider("offline"))
+        assert wide > before > agent.session.window.percent_left
+
+
+def test_another_programs_session_gets_the_tools_it_does_not_tell_of(
+    messages_server: MessagesServer, client: anthropic.Anthropic, tmp_path: Path
+) -> None:
+    source = foreign_transcript(tmp_path / "theirs")
+    messages_server.reply(text="Here I am.")
+    provider = model(client, "claude-sonnet-5-5")
+    with Agent.open(provider, cwd=tmp_path, home=tmp_path / "home", resume=source) as agent:
+        agent.run("hello")
+        path = agent.session.path
+    (sent,) = messages_server.requests
+    assert [tool["name"] for tool in sent.body["tools"]] == ["Read", "Write", "Edit", "Grep", "Glob", "Bash", "TodoWrite"]
+    assert sent.body["system"]
+    messages_server.reply(text="Still here.")
+    with Agent.open(provider, cwd=tmp_path, home=tmp_path / "home", resume=path) as again:
+        again.run("and now?")
+    assert messages_server.requests[-1].body["tools"][0]["name"] == "Read"

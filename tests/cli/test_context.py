@@ -1,0 +1,154 @@
+"""`lamina context`: what fills the window, of a recorded session and of a live one; and the exact request of any call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import pytest
+from tests.session.foreign import foreign_transcript
+
+from lamina.agent import Agent
+from lamina.cli.terminal.undo import undo_turn
+from lamina.providers import open_provider
+from lamina.session import Session
+from lamina.testing import MessagesServer
+
+from .running import failed, here, misused
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path / "work"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("LAMINA_HOME", str(tmp_path / "home"))
+    return place
+
+
+def report(session: str, *arguments: str) -> dict[str, Any]:
+    done = here("context", session, "--json", *arguments)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture
+def client(messages_server: MessagesServer) -> Iterator[anthropic.Anthropic]:
+    with anthropic.Anthropic(api_key="any", base_url=messages_server.url) as client:
+        yield client
+
+
+def talk(server: MessagesServer, client: anthropic.Anthropic, work: Path, *, rounds: int = 3) -> Agent:
+    """An agent that has read one file again and again."""
+    (work / "CLAUDE.md").write_text("Use tabs.")
+    (work / "app.py").write_text("x = 1\n" * 200)
+    provider = open_provider("anthropic:claude-sonnet-5-5", client=client)
+    agent = Agent.open(provider, cwd=work, mode="all")
+    for _ in range(rounds):
+        server.reply(thinking="Hm.", text="Let me look.", tool_use=("Read", {"file_path": str(work / "app.py")}))
+    server.reply(tool_use=("Bash", {"command": "echo hello"}))
+    server.reply(text="It sets x.")
+    agent.run("What does it do?")
+    return agent
+
+
+@pytest.mark.spec("T8")
+def test_every_kind_has_its_tokens_and_files_read_again_are_named(
+    messages_server: MessagesServer, client: anthropic.Anthropic, work: Path
+) -> None:
+    with talk(messages_server, client, work) as agent:
+        live = report(agent.session.id)
+        assert live["session_id"] == agent.session.id
+        tokens, left = agent.session.tokens, agent.session.window.percent_left
+    found = report(live["session_id"][:8])
+    assert found == live, "a live session reads as a recorded one"
+    for kind in ("human", "assistant", "thinking", "memory", "system_and_tools"):
+        assert found[kind] > 0, kind
+    assert list(found["results"]) == ["Read", "Bash"]
+    assert set(found["requests"]) == {"Read", "Bash"}
+    (again,) = found["repeats"]
+    assert (again["path"], again["reads"]) == (str(work / "app.py"), 3)
+    assert found["tokens"] == tokens
+    assert found["tokens"] == found["system_and_tools"] + found["total"]
+    assert found["percent_left"] == round(left, 1)
+    assert found["model"] == "claude-sonnet-5-5"
+
+
+@pytest.mark.spec("T8")
+def test_a_person_gets_a_table_that_fits(
+    messages_server: MessagesServer, client: anthropic.Anthropic, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with talk(messages_server, client, work) as agent:
+        name = agent.session.id
+    for columns in (120, 80, 40):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        head, bar, *rows = here("context", name).stdout.splitlines()
+        assert head.startswith("claude-sonnet-5-5: about ")
+        assert head.endswith("% left")
+        assert any("results of Read" in line for line in rows)
+        assert any("3 times" in line for line in rows)
+        table = [line for line in rows if line.startswith("  ")]
+        assert all(len(line) <= columns for line in (bar, *table)), table
+
+
+def test_the_exact_request_of_a_call_is_what_was_sent(
+    messages_server: MessagesServer, client: anthropic.Anthropic, work: Path
+) -> None:
+    with talk(messages_server, client, work, rounds=1) as agent:
+        name = agent.session.id
+    for number, sent in enumerate(messages_server.requests, 1):
+        done = here("context", name, "--turn", str(number))
+        shown = json.loads(done.stdout)
+        assert shown["messages"] == unmarked(sent.body["messages"])
+        assert shown["system"] == unmarked(sent.body["system"])
+        assert shown["tools"] == unmarked(sent.body["tools"])
+        assert shown["model"] == sent.body["model"]
+    assert misused(here("context", name, "--turn", "9"))
+
+
+def unmarked(value: Any) -> Any:
+    """Without the cache marks, which belong to the sending."""
+    if isinstance(value, dict):
+        return {key: unmarked(item) for key, item in value.items() if key != "cache_control"}
+    return [unmarked(item) for item in value] if isinstance(value, list) else value
+
+
+def test_what_was_taken_back_no_longer_counts(tmp_path: Path, work: Path) -> None:
+    with Agent.open("offline", cwd=work) as agent:
+        agent.run("Remember: one.")
+        before = report(agent.session.id)
+        agent.run("Remember: two, " + "and so on " * 500)
+        assert report(agent.session.id)["human"] > before["human"] + 500
+        with agent.session.working() as conversation:
+            undo_turn(conversation)
+        assert report(agent.session.id)["human"] == before["human"]
+
+
+def test_another_programs_transcript_and_a_new_session_can_be_looked_at(tmp_path: Path, work: Path) -> None:
+    assert report(str(foreign_transcript(tmp_path / "theirs")))["total"] > 0
+    with Session("offline", cwd=work) as session:
+        session.add_user("hello")
+        assert report(session.id)["model"] == ""
+
+
+def test_what_is_no_session_is_said_in_one_line(tmp_path: Path) -> None:
+    assert failed(here("context", "no-such-session"))
+    assert misused(here("context"))
+    assert misused(here("context", str(tmp_path / "none.jsonl")))
+    (tmp_path / "other.jsonl").write_text('{"no": "record"}\n' * 3)
+    assert misused(here("context", str(tmp_path / "other.jsonl")))
+
+
+def test_no_control_sequence_of_a_session_reaches_the_terminal(tmp_path: Path, work: Path) -> None:
+    with Session("offline", cwd=work) as session:
+        call = {"type": "tool_use", "id": "t1", "name": "Evil\x1b]0;owned\x07", "input": {}}
+        session.sync([{"role": "user", "content": "hi"}, {"role": "assistant", "content": [call]}])
+        for form in ((), ("--json",)):
+            done = here("context", session.id, *form)
+            assert done.returncode == 0
+            assert "\x1b" not in done.stdout
+            assert "\x07" not in done.stdout

@@ -1,0 +1,77 @@
+"""`lamina memory` and `lamina inbox`: see, save, trace, take back, from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .running import here
+
+
+def run(cwd: Path, *words: str) -> str:
+    done = here("memory", *words, "--cwd", str(cwd))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def rows(cwd: Path, *words: str) -> Any:
+    return json.loads(run(cwd, *words, "--json"))
+
+
+def save(cwd: Path, body: str = "Mocks hid a migration.") -> str:
+    return run(cwd, "save", "testing-db", "--type", "feedback", "--description", "Tests use a real database", body)
+
+
+@pytest.mark.spec("S6")
+def test_what_is_saved_is_listed_shown_and_indexed(tmp_path: Path) -> None:
+    assert save(tmp_path).startswith("Saved ")
+    [listed] = rows(tmp_path, "list")
+    assert {key: listed[key] for key in ("name", "type", "description")} == {
+        "name": "testing-db",
+        "type": "feedback",
+        "description": "Tests use a real database",
+    }
+    assert set(listed) == {"name", "type", "description", "path", "modified"}
+    assert rows(tmp_path, "show", "testing-db")["body"].strip() == "Mocks hid a migration."
+    assert "Mocks hid" in run(tmp_path, "show", "testing-db")
+    assert run(tmp_path, "index").strip() == "- [testing-db](testing-db.md) — Tests use a real database"
+    assert Path(rows(tmp_path, "path")["path"]) == Path(listed["path"]).parent
+
+
+@pytest.mark.spec("B4")
+def test_a_change_is_traced_shown_and_taken_back(tmp_path: Path) -> None:
+    save(tmp_path)
+    assert save(tmp_path, "Another reason.").startswith("Updated ")
+    newest, oldest = rows(tmp_path, "log", "testing-db")
+    assert (newest["action"], newest["who"]) == ("save", "user")
+    assert "+Another reason." in run(tmp_path, "diff", "testing-db")
+    run(tmp_path, "restore", "testing-db", "--version", oldest["id"])
+    assert rows(tmp_path, "show", "testing-db")["body"].strip() == "Mocks hid a migration."
+    run(tmp_path, "rm", "testing-db")
+    assert rows(tmp_path, "list") == []
+    run(tmp_path, "restore", "testing-db")
+    assert len(rows(tmp_path, "list")) == 1
+
+
+@pytest.mark.spec("B7")
+def test_a_secret_is_left_out_and_said(tmp_path: Path) -> None:
+    key = "sk-ant-api03-" + "a1B2" * 23 + "AA"
+    done = here("memory", "save", "keys", f"The key is {key}.", "--cwd", str(tmp_path))
+    assert "secret was left out" in done.stderr
+    assert key not in run(tmp_path, "show", "keys")
+
+
+@pytest.mark.parametrize("words", [("show", "nope"), ("rm", "nope"), ("diff",)])
+def test_what_is_not_there_is_one_sentence_and_misuse(words: tuple[str, ...], tmp_path: Path) -> None:
+    done = here("memory", *words, "--cwd", str(tmp_path))
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_an_empty_inbox_says_so(tmp_path: Path) -> None:
+    done = here("inbox", "--cwd", str(tmp_path), "--json")
+    assert (done.returncode, json.loads(done.stdout)) == (0, [])
+    assert here("inbox", "reject", "none", "--cwd", str(tmp_path)).returncode == 2

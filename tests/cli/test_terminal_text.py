@@ -1,0 +1,232 @@
+"""What a person reads: words broken between words, calls in half a line, the status line, names that are completed. All pure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+from prompt_toolkit.utils import get_cwidth
+
+from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, outcome, preview, title
+from lamina.cli.terminal.commands import COMMANDS, find, parse
+from lamina.cli.terminal.complete import Choice, Completing
+from lamina.cli.terminal.flow import Flow
+from lamina.cli.terminal.screen import Style, clean, fit, wrapped
+from lamina.cli.terminal.status import Status, fitted, parts
+from lamina.core.usage import Usage
+from lamina.layers.l0_window import State
+
+CWD = Path("/work/app")
+
+
+def plain(text: str, _: Style) -> str:
+    return text
+
+
+def tagged(text: str, style: Style) -> str:
+    return text if style == "plain" else f"<{style}>{text}</{style}>"
+
+
+def flowed(pieces: list[str], width: int) -> str:
+    flow = Flow(plain)
+    return "".join(flow.feed(piece, width) for piece in pieces) + flow.end(width)
+
+
+# Words of an answer
+
+
+@given(st.text(st.sampled_from("ab `*#\n中 "), max_size=120), st.integers(10, 40), st.data())
+def test_an_answer_loses_no_word_however_it_is_cut(text: str, width: int, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(text)))
+    shown = flowed([text[:at], text[at:]], width)
+    assert shown.split() == text.split() or "中" in text
+    assert "".join(shown.split()) == "".join(text.split())
+    assert shown == flowed([text], width), "pieces make no difference"
+
+
+@given(st.lists(st.text(st.sampled_from("abc"), min_size=1, max_size=9), max_size=40), st.integers(10, 40))
+def test_no_line_is_wider_than_the_terminal(words: list[str], width: int) -> None:
+    shown = flowed([" ".join(words)], width)
+    assert all(get_cwidth(line) <= width for line in shown.split("\n"))
+    assert all(line for line in shown.rstrip("\n").split("\n")) or not words
+
+
+def test_lines_of_code_are_left_as_they_are() -> None:
+    code = "```\n" + "x = 1  # " + "long " * 30 + "\n```\n"
+    assert flowed([f"Look:\n{code}and so on"], 40) == f"Look:\n{code}and so on\n"
+
+
+def test_headings_code_and_bold_words_are_coloured_and_their_marks_stay() -> None:
+    flow = Flow(tagged)
+    shown = flow.feed("# Top\nuse `a b` **now** ok\n", 80) + flow.end(80)
+    assert shown == (
+        "<bold>#</bold> <bold>Top</bold>\n"
+        "use <cyan>`</cyan><cyan>a</cyan> <cyan>b</cyan><cyan>`</cyan> <bold>**</bold><bold>now</bold><bold>**</bold> ok\n"
+    )
+
+
+def test_a_mark_that_is_never_closed_ends_with_its_line() -> None:
+    flow = Flow(tagged)
+    assert flow.feed("a ` b\nplain ", 80).endswith("\nplain ")
+
+
+@given(st.text(max_size=60), st.integers(1, 30))
+def test_what_is_cut_to_fit_fits_and_holds_no_control_character(text: str, width: int) -> None:
+    shown = fit(" ".join(clean(text).split()), width)
+    assert get_cwidth(shown) <= width
+    assert shown.isprintable()
+
+
+def test_carriage_returns_are_dropped_and_tabs_become_blanks() -> None:
+    assert clean("a\r\n\tb\x1b[31m\x9b\u202e") == "a\n    b\ufffd[31m\ufffd\ufffd"
+
+
+def test_a_sentence_is_broken_between_words() -> None:
+    assert wrapped("one two three", 8, "  ") == ["  one", "  two", "  three"]
+    assert wrapped("unbreakable", 4) == ["unbreakable"]
+
+
+# Calls
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "shown"),
+    [
+        ("Read", {"file_path": "/work/app/src/a.py"}, "Read src/a.py"),
+        ("Read", {"file_path": "/etc/hosts", "offset": 10, "limit": 5}, "Read /etc/hosts:10-14"),
+        ("Read", {"file_path": "a.py", "offset": 10}, "Read a.py:10-"),
+        ("Bash", {"command": "make\n  test"}, "Bash make test"),
+        ("Grep", {"pattern": "a b", "path": "/work/app/src"}, "Grep 'a b' in src"),
+        ("Glob", {"pattern": "**/*.py"}, "Glob **/*.py"),
+        ("TodoWrite", {"todos": [{}, {}]}, "TodoWrite 2 to-dos"),
+        ("mcp__x__y", {"a": 1}, 'mcp__x__y {"a": 1}'),
+        ("Read", {"file_path": 7}, "Read 7"),
+        ("Edit", "no object", "Edit"),
+        ("Bash", None, "Bash"),
+    ],
+)
+def test_a_call_is_told_in_one_line(name: str, arguments: Any, shown: str) -> None:
+    assert title(name, arguments, CWD) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "facts", "is_error", "shown"),
+    [
+        ("Read", "…", {"lines": 1}, False, "1 line"),
+        ("Read", "…", {"lines": 2000, "more": True, "total": 9000}, False, "2,000 lines of 9,000"),
+        ("Write", "…", {"lines": 3, "created": True}, False, "new, 3 lines"),
+        ("Grep", "…", {"lines": 3, "files": 1}, False, "3 lines in 1 file"),
+        ("Glob", "…", {"files": 0}, False, "0 files"),
+        ("Bash", "collected 3\n\n3 passed\n", {"exit_code": 0}, False, "3 passed"),
+        ("Bash", "1 failed\n[exit code 1]", {"exit_code": 1}, False, "exit code 1: 1 failed"),
+        ("Bash", "tick", {"exit_code": -15, "why": "abort"}, True, "stopped: tick"),
+        ("Bash", "", {"exit_code": -9, "why": "timeout"}, True, "out of time"),
+        ("Edit", "Not allowed: The person said no.", {"denied": True}, True, "The person said no."),
+        ("Read", "a.py is not there.\nmore", {}, True, "a.py is not there."),
+        ("Read", [{"type": "image"}], {"bytes": 3}, False, ""),
+        ("mcp__x__y", "\nfine\nmore", {}, False, "fine"),
+    ],
+)
+def test_a_result_is_told_in_half_a_line(name: str, content: Any, facts: dict[str, Any], is_error: bool, shown: str) -> None:
+    assert outcome(name, {}, content, facts, is_error=is_error) == shown
+
+
+def test_a_change_is_told_by_its_lines() -> None:
+    arguments = {"old_string": "a\nb", "new_string": "a\nb\nc\n"}
+    assert outcome("Edit", arguments, "", {"line": 7, "replacements": 1}, is_error=False) == "-2 +3 at line 7"
+    assert outcome("Edit", arguments, "", {"line": 7, "replacements": 4}, is_error=False) == "-2 +3 in 4 places from line 7"
+
+
+def test_a_command_is_shown_whole_before_it_is_asked_about() -> None:
+    command = "\n".join(f"echo {number}" for number in range(MOST_COMMAND))
+    assert [line.text for line in preview("Bash", {"command": command})] == command.split("\n")
+
+
+def test_what_is_not_shown_of_a_call_is_counted() -> None:
+    long = preview("Bash", {"command": "x\n" * (MOST_COMMAND + 7)})
+    assert long[-1].text == "… and 7 more lines that are not shown here"
+    assert preview("Bash", {"command": "x" * (LONGEST + 5)})[0].text.endswith("… and 5 more characters")
+    written = preview("Write", {"content": "x\n" * (MOST_CHANGED + 2)})
+    assert written[-1].text == "… and 2 more lines that are not shown here"
+    assert preview("Edit", {"old_string": "a", "new_string": "b", "replace_all": True})[0].text == "everywhere in the file"
+    assert preview("Read", {"file_path": "x"}) == []
+
+
+# Status
+
+FRESH = State(100.0, above_warning=False, above_error=False, above_autocompact=False, at_blocking=False)
+
+
+@pytest.mark.spec("T7")
+def test_the_status_line_says_what_is_left_what_was_cached_and_what_it_cost() -> None:
+    status = Status(FRESH, Usage(input_tokens=25, cache_read=75), 0.0123, Usage(), "ask")
+    assert parts(status) == ["context 100% left", "cache 75%", "$0.0123", "mode ask", "background: none"]
+    unknown = Status(FRESH, None, None, Usage(input_tokens=1200, output_tokens=34), "all", work="1 dream")
+    assert parts(unknown) == ["context 100% left", "1,234 tokens", "mode all", "background: 1 dream"]
+
+
+@pytest.mark.spec("T7")
+def test_a_window_that_fills_up_is_said_so() -> None:
+    warned = State(9.0, above_warning=True, above_error=False, above_autocompact=False, at_blocking=False)
+    full = State(0.0, above_warning=True, above_error=True, above_autocompact=True, at_blocking=True)
+    assert parts(Status(warned, None, 0.0, Usage(), "ask"))[0] == "context 9% left (filling up)"
+    assert "full: /clear or /undo" in parts(Status(full, None, 0.0, Usage(), "ask"))[0]
+
+
+@given(st.integers(1, 120))
+def test_the_status_line_fits_every_terminal(width: int) -> None:
+    found = parts(Status(FRESH, Usage(input_tokens=1), 0.5, Usage(), "accept-edits"))
+    line = fitted(found, width)
+    assert len(line) <= width
+    assert line.startswith("context"[:width])
+
+
+# Commands and names
+
+
+@pytest.mark.parametrize(
+    ("text", "called"),
+    [
+        ("/help", ("help", "")),
+        (" /pin  keep this \nand that ", ("pin", "keep this \nand that")),
+        ("/Undo", ("undo", "")),
+        ("/etc/hosts is wrong", None),
+        ("/ what", None),
+        ("//", None),
+        ("what is /help", None),
+    ],
+)
+def test_only_a_slash_and_a_name_is_a_command(text: str, called: tuple[str, str] | None) -> None:
+    assert parse(text) == called
+
+
+def test_a_beginning_that_is_no_other_commands_is_enough() -> None:
+    assert find("perm") is COMMANDS["permissions"]
+    assert find("un") is None, "too short"
+    assert find("re") is None
+    assert find("nothing") is None
+
+
+def offered(completer: Completing, text: str) -> list[str]:
+    return [each.text for each in completer.get_completions(Document(text, len(text)), CompleteEvent())]
+
+
+def test_commands_arguments_and_files_are_completed(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "app.py").touch()
+    for name in ("setup.py", ".hidden", "two words.txt", "evil\x1b.txt"):
+        (tmp_path / name).touch()
+    completer = Completing(tmp_path, {"help": "this", "undo": "that"}, {"undo": lambda: [Choice("one"), Choice("two")]})
+    assert offered(completer, "/") == ["/help", "/undo"]
+    assert offered(completer, "/undo t") == ["two"]
+    assert offered(completer, "look at @s") == ["setup.py", "src/"]
+    assert offered(completer, "@src/a") == ["src/app.py"]
+    assert offered(completer, "@.h") == [".hidden"]
+    assert offered(completer, f"@{tmp_path}/src/") == [f"{tmp_path}/src/app.py"]
+    assert offered(completer, "@evil") == offered(completer, "@two") == []
+    assert offered(completer, "@no/such/place/") == offered(completer, "mail me@s") == offered(completer, "plain") == []

@@ -1,0 +1,121 @@
+"""A save, an update, a removal and a restore, stopped before every system call: each file old or new, no line without a file."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+from tests.disk.crash.harness import Act, Fail, Kill, Say, every
+from tests.disk.processes import needs_fork
+
+from lamina.disk.files import is_temp
+from lamina.memory.directory import DirectoryStore
+from lamina.memory.index import entries
+from lamina.memory.store import Why
+
+pytestmark = needs_fork
+
+ME = Why("user", "a test")
+
+
+def put(store: DirectoryStore, name: str, body: str) -> None:
+    store.save(name, type="project", description=f"d {body}", body=body, why=ME)
+
+
+def prepare(directory: Path) -> None:
+    with DirectoryStore.open(directory / "memory", durability="process") as store:
+        put(store, "kept", "kept")
+        put(store, "old", "one")
+
+
+def do_create(directory: Path, say: Say) -> None:
+    with DirectoryStore.open(directory / "memory") as store:
+        put(store, "new", "two")
+        say("done")
+
+
+def do_update(directory: Path, say: Say) -> None:
+    with DirectoryStore.open(directory / "memory") as store:
+        put(store, "old", "two")
+        say("done")
+
+
+def do_remove(directory: Path, say: Say) -> None:
+    with DirectoryStore.open(directory / "memory") as store:
+        store.remove("old", why=ME)
+        say("done")
+
+
+def do_restore(directory: Path, say: Say) -> None:
+    with DirectoryStore.open(directory / "memory") as store:
+        store.restore("old", store.log("old")[-1].id, why=ME)
+        say("done")
+
+
+def body(store: DirectoryStore, name: str) -> str | None:
+    topic = store.get(name)
+    return None if topic is None else topic.body.strip()
+
+
+def prepare_twice(directory: Path) -> None:
+    prepare(directory)
+    with DirectoryStore.open(directory / "memory", durability="process") as store:
+        put(store, "old", "changed")
+
+
+CASES = [
+    pytest.param(do_create, "new", {None, "two"}, "two", id="create"),
+    pytest.param(do_update, "old", {"one", "two"}, "two", id="update"),
+    pytest.param(do_remove, "old", {"one", None}, None, id="remove"),
+    pytest.param(do_restore, "old", {"changed", "one"}, "one", id="restore"),
+]
+
+
+@pytest.mark.spec("S6", "Z1", "Z2")
+@pytest.mark.parametrize(("act", "name", "allowed", "done"), CASES)
+@pytest.mark.parametrize("fault", [Kill(), Kill(torn=True), Fail(errno.ENOSPC), Fail(errno.EIO)], ids=str)
+def test_whatever_stops_it_memory_is_whole(
+    tmp_path: Path, act: Act, name: str, allowed: set[str | None], done: str | None, fault: Kill | Fail
+) -> None:
+    seen = set()
+    for run in every(tmp_path, prepare_twice if act is do_restore else prepare, act, fault):
+        memory = run.directory / "memory"
+        index = (memory / "MEMORY.md").read_text()
+        assert all((memory / entry.file).exists() for entry in entries(index)), run
+        with DirectoryStore.open(memory, durability="process") as store:
+            seen.add(body(store, name))
+            assert body(store, name) in allowed, run
+            assert not run.said or body(store, name) == done, run
+            assert body(store, "kept") == "kept", run
+            assert not any(is_temp(path.name) for path in memory.rglob("*")), run
+            if act is not do_remove:
+                assert {entry.file for entry in entries(store.index())} == {topic.file for topic in store.topics()}, run
+            put(store, "after", "works")
+            assert body(store, "after") == "works", run
+            assert not [version for version in store.log() if version.action == "outside"], run
+    assert seen == allowed
+
+
+@pytest.mark.spec("S6", "Z12")
+def test_a_line_that_a_crash_left_out_is_added_and_said(tmp_path: Path) -> None:
+    mended = 0
+    for run in every(tmp_path, prepare, do_create, Kill()):
+        memory = run.directory / "memory"
+        lacked = (memory / "new.md").exists() and "new.md" not in (memory / "MEMORY.md").read_text()
+        with DirectoryStore.open(memory, durability="process") as store:
+            assert lacked == any("interrupted" in notice for notice in store.notices), run
+            mended += lacked
+        with DirectoryStore.open(memory, durability="process") as store:
+            assert store.notices == (), run
+    assert mended
+
+
+@pytest.mark.spec("B4")
+def test_an_acknowledged_change_has_its_line(tmp_path: Path) -> None:
+    for run in every(tmp_path, prepare, do_update, Kill()):
+        with DirectoryStore.open(run.directory / "memory", durability="process") as store:
+            versions = store.log("old")
+            assert len(versions) == 2 or not run.said, run
+            if body(store, "old") == "two":
+                assert (versions[0].action, versions[0].why) == ("save", ME), run

@@ -1,0 +1,121 @@
+"""`lamina.Memory`: what a program sees of a project's memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lamina.core.errors import InputError, PathRefused, SettingError
+from lamina.core.settings import Settings
+from lamina.memory.memory import Memory
+from lamina.memory.store import Proposed, Saved, Why
+
+FAST = {"durability": "process"}
+
+
+def saved(memory: Memory, name: str = "testing-db", **given: str) -> Saved:
+    done = memory.save(name, type="project", description="d", body=f"about {name}", **given)  # type: ignore[arg-type]  # scope
+    assert isinstance(done, Saved)
+    return done
+
+
+@pytest.mark.spec("S1", "S6")
+def test_a_project_has_one_memory_that_outlives_its_opener(tmp_path: Path) -> None:
+    with Memory.open(tmp_path) as memory:
+        saved(memory)
+        home = Path(os.environ["LAMINA_HOME"])
+        assert memory.path.parent.parent == home / "projects"
+    with Memory.open(tmp_path) as memory:
+        assert [topic.name for topic in memory.topics()] == ["testing-db"]
+        topic = memory.get("Testing-DB")
+        assert topic is not None
+        assert topic.body == "about testing-db\n"
+
+
+def test_two_paths_are_two_tenants(tmp_path: Path) -> None:
+    with (
+        Memory.open(path=tmp_path / "one", settings=Settings(**FAST)) as one,
+        Memory.open(path=tmp_path / "two", settings=Settings(**FAST)) as two,
+    ):
+        saved(one)
+        assert two.topics() == []
+        assert one.path == tmp_path / "one"
+
+
+@pytest.mark.spec("G1")
+def test_a_path_that_may_not_be_used_is_refused(tmp_path: Path) -> None:
+    for bad in ("/", "/etc/x/y", os.environ["HOME"]):
+        with pytest.raises(PathRefused):
+            Memory.open(tmp_path, path=bad)
+
+
+@pytest.mark.spec("B4")
+def test_what_is_forgotten_comes_back(tmp_path: Path) -> None:
+    with Memory.open(path=tmp_path / "memory", settings=Settings(**FAST)) as memory:
+        saved(memory)
+        assert memory.forget("testing-db", why=Why("user", "outdated"))
+        assert not memory.forget("testing-db")
+        assert memory.index() == ""
+        assert memory.restore("testing-db").body == "about testing-db\n"
+        log = memory.log("testing-db")
+        assert [version.action for version in log] == ["restore", "remove", "save"]
+        assert "+about testing-db" in memory.diff(log[-1].id)
+        assert memory.content(log[0].id) == memory.content(log[2].id)
+
+
+@pytest.mark.spec("W1")
+def test_a_team_has_its_own_index_and_its_topics_are_named_for_it(tmp_path: Path) -> None:
+    with Memory.open(path=tmp_path / "memory", settings=Settings(team=True, **FAST)) as memory:
+        saved(memory, "mine")
+        assert saved(memory, "ours", scope="team").topic.file == "team/ours.md"
+        assert [topic.file for topic in memory.topics()] == ["mine.md", "team/ours.md"]
+        assert sorted(header.file for header in memory.headers()) == ["mine.md", "team/ours.md"]
+        assert [index.text for index in memory.indexes()] == ["- [mine](mine.md) — d", "- [ours](ours.md) — d"]
+        for name in ("ours", "team/ours.md"):
+            topic = memory.get(name)
+            assert topic is not None
+            assert topic.file == "team/ours.md"
+        with pytest.raises(InputError, match="stays private"):
+            memory.save("me", type="user", scope="team")
+        assert memory.forget("team/ours.md")
+        assert memory.restore("ours").file == "team/ours.md"
+        assert {version.file for version in memory.log()} == {"mine.md", "team/ours.md"}
+
+
+def test_without_a_team_there_is_nothing_to_save_to(tmp_path: Path) -> None:
+    with Memory.open(path=tmp_path / "memory") as memory, pytest.raises(InputError, match="no team memory"):
+        saved(memory, scope="team")
+
+
+@pytest.mark.spec("B5")
+def test_memory_that_is_turned_off_is_empty(tmp_path: Path) -> None:
+    with Memory.open(path=tmp_path / "memory", settings=Settings(**FAST)) as memory:
+        saved(memory)
+    with Memory.open(path=tmp_path / "memory", settings=Settings(memory=False)) as memory:
+        assert memory.topics() == []
+        assert memory.indexes() == []
+        with pytest.raises(SettingError):
+            saved(memory)
+
+
+@pytest.mark.spec("B5")
+def test_proposals_of_both_scopes_wait_in_one_list(tmp_path: Path) -> None:
+    settings = Settings(team=True, memory_mode={"private": "confirm", "team": "confirm"}, **FAST)
+    with Memory.open(path=tmp_path / "memory", settings=settings) as memory:
+        for scope in ("private", "team"):
+            done = memory.store(scope).save("x", type="project", description="d", body=scope, why=Why("dream"))
+            assert isinstance(done, Proposed)
+        assert [proposal.scope for proposal in memory.waiting()] == ["private", "team"]
+        memory.accept(memory.waiting()[1].id)
+        assert memory.reject(memory.waiting()[0].id)
+        assert [topic.file for topic in memory.topics()] == ["team/x.md"]
+
+
+@pytest.mark.spec("S4")
+def test_an_index_that_is_too_long_is_loaded_in_part(tmp_path: Path) -> None:
+    with Memory.open(path=tmp_path / "memory", settings=Settings(**FAST)) as memory:
+        (memory.path / "MEMORY.md").write_text("".join(f"- [{n}](n{n}.md)\n" for n in range(300)))
+        assert "has 300 lines (the limit is 200)" in memory.indexes()[0].text
+        assert len(memory.index().splitlines()) == 300
