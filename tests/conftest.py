@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,10 @@ pytest_plugins = ["lamina.testing.plugin"]
 
 # A child process must import the tree, not a copy that happens to be installed.
 os.environ["PYTHONPATH"] = str(ROOT / "src")
+# Whoever starts the tests in the background may ignore signals; programs that tests start would inherit that.
+for _signal in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(_signal) is signal.SIG_IGN:
+        signal.signal(_signal, signal.default_int_handler if _signal is signal.SIGINT else signal.SIG_DFL)
 # Two threads of a numeric library on a busy machine are many times slower than one.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
