@@ -147,6 +147,7 @@ def record_answer(c: Conversation, reply: Reply, key: str | None) -> Sequence[Me
         parent = uuid
     before = c.count
     c.enter(records)
+    c.log.view.flat.prepare()
     if reply.usage is not None:
         c.spent += reply.usage
         c.count = answered(before, reply.usage, measure_all(reply.blocks, c.memo), final=reply.complete)

@@ -79,6 +79,9 @@ class Flat:
         self._links: list[int] = []  # per wire message: links before it
         self.chain: list[bytes] = []
         self._dirty = 0  # turns from here on are not rendered yet
+        # A list made ahead for the next request, and how many of its messages are still those of the conversation.
+        self._spare: list[Wire] | None = None
+        self._same = 0
 
     @property
     def open_calls(self) -> tuple[str, ...]:
@@ -110,7 +113,18 @@ class Flat:
     def messages(self) -> list[Wire]:
         """The message list for a request: a new list, its dicts shared and read-only."""
         self._render()
-        return self._wire.copy()
+        spare, self._spare = self._spare, None
+        if spare is None:
+            return self._wire.copy()
+        del spare[self._same :]
+        spare += self._wire[self._same :]
+        return spare
+
+    def prepare(self) -> None:
+        """Copy the list ahead of the next request: touching thousands of messages is what a long conversation costs, and it costs
+        nobody anything while the tools run. What is new is not rendered yet: open calls may still get their results."""
+        self._spare = self._wire.copy()
+        self._same = len(self._wire)
 
     def add(
         self, role: Literal["user", "assistant"], blocks: Iterable[Block], *, key: str | None = None, synthetic: bool = False
@@ -211,6 +225,8 @@ class Flat:
         before, messages = self.chain[links:], self._wire[keep:]
         del self.chain[links:]
         del self._wire[keep:], self._from[keep:], self._links[keep:]
+        # The message before may take in what is rendered now (same role), so it may become another.
+        self._same = min(self._same, max(0, keep - 1))
         self._render_from(start)
         self._dirty = len(self._turns)
         for at, message in enumerate(messages[: len(self._wire) - keep], start=keep):
