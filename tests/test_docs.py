@@ -87,7 +87,10 @@ def misuse(command: click.Command, words: list[str]) -> str | None:
             if inner is None:
                 return f"unknown {'subcommand' if named else 'option'} {words[index]}"
             return misuse(inner, words[index + named :])
-    if isinstance(command, click.Group) and not words and command.get_command(context, "chat") is None:
+    stands_alone = isinstance(command, click.Group) and (
+        command.invoke_without_command or command.get_command(context, "chat") is not None
+    )
+    if isinstance(command, click.Group) and not words and not stands_alone:
         return f"{command.name} needs a subcommand"
     return None
 

@@ -14,52 +14,44 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
 from pathlib import Path
-from typing import Any, Self
-from uuid import uuid4
+from typing import Any, Self, assert_never
 
 import msgspec
 
 from . import turn
-from .core.blocks import Block, Text, ToolResult, ToolUse, Wire, read_block
-from .core.effects import Ask, Effect, Flow, RunTools, Sleep, drive
-from .core.errors import DiskError, LaminaError, ProviderError, UsageError
+from .briefing import Briefing
+from .core.blocks import ToolResult, ToolUse
+from .core.effects import Ask, Effect, RunTools, Sleep, Wait, drive
+from .core.errors import Aborted, ProviderError
 from .core.reply import Reply
 from .core.settings import Permissions, Settings
-from .core.view import Item
 from .disk.settings_files import user_home
 from .fork import loop
 from .fork.asking import ask_until
 from .fork.desk import AskPerson, Consent, Desk, No, Ran, run_calls
+from .fork.host import Host
 from .fork.permissions import Ask as Question
 from .fork.permissions import Mode, PermissionContext, may_read, read_mode
 from .fork.rules import Rules, read_rules
 from .hooks import HookOutcome, run_hooks
 from .hooks.events import Event
-from .memory.memory import Memory
-from .prompt.gather import Approved, Instructions
-from .prompt.git_status import git_status
-from .prompt.instructions import load_instructions, nested_for
-from .prompt.reminder import IndexText, first_reminder, in_view, later_context, nested_context
-from .prompt.system import system_prompt
+from .prompt.gather import Approved
+from .prompt.system import system_prompt, with_section
 from .providers import OnEvent, Provider
-from .providers.stream import StreamState
+from .remembering import Remembering
 from .session import Session
+from .steps.compact import Compacted
+from .steps.results import adopts
+from .talking import Heard, MainTalk
 from .tools import Context, Tool, builtin_tools, definition
+from .tools.todo import rendered
 
 # A hook that says "not done yet" sends the model back to work; more often than this it is the hook that is stuck.
 MOST_STOPS = 3
 
 # What the model reads when it is to go on with an answer that was stopped: the API takes no conversation that ends with it.
 GO_ON = "The answer above was cut off. Go on from where it ends."
-
-
-class Aborted(LaminaError):
-    """The person stopped the turn; what was said so far is kept."""
-
-    def __init__(self) -> None:
-        super().__init__("Stopped; what was said so far is kept, and the next message goes on from there.")
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -95,14 +87,24 @@ class Agent:
         # Output too large to show is kept beside the transcript; a session in memory keeps none.
         scratch = session.path.with_suffix("") / "tool-results" if session.path is not None else None
         roots = (session.cwd, *self._extra_roots())
-        self.context = Context(cwd=session.cwd, roots=roots, environ=self.environ, scratch=scratch, may_read=self._may_read)
+        self.memory = Remembering(session)
+        self.context = Context(
+            cwd=session.cwd,
+            roots=roots,
+            environ=self.environ,
+            scratch=scratch,
+            may_read=self._may_read,
+            keeper=self.memory.keeper(),
+            expand=session.opened,
+        )
         names = {tool.name for tool in self.tools if tool.read_only}
         self.desk = Desk(
             tools=self.tools,
             context=self.context,
             permission=PermissionContext(
                 cwd=session.cwd,
-                roots=(*self._extra_roots(), *((scratch,) if scratch is not None else ())),
+                roots=(*self._extra_roots(), *((scratch,) if scratch is not None else ()), *self.memory.readable),
+                memory_dir=self.memory.directory,
                 tool_is_read_only=lambda name: name in names,
                 lamina_home=session.home,
                 home=Path(self.environ["HOME"]) if self.environ.get("HOME") else None,
@@ -112,11 +114,26 @@ class Agent:
             ask=self._asking(ask) if ask is not None else None,
             on_start=self._started,
             on_end=self._ended,
+            on_output=self._printed,
         )
         self._read_now: list[Ran] = []
-        self._approved: Approved | None = None
-        self.instructions = Instructions()
-        self._talk = _Main(self)
+        self.briefing = Briefing(session, self.memory, self.environ)
+        self._talk = MainTalk(session, tell=self.tell, after_results=self._after_results)
+        for rule in self.memory.rules:
+            self.allow(rule)
+        self._lend(session.host)
+
+    def _lend(self, host: Host) -> None:
+        """What the layers may use of this loop."""
+        host.desk, host.reads = self.desk, self.context.reads
+        host.todos = lambda: rendered(self.context.todos) if self.context.todos else None
+        host.pre_compact = lambda trigger, instructions: self._hook(
+            "PreCompact", matching=trigger, trigger=trigger, custom_instructions=instructions
+        )
+        host.post_compact = lambda trigger, summary: self._hook("PostCompact", matching=trigger, trigger=trigger, summary=summary)
+        host.session_start = lambda source: self._hook("SessionStart", matching=source, source=source)
+        host.reminder = self.briefing.first_reminder
+        host.observer = lambda name, data: self.tell({"type": "layer", "name": name, "data": data})
 
     @classmethod
     def open(
@@ -149,9 +166,10 @@ class Agent:
             **session,
         )
         try:
-            opened.give_prompt(prompt, [definition(tool) for tool in chosen])
             agent = cls(opened, tools=chosen, mode=mode, ask=ask, environ=environ, on_event=on_event)
-            agent._begin(resumed=resume is not None, approved=approved)
+            remembering = agent.memory.section([tool.name for tool in chosen])
+            opened.give_prompt(with_section(prompt, remembering), [definition(tool) for tool in chosen])
+            agent.briefing.begin(agent._hook, resumed=resume is not None, approved=approved)
         except BaseException:
             opened.close()
             raise
@@ -166,9 +184,9 @@ class Agent:
             notices = (*said.messages, *said.faults)
             if said.block is not None:
                 return Answer(said.block, "refused", 0, notices=notices)
-            self.session.add_user(prompt)
+            self.memory.heard(self.session.add_user(prompt), _words(prompt))
             for text in said.context:
-                self._add("hook", later_context("hook", text))
+                self.briefing.add("hook", text)
             answer = self._carry_on()
             return msgspec.structs.replace(answer, notices=(*notices, *answer.notices))
 
@@ -176,8 +194,13 @@ class Agent:
         """Carry on without a new message: after an abort, or when the rounds were used up."""
         with self._stoppable():
             if self._cut_off():
-                self._add("note", later_context("note", GO_ON))
+                self.briefing.add("note", GO_ON)
             return self._carry_on()
+
+    def compact(self, instructions: str = "") -> Compacted:
+        """Summarise what was said, now; `abort` leaves everything as it was."""
+        with self._stoppable(), self.session.working() as conversation:
+            return drive(turn.compact_now(conversation, instructions), self._perform)
 
     def abort(self) -> None:
         """Stop the turn under way: the call to the model, the tools it called, or a hook."""
@@ -210,11 +233,11 @@ class Agent:
             notices += [*stopped.messages, *stopped.faults]
             if stopped.block is None or outcome.ended != "answered":
                 break
-            self._add("hook", later_context("hook", stopped.block))
+            self.briefing.add("hook", stopped.block)
             outcome = self._drive()
             rounds += outcome.rounds
         self.session.end_turn()
-        return Answer(outcome.reply.text, outcome.ended, rounds, outcome.reply, tuple(notices))
+        return Answer(outcome.reply.text, outcome.ended, rounds, outcome.reply, (*notices, *self.memory.told()))
 
     def _drive(self) -> loop.Outcome:
         with self.session.working():
@@ -222,18 +245,30 @@ class Agent:
 
     def _perform(self, effect: Effect) -> Any:
         match effect:
-            case Ask():
+            case Ask(purpose="chat"):
                 return self._ask(effect)
+            case Ask():
+                return self._ask_side(effect)
             case RunTools():
                 return self._run_tools(effect.calls)
             case Sleep():
                 self.context.abort.wait(effect.seconds)
                 return None
+            case Wait():
+                with self.session.working() as conversation:
+                    return conversation.background.wait(effect.name, effect.seconds)
             case _:
-                raise UsageError(f"An agent cannot carry out {type(effect).__name__}.")
+                assert_never(effect)
+
+    def _ask_side(self, effect: Ask) -> Reply:
+        """A call beside the conversation that the turn waits for: a summary."""
+        reply = ask_until(self.context.abort, self.session.side, effect, effect.on_event or (lambda event: None))
+        if reply is None:
+            raise Aborted
+        return reply
 
     def _ask(self, effect: Ask) -> Reply:
-        heard = _Heard()
+        heard = Heard()
 
         def hear(event: dict[str, Any]) -> None:
             heard.feed(event)
@@ -250,13 +285,17 @@ class Agent:
                 self._keep(heard)
             raise
 
-    def _keep(self, heard: _Heard) -> None:
+    def _keep(self, heard: Heard) -> None:
         reply = loop.partial(heard.state.partial(), self.session.provider.model)
         if reply.blocks:
             self._talk.answered(reply)
 
     def _run_tools(self, calls: tuple[ToolUse, ...]) -> tuple[ToolResult, ...]:
         ran = run_calls(calls, self.desk)
+        with self.session.working() as conversation:
+            for one in ran:
+                if isinstance(file := one.output.facts.get("output_file"), str):
+                    adopts(conversation, one.call.id, file)
         results = tuple(one.result for one in ran)
         self._read_now = [one for one in ran if one.call.name == "Read" and not one.output.is_error]
         if self.context.abort.is_set():
@@ -264,78 +303,9 @@ class Agent:
             raise Aborted
         return results
 
-    # What goes in besides messages
-
-    def _begin(self, *, resumed: bool, approved: Approved | None) -> None:
-        """The first reminder stands once, before everything else, and stays as it was (I4)."""
-        started = self._hook(
-            "SessionStart", source="resume" if resumed else "startup", matching="resume" if resumed else "startup"
-        )
-        refusal = [f"A SessionStart hook said no: {started.block}"] if started.block is not None else []
-        self.session.notices += [*started.messages, *started.faults, *refusal]
-        self._approved = approved
-        self.instructions = load_instructions(
-            cwd=self.session.cwd, home=self.session.home, **self._where_instructions_come_from()
-        )
-        self.session.notices += self.instructions.findings
-        if not any(item.kind == "attachment:instructions" for item, _ in self._view()):
-            text = first_reminder(
-                instructions=self.instructions,
-                memory_index=self._memory_index(),
-                git_status=git_status(self.session.cwd, environ=self.environ),
-                date=date.today().isoformat(),
-            )
-            if text is not None:
-                self._add("instructions", text)
-        for said in started.context:
-            self._add("hook", later_context("hook", said))
-
-    def _memory_index(self) -> list[IndexText]:
-        """What is remembered, as the last part of the instructions (I1). A memory that cannot be read is said and left out."""
-        if self.session.home is None or not self.session.settings.index_in_prompt:
-            return []
-        try:
-            with Memory.open(self.session.cwd, home=self.session.home, settings=self.session.settings) as memory:
-                self.session.notices += memory.notices
-                return [IndexText(str(index.path), index.text) for index in memory.indexes()]
-        except DiskError as error:
-            self.session.notices.append(f"{error} This session goes on without memory.")
-            return []
-
-    def _where_instructions_come_from(self) -> dict[str, Any]:
-        return {
-            "person": user_home(self.environ),
-            "excludes": self.session.settings.instruction_excludes,
-            "approved": self._approved or (),
-        }
-
-    def after_results(self) -> None:
-        """Instruction files beside a file that was read come behind its result, each once."""
+    def _after_results(self) -> None:
         reads, self._read_now = self._read_now, []
-        for one in reads:
-            if (path := one.output.facts.get("path")) is None:
-                continue  # a Read that is not ours
-            seen = in_view(
-                block.text for item, block in self._view() if item.kind.startswith("attachment:") and isinstance(block, Text)
-            )
-            nested = nested_for(
-                Path(str(path)),
-                cwd=self.session.cwd,
-                rules=self.instructions.scoped,
-                already=seen,
-                **self._where_instructions_come_from(),
-            )
-            self.session.notices += [found for found in nested.findings if found not in self.session.notices]
-            if (text := nested_context(nested)) is not None:
-                self._add("nested_memory", text)
-
-    def _view(self) -> list[tuple[Item, Block]]:
-        with self.session.working() as conversation:
-            return list(conversation.log.view.blocks())
-
-    def _add(self, kind: str, text: str) -> None:
-        with self.session.working() as conversation:
-            turn.add_context(conversation, kind, text)
+        self.briefing.beside(reads)
 
     def _hook(self, event: Event, *, matching: str = "", **payload: Any) -> HookOutcome:
         hooks = self.session.settings.hooks
@@ -357,6 +327,9 @@ class Agent:
 
     def _started(self, call: ToolUse) -> None:
         self.tell({"type": "tool_call", "id": call.id, "name": call.name, "input": call.input})
+
+    def _printed(self, call: ToolUse, text: str) -> None:
+        self.tell({"type": "tool_output", "id": call.id, "text": text})
 
     def _ended(self, ran: Ran) -> None:
         self.tell(
@@ -404,53 +377,6 @@ class Agent:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class _Heard:
-    """What has arrived of the answer under way. A second beginning means that the call was tried again: the first part is void."""
-
-    def __init__(self) -> None:
-        self.state = StreamState()
-
-    def feed(self, event: dict[str, Any]) -> None:
-        if event.get("type") == "message_start":
-            self.state = StreamState()
-        self.state.feed(event)
-
-
-class _Main:
-    """The main conversation as a Talk: every word of it is in the log."""
-
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
-        self._session = agent.session
-
-    def request(self) -> Flow[Wire]:
-        with self._session.working() as conversation:
-            return (yield from turn.before_call(conversation))
-
-    def answered(self, reply: Reply) -> Reply:
-        kept = self._session.after_call(self._with_ids_of_their_own(reply))
-        self._agent.tell({"type": "answer", "reply": kept})
-        return kept
-
-    def _with_ids_of_their_own(self, reply: Reply) -> Reply:
-        """Some servers number the calls of each answer anew, or not at all. A call is known by its id, so it gets another one."""
-        with self._session.working() as conversation:
-            flat = conversation.log.view.flat
-            taken: set[str] = {""}
-            blocks: list[Block] = []
-            for block in reply.blocks:
-                if isinstance(block, ToolUse):
-                    if block.id in taken or flat.fate_of_call(block.id) is not None:
-                        block = read_block({**block.wire, "id": f"call_{uuid4().hex}"})
-                    taken.add(str(block.wire["id"]))
-                blocks.append(block)
-        return msgspec.structs.replace(reply, blocks=tuple(blocks))
-
-    def results(self, results: Sequence[ToolResult]) -> None:
-        self._session.add_results(results)
-        self._agent.after_results()
 
 
 def _words(prompt: str | Sequence[Mapping[str, Any]]) -> str:

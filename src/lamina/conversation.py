@@ -8,20 +8,31 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from threading import Event as Abort
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from .core.blocks import Wire, canonical
+from .core.checkpoint import seeded
+from .core.effects import Ask
 from .core.errors import DiskError
 from .core.log import Log
 from .core.policy import Policy
 from .core.prefix import Reason, Sent, base_chain
-from .core.records import Attachment, Checkpoint, Message, Record, Revoke
+from .core.records import Attachment, Checkpoint, Event, Message, Record, Revoke
+from .core.reply import Reply
+from .core.settings import Settings
 from .core.usage import Usage
 from .disk.transcript import Live, Store, load_live
+from .fork.background import Background
+from .fork.host import Host
 from .layers.l0_window import Count, Memo, Thresholds, appended, measure_all, replaced
 from .layers.l0_window.recount import known_count, recount
 from .prompt.breaks import CacheBreak
 from .prompt.marks import marked_last
+from .providers import Capabilities
 
 # Breaks of the cache kept for a person to see; the log has them all.
 MAX_FINDINGS = 100
@@ -32,6 +43,17 @@ KEYED_OPTIONS = ("thinking", "tool_choice", "betas", "context_management")
 
 def cache_keys(model: str, options: Wire) -> bytes:
     return canonical([model, *(options.get(name) for name in KEYED_OPTIONS)])
+
+
+T = TypeVar("T")
+
+
+def seconds_between(before: str, now: str) -> float:
+    """Never less than nothing: a clock that went back has not gone back in the conversation."""
+    try:
+        return max(0.0, (datetime.fromisoformat(now) - datetime.fromisoformat(before)).total_seconds())
+    except (ValueError, TypeError):  # no time, or only one of them names its zone
+        return 0.0
 
 
 class Prompt:
@@ -63,7 +85,13 @@ class Conversation:
         prompt: Prompt,
         policy: Policy,
         limits: Thresholds,
-        autocompact: bool,
+        settings: Settings,
+        capabilities: Capabilities,
+        directory: Path | None,
+        home: Path | None,
+        cwd: Path,
+        notices: list[str],
+        ask_side: Callable[[Ask, Abort], Reply],
         clock: Callable[[], str],
     ) -> None:
         self.store = store
@@ -72,8 +100,19 @@ class Conversation:
         self.prompt = prompt
         self.policy = policy
         self.limits = limits
-        self.autocompact = autocompact
+        self.settings = settings
+        self.capabilities = capabilities  # of the provider that answers now
+        self.directory = directory  # the session's own files; None: a session in memory, which writes none
+        self.home = home
+        self.cwd = cwd
+        self.notices = notices  # sentences for the person
+        self.ask_side = ask_side  # answers calls beside the conversation, from any thread
         self.clock = clock
+        self.host = Host()
+        self.background = Background()
+        self.resumed: Wire = live.state  # what the checkpoint knew that this session was resumed from
+        self.remembered: dict[str, Callable[[], Any]] = {}  # what a room wants to find in the next checkpoint, by its name
+        self._rooms: dict[type, Any] = {}
         self.memo = Memo()
         self.count: Count = recount(live.log.view, self.memo, known_count(live.state))
         self.spent = Usage()
@@ -98,11 +137,52 @@ class Conversation:
         """What a resumed log last sent is what its last answer replied to."""
         flat, snapshot = self.log.view.flat, self.log.view.snapshot
         links = flat.links_before_last_answer()
-        if snapshot is not None and links:
-            self.sent = Sent(base_chain(snapshot.tools, snapshot.system), links, flat.chain[links - 1], len(snapshot.tools))
-            self.sent_chain = flat.chain
+        if snapshot is not None and (links or self.log.due is not None):
+            base = base_chain(snapshot.tools, snapshot.system)
+            chain: Sequence[bytes] = flat.chain[:links]
+            if self.log.due is not None:
+                chain = self._chain_at_last_answer()
+                self.announced.append(self.log.due)
+            if chain:
+                self.sent, self.sent_chain = Sent(base, len(chain), chain[-1], len(snapshot.tools)), chain
             self.sent_model = snapshot.model or self.prompt.model
             self.sent_keys = cache_keys(self.sent_model, snapshot.options)
+
+    def _chain_at_last_answer(self) -> Sequence[bytes]:
+        """What was sent before a decision changed it, folded again from the records of that time. Where those are no longer read, a
+        compaction has put a summary first: that it differs is known, where is not."""
+        if self.log.last_answer is None:
+            return (b"",) if self.log.due == "compaction" else ()
+        before: list[Record] = []
+        for record in self.store.read(self.start):
+            if isinstance(record, Message) and self.log.last_answer in (record.message_id, record.uuid):
+                break
+            before.append(record)
+        flat = Log.load(lambda: before, lambda: seeded(self.resumed)).view.flat
+        flat.messages()
+        return flat.chain
+
+    @property
+    def autocompact(self) -> bool:
+        """Whether the window is kept from filling up without a person's word."""
+        return self.settings.compaction and self.settings.auto_compact
+
+    def room(self, kind: type[T]) -> T:
+        """A step's own state: the one instance of its class that belongs to this conversation."""
+        found: T | None = self._rooms.get(kind)
+        if found is None:
+            found = self._rooms[kind] = kind()
+        return found
+
+    def tell(self, name: str, data: Wire) -> None:
+        """K5: something a layer did or left undone, for the log and for whoever watches."""
+        uuid, parent, time = self.head()
+        self.enter([Event(uuid, parent, time, name, data)])
+
+    def idle(self) -> float:
+        """Seconds since the last answer, by the log's own times; 0 where there is none."""
+        answer = next((item for item in reversed(self.log.view.items) if item.role == "assistant"), None)
+        return seconds_between(answer.time, self.clock()) if answer is not None else 0.0
 
     def reload(self, *, everything: bool = False) -> int:
         """Read the log again from where its last valid checkpoint allows, or from the top: what was compacted leaves memory,
@@ -139,3 +219,7 @@ class Conversation:
         else:
             added = [block for record in records if isinstance(record, Message | Attachment) for block in record.blocks]
             self.count = appended(self.count, measure_all(added, self.memo))
+        if self.host.observer is not None:
+            for record in records:
+                if isinstance(record, Event):
+                    self.host.observer(record.name, record.data)

@@ -14,21 +14,29 @@ from msgspec.structs import replace
 
 from . import turn
 from .conversation import Conversation, Prompt
-from .core.blocks import RedactedThinking, Text, Thinking, ToolResult, ToolUse, Wire, read_content, tool_result
-from .core.errors import InputError, SessionClosed, StreamBroken
-from .core.inputs import Given, read_given, result_content
+from .core.blocks import RedactedThinking, Text, Thinking, ToolResult, ToolUse, Wire, read_content
+from .core.effects import Ask
+from .core.errors import Aborted, InputError, ProviderError, SessionClosed, SettingError, StreamBroken
+from .core.inputs import Given, read_given
 from .core.policy import Policy, named_policy
 from .core.reply import Reply
 from .core.settings import Settings
 from .core.usage import Usage
 from .disk.settings_files import lamina_home
 from .following import Following
+from .fork.asking import ask_until
+from .fork.host import Host
 from .fork.loop import partial
 from .layers.l0_window import ModelFacts, State, Thresholds, replaced, state_of, thresholds, window_for
 from .opening import Opened, Place, open_again, open_new
 from .prompt.breaks import CacheBreak
 from .providers import Provider, open_provider, read_spec
 from .providers.models import Cost, cost
+from .providers.offline import DEFAULT_TABLE
+from .shaping import Shaping
+from .steps import micro, results
+from .steps.forks import Beside
+from .steps.local import offline
 
 if TYPE_CHECKING:
     from .providers.chat_rows import ChatRows
@@ -37,7 +45,7 @@ if TYPE_CHECKING:
 DEFAULT_MAX_TOKENS = 8_000
 
 
-class Door:
+class Door(Shaping):
     """One conversation and its provider."""
 
     def __init__(
@@ -76,15 +84,23 @@ class Door:
         self.notices[:0] = opened.notices
         if place.home is None and not in_memory:
             self.notices.append("There is no home directory (LAMINA_HOME, HOME), so this session is kept in memory only.")
+        path = opened.store.path
         self._c = Conversation(
             store=opened.store,
             live=opened.live,
-            prompt=self._prompt(opened, given),
+            prompt=self._prompt(opened, given, chosen, limits),
             policy=chosen,
             limits=limits,
-            autocompact=self.settings.auto_compact,
+            settings=self.settings,
+            capabilities=self.provider.capabilities,
+            directory=path.with_suffix("") if path is not None else None,
+            home=place.home,
+            cwd=place.cwd,
+            notices=self.notices,
+            ask_side=self._ask_side,
             clock=_now,
         )
+        self._side: Provider | None = None
         self._following = Following(self._c, self.provider.model, resumed=resume is not None)
         self._cost = Cost(0.0, 0.0)
         self._chat_rows: ChatRows | None = None
@@ -112,15 +128,26 @@ class Door:
             )
         return limits
 
-    def _prompt(self, opened: Opened, given: Given) -> Prompt:
+    def _prompt(self, opened: Opened, given: Given, policy: Policy, limits: Thresholds) -> Prompt:
         """What is not given is what the resumed session had sent."""
         before = opened.live.log.view.snapshot
+        options = given.options if given.options is not None else before.options if before else None
+        if options is None or before is None:
+            asked = micro.options(
+                self.settings,
+                self.provider.capabilities,
+                policy,
+                limits=limits,
+                tools=given.tools or (before.tools if before else []) or [],
+                given=options,
+            )
+            options = {**asked, **(options or {})}
         return Prompt(
             self.provider.model,
             given.max_tokens or (before.max_tokens if before else 0) or DEFAULT_MAX_TOKENS,
             given.system if given.system is not None else before.system if before else [],
             given.tools if given.tools is not None else before.tools if before else [],
-            given.options if given.options is not None else before.options if before else {},
+            options,
             given.cache_ttl if self.provider.capabilities.wire == "messages" else None,
         )
 
@@ -130,7 +157,8 @@ class Door:
         """Go on with another model. The next request is a break, announced as one (K3); what the old model reported no longer
         measures what the new one reads (T10)."""
         with self._open():
-            self.provider = provider
+            self.provider, self._side = provider, None
+            self._c.capabilities = provider.capabilities
             self._replace_prompt(self._c.prompt.system, self._c.prompt.tools)
             self._c.limits = self._limits(self._c.policy, None, self._c.prompt.options)
             self._c.count = replaced(self._c.count, self._c.count.view)
@@ -145,6 +173,46 @@ class Door:
         old = self._c.prompt
         ttl = (old.ttl or "5m") if self.provider.capabilities.wire == "messages" else None
         self._c.prompt = Prompt(self.provider.model, old.head["max_tokens"], system, tools, old.options, ttl)
+
+    @property
+    def host(self) -> Host:
+        """What the loop on top lends the layers: fill in what there is."""
+        return self._c.host
+
+    @property
+    def side(self) -> Provider:
+        """Who answers calls beside the conversation (summaries, notes): the session's own provider where it can call, one with the
+        key that is found, else local functions, which is said once."""
+        if self._side is None:
+            if self.provider.name == "offline":
+                self._side = offline(getattr(self.provider, "table", DEFAULT_TABLE))
+            else:
+                self._side = self.provider if getattr(self.provider, "can_call", True) else self._found()
+        return self._side
+
+    def _found(self) -> Provider:
+        try:
+            return open_provider(f"{self.provider.name}:{self.provider.model}")
+        except SettingError:
+            self.notices.append(
+                "Summaries and notes are made by local functions, without a model: there is no key for them (hand over a client)."
+            )
+            return offline()
+
+    def _ask_side(self, ask: Ask, abort: threading.Event) -> Reply:
+        """From any thread; an abort leaves the call at once."""
+        reply = ask_until(abort, self.side, ask, ask.on_event or _unheard)
+        if reply is None:
+            raise Aborted
+        return reply
+
+    def _typed(self, error: BaseException) -> ProviderError:
+        """An SDK's error as one of ours."""
+        if isinstance(error, ProviderError):
+            return error
+        from .providers.faults import read_fault, typed_error
+
+        return typed_error(read_fault(error), who=self.provider.name, now=0.0)
 
     # What is said
 
@@ -161,7 +229,8 @@ class Door:
             return self._following.note(turn.add_user(self._c, blocks)).uuid
 
     def add_tool_result(self, tool_use_id: str, output: object, *, is_error: bool = False) -> str:
-        """Add the result of a call: text, a list of content blocks, bytes, or any JSON value."""
+        """Add the result of a call: text, a list of content blocks, any JSON value, bytes, or an open file, pipe or response, which is
+        read in pieces and stays open."""
         with self._open():
             fate = self._c.log.view.flat.fate_of_call(tool_use_id)
             if fate is None or fate == "answered":
@@ -169,13 +238,13 @@ class Door:
                 raise InputError(
                     "add_tool_result", f"{tool_use_id!r} {problem}", f"open calls: {', '.join(self.open_calls) or 'none'}"
                 )
-            block = tool_result(tool_use_id, result_content(output), is_error=is_error)
+            block = results.given(self._c, tool_use_id, output, is_error=is_error)
             return self._following.note(turn.add_results(self._c, (block,))).uuid
 
-    def add_results(self, results: Sequence[ToolResult]) -> None:
+    def add_results(self, blocks: Sequence[ToolResult]) -> None:
         """Several results at once, as a tool loop has them."""
         with self._open():
-            self._following.note(turn.add_results(self._c, results))
+            self._following.note(turn.add_results(self._c, blocks))
 
     def sync(self, messages: Iterable[Mapping[str, Any]]) -> None:
         """Follow a list the caller owns, in the form its SDK takes: what is new is appended; where it departs from what was said,
@@ -233,6 +302,21 @@ class Door:
         return self._cost
 
     @property
+    def side_usage(self) -> Usage:
+        """What forks (notes, summaries) have used beside the conversation; it is in neither `usage` nor `tokens` (T10)."""
+        return self._c.room(Beside).usage
+
+    @property
+    def side_cost(self) -> Cost:
+        """What they cost, as `cost` says it."""
+        return self._c.room(Beside).cost
+
+    @property
+    def background(self) -> tuple[str, ...]:
+        """Names of what is being done beside the conversation now."""
+        return self._c.background.names
+
+    @property
     def trouble(self) -> str | None:
         """One sentence while the transcript cannot be written; None when all is on disk."""
         return self._c.store.trouble
@@ -254,14 +338,21 @@ class Door:
         with self._lock:
             if not self._closed:
                 self._closed = True
+                self._c.background.abort()
                 self._c.store.close()
 
-    def _finish(self) -> None:
+    def _finish(self, timeout: float) -> None:
+        """Background work is waited for; what it brings is still written."""
         with self._lock:
             if not self._closed:
-                self._closed = True
-                self._c.store.sync(force=True)
-                self._c.store.close()
+                try:
+                    for name in self._c.background.close(timeout):
+                        self.notices.append(f"Background work ({name}) was not done after {timeout:.0f} seconds and was ended.")
+                    turn.land(self._c)
+                finally:  # Ctrl-C while waiting too
+                    self._closed = True
+                    self._c.store.sync(force=True)
+                    self._c.store.close()
 
     @contextmanager
     def _open(self) -> Iterator[None]:
@@ -296,6 +387,10 @@ class Door:
             self._record(reply)
 
 
+def _unheard(_: dict[str, Any]) -> None:
+    pass
+
+
 def _home(home: str | Path | None) -> Path | None:
     found = Path(home) if home is not None else lamina_home(os.environ)
     return found.expanduser().absolute() if found is not None else None
@@ -322,7 +417,7 @@ def _provider(provider: str | Provider, client: Any, settings: Settings) -> Prov
         from .providers.openai import OpenAIProvider
 
         return OpenAIProvider(named.model, client=client)
-    return open_provider(provider)
+    return offline()
 
 
 def _known(model: str) -> dict[str, ModelFacts]:

@@ -17,6 +17,7 @@ from .core.errors import InputError
 from .core.log import Log
 from .core.records import Message
 from .core.reply import Reply, plain
+from .steps import results
 
 
 class Said(NamedTuple):
@@ -82,7 +83,7 @@ class Following:
         new = 0
         while new < len(blocks) and position + new < len(self._spoken):
             said = self._spoken[position + new]
-            if (said.role, said.digest) != (role, blocks[new].digest):
+            if said.role != role or not self._same(said, blocks[new]):
                 self._branch(position + new)
                 break
             new += 1
@@ -93,6 +94,10 @@ class Following:
         self._seen.append(Seen(read.message, content, content.copy() if isinstance(content, list) else content, position))
         return position
 
+    def _same(self, said: Said, block: Block) -> bool:
+        """A result that was too large, or empty, stands in the log in another form than in the caller's list."""
+        return said.digest == block.digest or said.digest == results.kept_as(self._c, block).digest
+
     def _append(self, role: str, blocks: Sequence[Block]) -> None:
         if role == "assistant":
             # Neighbours of one role are one message to the API: what follows an answer directly belongs to it.
@@ -101,8 +106,9 @@ class Following:
             for record in turn.record_answer(self._c, Reply("", self._model, tuple(blocks), "end_turn"), key):
                 self.note(record)
         else:
-            results = all(isinstance(block, ToolResult) for block in blocks)
-            self.note((turn.add_results if results else turn.add_user)(self._c, blocks))
+            # A result is owed to the model: words beside it come in with it.
+            owed = any(isinstance(block, ToolResult) for block in blocks)
+            self.note((turn.add_results if owed else turn.add_user)(self._c, blocks))
 
     def _branch(self, position: int) -> None:
         """Leave out what was said from `position` on. A unit cut in the middle leaves whole, and its beginning is said again."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .conversation import Conversation
 from .core.checkpoint import checkpoint_state
+from .core.log import Log
 from .core.records import Boundary, Checkpoint, Record, Revoke, Rewind
 
 
@@ -15,7 +16,7 @@ def compact(c: Conversation, boundary: Boundary, follow: Sequence[Record]) -> No
     c.enter([boundary, *follow], reason="compaction")
     uuid, parent, time = c.head()
     start = c.store.offset_of(boundary.kept or (boundary.uuid,))
-    state = checkpoint_state(c.log, count=c.count.to_json())
+    state = checkpoint_state(c.log, count=c.count.to_json(), **{name: value() for name, value in c.remembered.items()})
     c.enter([Checkpoint(uuid, parent, time, boundary.uuid, start, state)])
 
 
@@ -28,7 +29,9 @@ def rewind(c: Conversation, target: str | None) -> None:
 
 
 def undo(c: Conversation, target: str) -> None:
-    """Take back one decision: the view is what it would be without it."""
-    c.log.check_undo(target)
+    """Take back one decision: the view is what it would be without it. One that a later compaction took out of memory is judged by
+    the whole log: the later one rests on it."""
+    log = c.log if target in c.log.decisions else Log.load(c.store.read)
+    log.check_undo(target)
     uuid, parent, time = c.head()
     c.enter([Revoke(uuid, parent, time, target)], reason="undo")

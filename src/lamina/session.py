@@ -18,11 +18,13 @@ from typing import Any, Self
 
 from . import turn
 from .core.blocks import Wire
-from .core.effects import Ask, Effect, Sleep, drive, drive_async
-from .core.errors import StreamBroken, UsageError
+from .core.effects import Ask, Effect, Sleep, Wait, drive, drive_async
+from .core.errors import BadRequest, PromptTooLong, StreamBroken, UsageError
 from .core.reply import Reply
 from .door import Door
+from .layers.l4_compact import Pivot
 from .providers import OnEvent
+from .steps.compact import Compacted
 
 
 class Session(Door):
@@ -39,14 +41,34 @@ class Session(Door):
             return self._record(response)
 
     def ask(self, on_event: OnEvent | None = None) -> Reply:
-        """before_call, the call through the session's provider, after_call. What arrived of an answer that broke off is kept."""
+        """before_call, the call through the session's provider, after_call. What arrived of an answer that broke off is kept; a
+        request that is refused is mended once."""
         with self._open():
-            request = drive(turn.before_call(self._c), self._perform)
             try:
-                return self._record(self.provider.ask(request, on_event=on_event))
-            except StreamBroken as error:
-                self._keep_partial(error)
-                raise
+                return self._exchange(on_event)
+            except (BadRequest, PromptTooLong) as error:
+                if not self.mend(error):
+                    raise
+                return self._exchange(on_event)
+
+    def mend(self, error: BaseException) -> bool:
+        """For a loop of one's own: the server refused the request with this error (ours, or the SDK's). True: the conversation was
+        compacted, or what the server objects to is left out from here on, so call before_call() again; False: nothing helps."""
+        with self._open():
+            return drive(turn.mend(self._c, self._typed(error)), self._perform)
+
+    def _exchange(self, on_event: OnEvent | None) -> Reply:
+        request = drive(turn.before_call(self._c), self._perform)
+        try:
+            return self._record(self.provider.ask(request, on_event=on_event))
+        except StreamBroken as error:
+            self._keep_partial(error)
+            raise
+
+    def compact(self, instructions: str = "", *, pivot: Pivot | None = None) -> Compacted:
+        """Summarise what was said, now: all of it, or only `from` or `up_to` a message. `undo()` takes it back."""
+        with self._open():
+            return drive(turn.compact_now(self._c, instructions, pivot), self._perform)
 
     def end_turn(self) -> None:
         """The model gave its final answer."""
@@ -55,14 +77,16 @@ class Session(Door):
 
     def close(self, timeout: float = 60.0) -> None:
         """Wait for background work up to `timeout` seconds, then let go of the transcript. Closing twice is fine."""
-        self._finish()
+        self._finish(timeout)
 
     def _perform(self, effect: Effect) -> Any:
         match effect:
             case Ask():
-                return self.provider.ask(effect.request, purpose=effect.purpose, on_event=effect.on_event)
+                return self.side.ask(effect.request, purpose=effect.purpose, on_event=effect.on_event)
             case Sleep():
                 return time.sleep(effect.seconds)
+            case Wait():
+                return self._c.background.wait(effect.name, effect.seconds)
             case _:
                 raise UsageError(f"A session cannot carry out {type(effect).__name__}; an agent can.")
 
@@ -86,6 +110,18 @@ class AsyncSession(Door):
 
     async def ask(self, on_event: OnEvent | None = None) -> Reply:
         self._check_open()
+        try:
+            return await self._exchange(on_event)
+        except (BadRequest, PromptTooLong) as error:
+            if not await self.mend(error):
+                raise
+            return await self._exchange(on_event)
+
+    async def mend(self, error: BaseException) -> bool:
+        self._check_open()
+        return await drive_async(turn.mend(self._c, self._typed(error)), self._perform)
+
+    async def _exchange(self, on_event: OnEvent | None) -> Reply:
         request = await drive_async(turn.before_call(self._c), self._perform)
         try:
             return self._record(await self.provider.ask_async(request, on_event=on_event))
@@ -93,21 +129,29 @@ class AsyncSession(Door):
             self._keep_partial(error)
             raise
 
+    async def compact(self, instructions: str = "", *, pivot: Pivot | None = None) -> Compacted:
+        self._check_open()
+        return await drive_async(turn.compact_now(self._c, instructions, pivot), self._perform)
+
     async def end_turn(self) -> None:
         with self._open():
             turn.end_turn(self._c)
 
     async def close(self, timeout: float = 60.0) -> None:
-        self._finish()
+        import asyncio
+
+        await asyncio.to_thread(self._finish, timeout)
 
     async def _perform(self, effect: Effect) -> Any:
+        import asyncio
+
         match effect:
             case Ask():
-                return await self.provider.ask_async(effect.request, purpose=effect.purpose, on_event=effect.on_event)
+                return await self.side.ask_async(effect.request, purpose=effect.purpose, on_event=effect.on_event)
             case Sleep():
-                import asyncio
-
                 return await asyncio.sleep(effect.seconds)
+            case Wait():
+                return await asyncio.to_thread(self._c.background.wait, effect.name, effect.seconds)
             case _:
                 raise UsageError(f"A session cannot carry out {type(effect).__name__}; an agent can.")
 

@@ -1,47 +1,54 @@
 """The data path of a turn, in order, cheapest step first. This is the file to read to know what happens when.
 
-    before_call   answer open calls → stop at the blocking limit → assemble → announce a break
-    after_call    record the answer → count by what it reports → look for a break of the cache
-    end_turn      let the disk catch up
+    before_call   what background work brought → answer open calls → spill (l1) → clear (l2) → compact (l3, l4)
+                  → stop at the blocking limit → assemble → announce a break
+    after_call    what background work brought → record the answer and count by what it reports → look for a break of the cache
+                  → maybe update the notes (l3)
+    end_turn      what background work brought → let the disk catch up
 
 A step changes the conversation only by entering records (conversation.py). Steps that may call a model are flows
-(core/effects.py).
+(core/effects.py). What a layer does is in steps/; a layer that fails steps aside, and says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from uuid import uuid4
 
 from .conversation import Conversation
 from .core.blocks import Block, Wire, text, tool_result
 from .core.effects import Flow
-from .core.errors import NothingToSend, WindowFull
+from .core.errors import Aborted, BadRequest, LaminaError, NothingToSend, PromptTooLong, ProviderError, WindowFull
 from .core.flatten import MISSING_RESULT
-from .core.prefix import Reason, Sent, compare
-from .core.records import Attachment, Break, Event, Message, Snapshot
+from .core.records import Attachment, Message, Record, Snapshot
 from .core.reply import Reply
-from .core.usage import Usage
 from .layers.l0_window import answered, measure_all, state_of
-from .prompt.breaks import judge, readable_after
 from .prompt.marks import mark_messages
+from .steps import compact, fold, mending, micro, notes, results
+from .steps.breaks import announce_break, detect_break
+from .steps.compact import Compacted, Pivot
 
 
 def add_user(c: Conversation, blocks: Sequence[Block]) -> Message:
-    check_window(c)
+    """A full window takes no more, unless a compaction makes room before the next call."""
+    if not compact.will_help(c):
+        check_window(c)
     return _say(c, blocks)
 
 
 def add_results(c: Conversation, blocks: Sequence[Block], *, synthetic: bool = False) -> Message:
     """Results are taken at any fullness: the call was made, and its result is owed to the model."""
-    return _say(c, blocks, synthetic=synthetic)
+    decided: list[Record] = []
+    with stepping_aside(c, "l1_results"):
+        decided, blocks = results.arriving(c, blocks)
+    return _say(c, blocks, decided, synthetic=synthetic)
 
 
-def _say(c: Conversation, blocks: Sequence[Block], *, synthetic: bool = False) -> Message:
+def _say(c: Conversation, blocks: Sequence[Block], decided: Sequence[Record] = (), *, synthetic: bool = False) -> Message:
     uuid, parent, time = c.head()
     record = Message(uuid, parent, time, "user", tuple(blocks), synthetic=synthetic)
-    c.enter([record])
+    c.enter([*decided, record])
     return record
 
 
@@ -52,12 +59,54 @@ def add_context(c: Conversation, kind: str, said: str) -> None:
 
 
 def before_call(c: Conversation) -> Flow[Wire]:
-    yield from ()  # a flow: layers that ask a model yield here
+    land(c)
     answer_open_calls(c)
+    with stepping_aside(c, "l1_results"):
+        results.settle(c)
+    with stepping_aside(c, "l2_micro"):
+        micro.clear(c)
+    with stepping_aside(c, "l4_compact"):
+        fold.collapse(c)
+        yield from compact.if_needed(c)
     check_window(c)
     request = assemble(c)
-    announce_break(c)
-    return request
+    announce_break(c, request)
+    return micro.with_edits(c, request)
+
+
+def mend(c: Conversation, error: ProviderError) -> Flow[bool]:
+    """The server refused the request: whether another one is worth sending. Too long: compact. A block it objects to: leave it out."""
+    match error:
+        case PromptTooLong():
+            return (yield from compact.too_long(c, error))
+        case BadRequest():
+            return mending.mend(c, error)
+        case _:
+            return False
+
+
+def compact_now(c: Conversation, instructions: str = "", pivot: Pivot | None = None) -> Flow[Compacted]:
+    """By hand, between two turns or in the middle of one."""
+    land(c)
+    return (yield from compact.compact(c, instructions=instructions, pivot=pivot))
+
+
+def land(c: Conversation) -> None:
+    """What background work brought, entered by the caller's own thread."""
+    for one in c.background.drain():
+        with stepping_aside(c, one.name):
+            (notes if one.name == "notes" else compact).landed(c, one)
+
+
+@contextmanager
+def stepping_aside(c: Conversation, layer: str) -> Iterator[None]:
+    """A layer that fails loses nothing and stops nobody: it is told, and the next one catches."""
+    try:
+        yield
+    except Aborted:
+        raise
+    except (LaminaError, OSError) as error:
+        c.tell("layer_failed", {"layer": layer, "why": str(error)})
 
 
 def answer_open_calls(c: Conversation) -> None:
@@ -77,7 +126,7 @@ def check_window(c: Conversation) -> None:
 def assemble(c: Conversation) -> Wire:
     """The request: a new list whose message dicts are shared with earlier requests, but for the copies that carry a mark."""
     remember_prompt(c)
-    messages = c.log.view.messages()
+    messages = mending.applied(c, c.log.view.messages())
     if not messages or (messages[-1]["role"] == "assistant" and not _paused(c)):
         raise NothingToSend()
     if c.prompt.ttl is not None:
@@ -99,30 +148,6 @@ def remember_prompt(c: Conversation) -> None:
         c.enter([Snapshot(uuid, parent, time, *sent)])
 
 
-def announce_break(c: Conversation) -> None:
-    """K3: a request that does not start with the one before is preceded by a record that says why."""
-    flat, prompt = c.log.view.flat, c.prompt
-    c.break_reason = None
-    if c.sent is not None:
-        difference = compare(c.sent, c.sent_chain, prompt.base, len(prompt.tools), flat.chain)
-        if difference is not None or prompt.keys != c.sent_keys:
-            reason: Reason = "options" if prompt.model == c.sent_model else "model"
-            if difference is not None and difference.where == "messages":
-                reason = c.announced[-1] if c.announced else "unexplained"
-            elif difference is not None:
-                reason = "tools" if difference.where == "tools" else "system"
-            uuid, parent, time = c.head()
-            c.enter([Break(uuid, parent, time, reason, difference.block if difference else 0, c.count.tokens)])
-            c.breaks += 1
-            c.break_reason = reason
-    c.announced.clear()
-    c.answer = None
-    c.sent = Sent(prompt.base, len(flat.chain), flat.chain[-1] if flat.chain else b"", len(prompt.tools))
-    c.sent_chain = flat.chain
-    c.sent_keys = prompt.keys
-    c.sent_model = prompt.model
-
-
 def after_call(c: Conversation, reply: Reply) -> Sequence[Message]:
     """The records of the answer; none where it was handed in already, so that its usage counts once.
 
@@ -132,7 +157,13 @@ def after_call(c: Conversation, reply: Reply) -> Sequence[Message]:
     if reply.id and c.answer == this:
         return ()
     c.answer = this
-    return record_answer(c, reply, None if c.log.tree.has_answer(reply.id) else reply.id)
+    land(c)
+    records = record_answer(c, reply, None if c.log.tree.has_answer(reply.id) else reply.id)
+    with stepping_aside(c, "l2_micro"):
+        micro.confirmed(c, reply)
+    with stepping_aside(c, "l3_notes"):
+        notes.after_answer(c)
+    return records
 
 
 def record_answer(c: Conversation, reply: Reply, key: str | None) -> Sequence[Message]:
@@ -155,30 +186,6 @@ def record_answer(c: Conversation, reply: Reply, key: str | None) -> Sequence[Me
     return records
 
 
-def detect_break(c: Conversation, reply: Reply, usage: Usage, now: str) -> None:
-    """K2: say so when the provider read less than the last call left for it."""
-    idle = seconds_between(c.answered_at, now)
-    found = judge(
-        readable=c.readable,
-        usage=usage,
-        announced=c.break_reason,
-        idle=idle,
-        ttl=c.prompt.ttl,
-        diagnosis=reply.notes.get("diagnostics"),
-    )
-    c.readable, c.answered_at = readable_after(usage), now
-    if found is not None:
-        c.findings.append(found)
-        uuid, parent, time = c.head()
-        c.enter([Event(uuid, parent, time, "cache_break", {"lost": found.lost, "cause": found.cause, "detail": found.detail})])
-
-
-def seconds_between(before: str, now: str) -> float:
-    try:
-        return (datetime.fromisoformat(now) - datetime.fromisoformat(before)).total_seconds()
-    except ValueError:
-        return 0.0
-
-
 def end_turn(c: Conversation) -> None:
+    land(c)
     c.store.sync()

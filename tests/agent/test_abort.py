@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.fork.test_desk import Custom
 
-from lamina.agent import Aborted, Agent
-from lamina.core.errors import StreamBroken
+from lamina.agent import Agent
+from lamina.core.errors import Aborted, StreamBroken
 from lamina.core.settings import Settings
 from lamina.fork.desk import Consent
 from lamina.providers.retry import Waits

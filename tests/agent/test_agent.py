@@ -129,7 +129,7 @@ def test_rounds_are_bounded_and_the_turn_can_go_on(opened: Open, messages_server
 def test_a_full_window_takes_no_more_and_says_what_to_do(opened: Open, messages_server: MessagesServer, project: Path) -> None:
     (project / "long.txt").write_text("some words that fill a window\n" * 1_900)
     messages_server.reply(tool_use=("Read", {"file_path": "long.txt"}, "r1"))
-    agent = opened(window=20_000)
+    agent = opened(window=20_000, settings=Settings(spill=False, auto_compact=False))
     with pytest.raises(WindowFull, match="/compact"):
         agent.run("Read the long one.")
     assert len(messages_server.requests) == 1

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from lamina.agent import Aborted, Agent
+from lamina.agent import Agent
+from lamina.core.errors import Aborted
 from lamina.core.records import Attachment, Message
 from lamina.core.settings import Settings
 

@@ -87,7 +87,7 @@ class Terminal:
 
     def prompt(self) -> str:
         """Waits for the next prompt: the status line below it is drawn last."""
-        return self.expect("background: none")
+        return self.expect("background: ")
 
     def press(self, text: str) -> None:
         os.write(self._ours, text.encode())

@@ -21,7 +21,7 @@ from lamina.testing import MessagesServer, Received
 
 from .running import LAMINA, PATIENCE, failed, here, lamina, misused, on_a_terminal, one_line
 
-TOLD = "Remember: our tests run against Postgres."
+TOLD = "Our tests run against Postgres."
 ASKED = "What do our tests run against?"
 KEYS = {"result", "session_id", "is_error", "num_turns", "usage", "total_cost_usd"}
 OFFLINE = "lamina: no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so the offline stand-in answers\n"
@@ -78,7 +78,7 @@ def test_each_directory_has_its_own_newest_session(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     here("-p", TOLD)
     assert failed(here("--continue", "-p", ASKED, cwd=tmp_path / "other"))
-    here("-p", "Remember: our tests run against nothing at all.", cwd=tmp_path / "other")
+    here("-p", "Our tests run against nothing at all.", cwd=tmp_path / "other")
     assert "Postgres" in here("--continue", "-p", ASKED).stdout
     assert "Postgres" in here("--continue", "-p", ASKED, "--cwd", os.getcwd(), cwd=tmp_path / "other").stdout
 
@@ -194,7 +194,7 @@ ESCAPES = "\x1b]0;owned\x07\x1b[31m\x9b5m\x7f"
 
 
 def test_no_control_sequence_of_an_answer_reaches_the_terminal(work: Path) -> None:
-    here("-p", f"Remember: our tests run against {ESCAPES}Postgres.")
+    here("-p", f"Our tests run against {ESCAPES}Postgres.")
     shown, code = on_a_terminal("-c", "-p", ASKED)
     assert code == 0
     assert b"Postgres" in shown

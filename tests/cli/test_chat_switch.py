@@ -67,7 +67,16 @@ def test_another_programs_session_gets_the_tools_it_does_not_tell_of(
         agent.run("hello")
         path = agent.session.path
     (sent,) = messages_server.requests
-    assert [tool["name"] for tool in sent.body["tools"]] == ["Read", "Write", "Edit", "Grep", "Glob", "Bash", "TodoWrite"]
+    assert [tool["name"] for tool in sent.body["tools"]] == [
+        "Read",
+        "Write",
+        "Edit",
+        "Grep",
+        "Glob",
+        "Bash",
+        "TodoWrite",
+        "Expand",
+    ]
     assert sent.body["system"]
     messages_server.reply(text="Still here.")
     with Agent.open(provider, cwd=tmp_path, home=tmp_path / "home", resume=path) as again:

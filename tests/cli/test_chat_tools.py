@@ -78,7 +78,7 @@ def test_a_scripted_model_reads_and_edits_and_every_event_is_documented(keyed: M
     for event in printed:
         assert set(event) == fields[name_of(event)], name_of(event)
     first, *_, last = printed
-    assert first["tools"] == ["Read", "Write", "Edit", "Grep", "Glob", "Bash", "TodoWrite"]
+    assert first["tools"] == ["Read", "Write", "Edit", "Grep", "Glob", "Bash", "TodoWrite", "Expand"]
     assert first["permissionMode"] == "accept-edits"
     assert (last["result"], last["num_turns"], last["is_error"], last["permission_denials"]) == ("Done.", 3, False, [])
     assert last["total_cost_usd"] > 0
@@ -90,7 +90,8 @@ def test_a_scripted_model_reads_and_edits_and_every_event_is_documented(keyed: M
 
 
 def test_the_documented_events_are_those_there_are(root: Path) -> None:
-    assert set(documented(root)) == {"system/init", "assistant", "user", "stream_event", "result"}
+    systems = {"system/init", "system/compact_boundary", "system/layer"}
+    assert set(documented(root)) == {*systems, "assistant", "user", "stream_event", "result"}
 
 
 def test_nobody_is_asked_what_needs_a_yes_is_denied_with_a_sentence(keyed: MessagesServer, work: Path) -> None:

@@ -101,7 +101,7 @@ def test_the_exact_request_of_a_call_is_what_was_sent(
     with talk(messages_server, client, work, rounds=1) as agent:
         name = agent.session.id
     for number, sent in enumerate(messages_server.requests, 1):
-        done = here("context", name, "--turn", str(number))
+        done = here("context", name, "--turn", str(number), "--json")
         shown = json.loads(done.stdout)
         assert shown["messages"] == unmarked(sent.body["messages"])
         assert shown["system"] == unmarked(sent.body["system"])
@@ -152,3 +152,50 @@ def test_no_control_sequence_of_a_session_reaches_the_terminal(tmp_path: Path, w
             assert done.returncode == 0
             assert "\x1b" not in done.stdout
             assert "\x07" not in done.stdout
+
+
+@pytest.mark.spec("B10")
+def test_a_request_is_told_block_by_block_with_tokens_and_what_the_cache_gave(
+    messages_server: MessagesServer, client: anthropic.Anthropic, work: Path
+) -> None:
+    with talk(messages_server, client, work, rounds=2) as agent:
+        name = agent.session.id
+    shown = report(name, "--turn", "3")
+    blocks = shown["blocks"]
+    places = [("tools", block) for block in shown["tools"]] + [("system", block) for block in shown["system"]]
+    places += [("messages", block) for message in shown["messages"] for block in message["content"]]
+    assert len(blocks) == len(places)
+    assert [block["path"].split("[")[0] for block in blocks] == [where for where, _ in places]
+    kinds = {block["kind"] for block in blocks}
+    assert {"said", "attachment:instructions", "thinking", "call of Read", "result of Read"} <= kinds
+    usage = shown["usage"]
+    whole = usage["input_tokens"] + usage["cache_read_input_tokens"] + usage["cache_creation_input_tokens"]
+    assert abs(sum(block["tokens"] for block in blocks) - whole) <= len(blocks)
+    cached = [block["cached"] for block in blocks]
+    assert cached[0] == "read"
+    assert cached[-1] == "new"
+    assert cached == sorted(cached, key=["read", "partly", "new"].index)
+    assert shown["breaks"] == []
+
+
+@pytest.mark.spec("B10")
+def test_two_requests_are_compared_block_by_block(
+    messages_server: MessagesServer, client: anthropic.Anthropic, work: Path
+) -> None:
+    with talk(messages_server, client, work, rounds=2) as agent:
+        name = agent.session.id
+        with agent.session.working() as conversation:
+            undo_turn(conversation)
+        messages_server.reply(text="Something else.")
+        agent.run("And now?")
+    grown = report(name, "--turn", "3", "--against", "2")["changed"]
+    assert grown["removed"] == []
+    assert [block["kind"] for block in grown["added"]] == ["thinking", "answer", "call of Read", "result of Read"]
+    after = report(name, "--turn", "5", "--against", "4")
+    assert after["breaks"] == ["branch"]
+    assert after["changed"]["removed"]
+    assert [block["words"] for block in after["changed"]["added"]] == ["And now?"]
+    text = here("context", name, "--turn", "5", "--against", "4").stdout
+    assert "the beginning changed (branch)" in text
+    assert "And now?" in text
+    assert misused(here("context", name, "--against", "1"))

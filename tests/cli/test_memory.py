@@ -75,3 +75,31 @@ def test_an_empty_inbox_says_so(tmp_path: Path) -> None:
     done = here("inbox", "--cwd", str(tmp_path), "--json")
     assert (done.returncode, json.loads(done.stdout)) == (0, [])
     assert here("inbox", "reject", "none", "--cwd", str(tmp_path)).returncode == 2
+
+
+@pytest.mark.spec("B8")
+def test_a_search_lists_what_fits_with_scores_and_reasons(tmp_path: Path) -> None:
+    save(tmp_path)
+    run(tmp_path, "save", "deploys", "--type", "project", "--description", "Deploys happen on Tuesdays", "With people on call.")
+    [found] = rows(tmp_path, "search", "which database do tests use?")
+    assert set(found) == {"name", "type", "description", "path", "modified", "score", "why"}
+    assert (found["name"], found["why"]) == ("testing-db", "name: test; description: databas, test")
+    assert found["score"] > 0
+    assert "testing-db" in run(tmp_path, "search", "database")
+    assert "unverifiable: it names no file" in run(tmp_path, "search", "database", "--explain")
+    assert len(rows(tmp_path, "search", "database deploys", "-k", "1")) == 1
+    assert rows(tmp_path, "search", "nothing of the kind") == []
+    assert run(tmp_path, "search", "nothing of the kind") == ""
+
+
+@pytest.mark.spec("B4")
+def test_each_line_has_its_change(tmp_path: Path) -> None:
+    save(tmp_path)
+    save(tmp_path, "Mocks hid a migration.\nTwice.")
+    newest, oldest = rows(tmp_path, "log", "testing-db")
+    lines = {row["line"]: row["change"]["id"] for row in rows(tmp_path, "blame", "testing-db")}
+    assert (lines["Mocks hid a migration."], lines["Twice."]) == (oldest["id"], newest["id"])
+    assert "Twice." in run(tmp_path, "blame", "testing-db")
+    assert rows(tmp_path, "diff", "testing-db")["id"] == newest["id"]
+    assert here("memory", "diff", "--version", "nothing", "--cwd", str(tmp_path)).returncode == 2
+    assert rows(tmp_path, "index")[0]["text"].startswith("- [testing-db]")

@@ -58,7 +58,7 @@ def test_the_greeting_says_who_answers_where_and_that_nobody_was_chosen(chat: Te
     assert f"offline · {work}" in greeting
     assert f"session {written(tmp_path)[0].stem[:8]}" in greeting
     assert greeting.count("No provider is configured") == 1
-    chat.say("Remember: our tests run against Postgres.")
+    chat.say("Our tests run against Postgres.")
     chat.expect("Noted")
     chat.prompt()
     chat.press("\x04")
@@ -67,7 +67,7 @@ def test_the_greeting_says_who_answers_where_and_that_nobody_was_chosen(chat: Te
     assert chat.text.count("No provider is configured") == 1
     with Terminal("--continue", cwd=work) as again:
         stood = again.prompt()
-        assert "Where this session stood:\n> Remember: our tests run against Postgres.\nNoted" in stood
+        assert "Where this session stood:\n> Our tests run against Postgres.\nNoted" in stood
         again.say("What do our tests run against?")
         again.expect("Postgres")
         again.say("/exit")
@@ -135,12 +135,12 @@ def test_ctrl_c_at_a_question_stops_the_turn(chat: Terminal, work: Path) -> None
 
 
 def test_undo_takes_back_the_last_turn_and_says_what_it_was(chat: Terminal, tmp_path: Path) -> None:
-    for text in ("Remember: our tests run against Postgres.", "Remember: our tests run against MySQL."):
+    for text in ("Our tests run against Postgres.", "Our tests run against MySQL."):
         chat.say(text)
         chat.expect("Noted")
         chat.prompt()
     chat.say("/undo")
-    chat.expect('Taken back: "Remember: our tests run against MySQL.", 1 answer.')
+    chat.expect('Taken back: "Our tests run against MySQL.", 1 answer.')
     chat.prompt()
     chat.say("What do our tests run against?")
     assert "MySQL" not in chat.expect("Postgres")
@@ -166,7 +166,7 @@ def test_commands_do_what_they_say(chat: Terminal, tmp_path: Path) -> None:
     chat.say("/pin")
     chat.expect("  never touch the main branch")
     chat.say("/compact")
-    chat.expect("does not compact yet")
+    chat.expect("Nothing was compacted: there is nothing to summarise yet.")
     assert lamina("memory", "save", "testing-db", "--description", "Tests use Postgres", "A real one.").returncode == 0
     chat.say("/memory")
     chat.expect("testing-db: Tests use Postgres")
@@ -187,8 +187,35 @@ def test_commands_do_what_they_say(chat: Terminal, tmp_path: Path) -> None:
     chat.expect("memory and instructions")
 
 
+@pytest.mark.spec("C1", "B1")
+def test_a_conversation_is_compacted_opened_again_and_taken_back(chat: Terminal, work: Path) -> None:
+    (work / "long.txt").write_text("filler words that say nothing at all\n" * 400)
+    chat.say("Our tests run against Postgres, on port 5433.")
+    chat.expect("Noted")
+    chat.prompt()
+    for _ in range(2):
+        chat.say("read long.txt")
+        chat.expect("Read long.txt")
+        chat.prompt()
+    chat.say("/compact --preview")
+    chat.expect("would be summarised")
+    chat.expect("tokens would become")
+    chat.say("/compact keep the port")
+    shown = chat.expect("takes it back.")
+    found = re.search(r"/expand ([0-9a-f]{8}) shows what it stands for", shown)
+    assert found, shown
+    chat.say(f"/expand {found[1]}")
+    chat.expect("on port 5433")
+    chat.say("/undo")
+    chat.expect(f"Undone: compaction {found[1]}")
+    chat.say(f"/expand {found[1]}")
+    chat.expect("on port 5433")
+    chat.say("/undo")
+    chat.expect("Taken back")
+
+
 def test_a_new_session_keeps_the_old_one_which_can_be_chosen_again(chat: Terminal, tmp_path: Path) -> None:
-    chat.say("Remember: our tests run against Postgres.")
+    chat.say("Our tests run against Postgres.")
     chat.expect("Noted")
     chat.prompt()
     (old,) = written(tmp_path)
@@ -200,7 +227,7 @@ def test_a_new_session_keeps_the_old_one_which_can_be_chosen_again(chat: Termina
     chat.expect("Enter for none:")
     chat.say("1")
     chat.expect(f"Session {old.stem}.")
-    chat.expect("> Remember: our tests run against Postgres.")
+    chat.expect("> Our tests run against Postgres.")
     chat.prompt()
     chat.say("What do our tests run against?")
     chat.expect("You told me")
@@ -209,16 +236,16 @@ def test_a_new_session_keeps_the_old_one_which_can_be_chosen_again(chat: Termina
 
 
 def test_a_line_may_go_on_in_the_next_one_and_is_remembered(chat: Terminal, work: Path, tmp_path: Path) -> None:
-    chat.press("Remember: first line \\\rsecond line\x1b\rthird line\r")
+    chat.press("The first line \\\rsecond line\x1b\rthird line\r")
     chat.expect("Noted")
     chat.prompt()
     (path,) = written(tmp_path)
-    assert said(path)[0] == "Remember: first line \nsecond line\nthird line"
+    assert said(path)[0] == "The first line \nsecond line\nthird line"
     chat.press("\x03")
     chat.expect("Press Ctrl-C again, or Ctrl-D, to leave.")
     chat.press("\x03")
     assert chat.wait() == 0
-    assert json.loads((tmp_path / "home" / "history").read_text()) == "Remember: first line \nsecond line\nthird line"
+    assert json.loads((tmp_path / "home" / "history").read_text()) == "The first line \nsecond line\nthird line"
     with Terminal(cwd=work) as again:
         again.prompt()
         again.press("\x1b[A\r")
@@ -415,7 +442,7 @@ def test_a_chat_that_is_ended_in_the_middle_of_a_turn_can_be_continued(
     held = Held(keyed)
     with Terminal("--model", "anthropic:claude-sonnet-5-5", cwd=work) as terminal:
         terminal.prompt()
-        terminal.say("Remember: our tests run against Postgres.")
+        terminal.say("Our tests run against Postgres.")
         assert held.arrived.wait(60)
         if end == "window":
             terminal.close()
@@ -426,7 +453,7 @@ def test_a_chat_that_is_ended_in_the_middle_of_a_turn_can_be_continued(
     held.go.set()
     (path,) = written(tmp_path)
     assert path.read_bytes().endswith(b"\n")
-    assert said(path) == ["Remember: our tests run against Postgres."]
+    assert said(path) == ["Our tests run against Postgres."]
     keyed.reply(text="Postgres, you said.")
     done = lamina("--continue", "-p", "What do they run against?", "--model", "anthropic:claude-sonnet-5-5")
     assert (done.returncode, done.stdout, done.stderr) == (0, "Postgres, you said.\n", "")

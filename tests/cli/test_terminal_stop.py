@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from lamina.agent import Aborted, Agent
+from lamina.agent import Agent
 from lamina.cli.sink import Sink
 from lamina.cli.stop import SIGHUP, SIGPIPE, Stop, Watched
+from lamina.core.errors import Aborted
 from lamina.providers.offline import OfflineProvider
 
 
@@ -34,13 +35,6 @@ def test_a_wish_that_came_just_before_the_turn_is_not_forgotten(tmp_path: Path) 
         with pytest.raises(Aborted):
             agent.run("hello")
         assert [message["role"] for message in agent.session.messages] == ["user"]
-
-
-def test_a_pause_before_the_next_try_ends_with_the_wish() -> None:
-    stop = Stop()
-    stop.wish(signal.SIGTERM)
-    with pytest.raises(Aborted):
-        stop.sleep(1_000)
 
 
 def test_a_new_turn_begins_without_the_old_wish_but_not_without_the_end() -> None:

@@ -175,7 +175,7 @@ def test_a_window_that_fills_up_is_said_so() -> None:
     warned = State(9.0, above_warning=True, above_error=False, above_autocompact=False, at_blocking=False)
     full = State(0.0, above_warning=True, above_error=True, above_autocompact=True, at_blocking=True)
     assert parts(Status(warned, None, 0.0, Usage(), "ask"))[0] == "context 9% left (filling up)"
-    assert "full: /clear or /undo" in parts(Status(full, None, 0.0, Usage(), "ask"))[0]
+    assert "full: /compact, /clear or /undo" in parts(Status(full, None, 0.0, Usage(), "ask"))[0]
 
 
 @given(st.integers(1, 120))

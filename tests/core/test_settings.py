@@ -384,7 +384,7 @@ class TestValue:
         assert resolve(user={"lamina": {"policy": "lean"}}).policy is LEAN
         settings = resolve(user={"lamina": {"policy": "lean", "notes": {"growth": 9}}})
         assert settings.policy.notes == msgspec.structs.replace(LEAN.notes, growth=9)
-        assert settings.resolved("lamina.notes.firstAt") == Resolved(40_000, "default", "policy lean")
+        assert settings.resolved("lamina.notes.firstAt") == Resolved(LEAN.notes.first_at, "default", "policy lean")
 
     def test_a_key_does_not_show_in_a_repr(self) -> None:
         settings = resolve(environ={"ANTHROPIC_API_KEY": "sk-ant-123"}, user={"env": {"DB": "hunter2"}})

@@ -30,7 +30,9 @@ class Speaker(OfflineProvider):
         self.purpose = ""
         self._act = act
 
-    def ask(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply:
+    def ask(
+        self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None, abort: threading.Event | None = None
+    ) -> Reply:
         assert on_event is not None
         self.purpose = purpose
         return self._act(on_event)

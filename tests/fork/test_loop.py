@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lamina.core.blocks import ToolResult, ToolUse, Wire, read_content, tool_result
 from lamina.core.effects import Ask, Effect, Flow, RunTools, Sleep, drive, drive_async
-from lamina.core.errors import Overloaded, StreamBroken
+from lamina.core.errors import BadRequest, Overloaded, ProviderError, StreamBroken
 from lamina.core.reply import Reply
 from lamina.fork import loop
 from lamina.fork.loop import NO_JSON, NOT_RUN, Outcome
@@ -37,6 +37,11 @@ class Notebook:
 
     def results(self, results: Sequence[ToolResult]) -> None:
         self.said.append(tuple(results))
+
+    def mend(self, error: ProviderError) -> Flow[bool]:
+        yield from ()
+        self.said.append(error)
+        return "something" in str(error)
 
 
 class Patient(Notebook):
@@ -326,3 +331,20 @@ def test_whatever_a_model_says_the_loop_is_bounded_and_every_call_it_runs_is_ans
         if isinstance(before, Reply) and (before.tool_uses or before.notes.get("unparsed_input")):
             assert isinstance(after, tuple)
             assert [one.tool_use_id for one in after] == [one.id for one in before.blocks if isinstance(one, ToolUse)]
+
+
+# A request that is refused
+
+
+def test_a_refused_request_that_can_be_mended_is_sent_once_more_and_counts_as_one_round() -> None:
+    notebook = Notebook()
+    played = Played(loop.run(notebook), [BadRequest("something is wrong"), reply(text("yes"))])
+    assert played.outcome is not None
+    assert played.outcome.rounds == 1
+    assert played.kinds == "Ask Ask"
+
+
+@pytest.mark.parametrize("sentences", [["nothing to mend"], ["something", "something again"]])
+def test_a_refusal_that_cannot_be_mended_or_comes_twice_is_raised(sentences: list[str]) -> None:
+    with pytest.raises(BadRequest, match=sentences[-1]):
+        Played(loop.run(Notebook()), [BadRequest(sentence) for sentence in sentences])

@@ -47,6 +47,14 @@ def do_remove(directory: Path, say: Say) -> None:
         say("done")
 
 
+def do_put(directory: Path, say: Say) -> None:
+    """As a model's Write leaves it."""
+    with DirectoryStore.open(directory / "memory") as store:
+        there = (directory / "memory" / "old.md").read_bytes()
+        store.put("old.md", "---\nname: old\ndescription: d two\n---\n\ntwo\n", expected=there, why=ME)
+        say("done")
+
+
 def do_restore(directory: Path, say: Say) -> None:
     with DirectoryStore.open(directory / "memory") as store:
         store.restore("old", store.log("old")[-1].id, why=ME)
@@ -67,6 +75,7 @@ def prepare_twice(directory: Path) -> None:
 CASES = [
     pytest.param(do_create, "new", {None, "two"}, "two", id="create"),
     pytest.param(do_update, "old", {"one", "two"}, "two", id="update"),
+    pytest.param(do_put, "old", {"one", "two"}, "two", id="put"),
     pytest.param(do_remove, "old", {"one", None}, None, id="remove"),
     pytest.param(do_restore, "old", {"changed", "one"}, "one", id="restore"),
 ]

@@ -69,6 +69,4 @@ def test_commands_work_on_real_files_through_the_whole_path(tmp_path: Path) -> N
 def test_questions_are_answered_from_instruction_files_too(tmp_path: Path) -> None:
     (tmp_path / "CLAUDE.md").write_text("# Tests\n\nIntegration tests run with tox.\n")
     with Agent.open("offline", cwd=tmp_path, home=tmp_path / ".home") as agent:
-        assert (
-            agent.run("How do integration tests run?").text == "Your instructions and memory say: Integration tests run with tox."
-        )
+        assert agent.run("How do integration tests run?").text == "Your instructions say: Integration tests run with tox."

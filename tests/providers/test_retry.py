@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from lamina.core.effects import Ask, Sleep
 from lamina.core.errors import (
+    Aborted,
     AuthFailed,
     BadRequest,
     ConnectionLost,
@@ -161,3 +163,30 @@ def test_the_same_flow_runs_on_an_event_loop() -> None:
     reply = asyncio.run(ask_retrying_async(once_async, Ask({}, "chat"), policy=RetryPolicy(), waits=waits))
     assert reply is REPLY
     assert (len(asked), slept) == (3, [0.25, 0.5])
+
+
+# An abort
+
+
+def test_an_abort_ends_the_pause_at_once_and_no_further_request_is_sent() -> None:
+    abort = threading.Event()
+    once, asked = failing(Overloaded("busy", retry_after=100.0))
+
+    def then_stop(ask: Ask) -> Reply:
+        try:
+            return once(ask)
+        finally:
+            abort.set()
+
+    with pytest.raises(Aborted):
+        ask_retrying(then_stop, Ask({}, "chat"), policy=RetryPolicy(), waits=Waits(), abort=abort)
+    assert len(asked) == 1
+
+
+def test_nothing_is_asked_when_the_abort_came_first() -> None:
+    abort = threading.Event()
+    abort.set()
+    once, asked = failing()
+    with pytest.raises(Aborted):
+        ask_retrying(once, Ask({}, "chat"), policy=RetryPolicy(), waits=Waits(), abort=abort)
+    assert asked == []

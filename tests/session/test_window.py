@@ -8,6 +8,7 @@ import pytest
 
 from lamina import revision
 from lamina.core.errors import WindowFull
+from lamina.core.settings import Settings
 from lamina.session import Session
 
 from .play import compact, turns
@@ -16,7 +17,7 @@ from .words import answer, call, objects, said
 
 @pytest.mark.spec("T7")
 def test_at_the_blocking_limit_results_are_taken_and_messages_are_not(tmp_path: Path) -> None:
-    with Session(home=tmp_path, window=10_000) as session:
+    with Session(home=tmp_path, window=10_000, settings=Settings(spill=False, auto_compact=False)) as session:
         session.add_user("a")
         session.before_call()
         session.after_call(answer("m1", call("c1"), call("c2")))

@@ -10,6 +10,7 @@ from typing import Any
 import anthropic
 import pytest
 
+from lamina.core.cache import FORK_HEADER
 from lamina.testing import Answer, MessagesServer, Received
 
 pytest_plugins = ["lamina.testing.plugin"]
@@ -51,6 +52,24 @@ def test_an_answer_can_wait_for_the_request_it_is_meant_for(messages_server: Mes
     first = client.messages.create(model=MODEL, max_tokens=100, messages=[say("hello")])
     second = client.messages.create(model=MODEL, max_tokens=100, messages=[say("please summarise")])
     assert [answer.content[0].to_dict()["text"] for answer in (first, second)] == ["You said: hello", "for the summary"]
+    assert len(messages_server.script) == 0
+
+
+def test_a_fork_takes_only_what_was_queued_for_its_kind(messages_server: MessagesServer, client: anthropic.Anthropic) -> None:
+    def ask(words: str = "", fork: str = "") -> str:
+        said = [say("go"), say(words)] if fork else [say("go")]
+        answer = client.messages.create(model=MODEL, max_tokens=100, messages=said, extra_headers={FORK_HEADER: fork})
+        return str(answer.content[0].to_dict()["text"])
+
+    messages_server.reply(text="for the conversation", times=2)
+    messages_server.reply(text="for notes", fork="notes", when=lambda received: "please" in str(received.body))
+    messages_server.reply(text="for a summary", fork="summary")
+    assert ask() == "for the conversation"
+    assert ask("notes", "notes-1f") == "You said: notes"
+    assert ask("please", "notes-20") == "for notes"
+    assert ask("x", "summary") == "for a summary"
+    assert ask("x", "summary-of-notes-1f") == "You said: x"
+    assert ask() == "for the conversation"
     assert len(messages_server.script) == 0
 
 

@@ -121,7 +121,7 @@ def test_a_file_that_nobody_was_told_of_is_removed(tmp_path: Path) -> None:
 def test_whoever_watches_sees_the_beginning_only(tmp_path: Path) -> None:
     seen = list[str]()
     taken = Capture(tmp_path, seen.append)
-    for _ in range(100):
+    for _ in range(LIVE_CHARACTERS // 1_000 + 10):
         taken.take(b"\x1b[1mx\x1b[0m" * 1_000)
     taken.close()
     assert "".join(seen) == "x" * LIVE_CHARACTERS

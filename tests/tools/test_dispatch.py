@@ -38,8 +38,8 @@ def here(tmp_path: Path) -> Context:
 
 
 def test_the_tools_have_their_names_and_order() -> None:
-    assert [tool.name for tool in builtin_tools()] == ["Read", "Write", "Edit", "Grep", "Glob", "Bash", "TodoWrite"]
-    assert [tool.name for tool in builtin_tools() if tool.read_only] == ["Read", "Grep", "Glob"]
+    assert [tool.name for tool in builtin_tools()] == ["Read", "Write", "Edit", "Grep", "Glob", "Bash", "TodoWrite", "Expand"]
+    assert [tool.name for tool in builtin_tools() if tool.read_only] == ["Read", "Grep", "Glob", "Expand"]
 
 
 @pytest.mark.parametrize("tool", builtin_tools(), ids=lambda tool: tool.name)
@@ -60,6 +60,7 @@ def test_the_arguments_are_those_people_know() -> None:
         "Glob": "pattern path",
         "Bash": "command timeout description",
         "TodoWrite": "todos",
+        "Expand": "node page find",
     }
 
 
@@ -73,7 +74,7 @@ def test_an_unknown_tool_is_answered_with_the_nearest_and_all_names(here: Contex
     result = run_tool(builtin_tools(), use("read_file", {}), here)
     assert result.is_error
     assert result.text == (
-        "There is no tool 'read_file'. Did you mean Read? The tools are: Read, Write, Edit, Grep, Glob, Bash, TodoWrite."
+        "There is no tool 'read_file'. Did you mean Read? The tools are: Read, Write, Edit, Grep, Glob, Bash, TodoWrite, Expand."
     )
     assert "Did you mean" not in run_tool(builtin_tools(), use("x" * 1_000, {}), here).text
     assert run_tool((), use("Read", {}), here).text == "There is no tool 'Read'. The tools are: none."

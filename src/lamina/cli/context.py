@@ -18,7 +18,8 @@ import click
 from .printing import document, printable, sentence
 
 if TYPE_CHECKING:
-    from ..core.records import Record
+    from ..core.log import Log
+    from ..core.records import Record, Spill
     from ..core.settings import Settings
     from ..core.view import View
     from ..layers.l0_window import Breakdown, Count, Memo, State, Thresholds
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
 
 # Injected context that tells the model what to heed and to know, as against what happens around it.
 MEMORY_KINDS = frozenset({"instructions", "nested_memory", "memory", "recall", "relevant_memories"})
-SUMMARY_KINDS = frozenset({"summary", "snip", "collapse"})
+SUMMARY_KINDS = frozenset({"summary", "partial", "snip", "collapse"})
 # Of files read more than once the dearest are listed; --json has them all.
 MOST_REPEATS = 10
+# Of results in files the newest are listed.
+MOST_SPILLED = 10
 # In a narrower terminal the bars leave no room for the names.
 BARS_FROM = 60
 WIDEST = 100
@@ -42,15 +45,21 @@ class Report(NamedTuple):
     state: State
     system: int  # the system prompt and the tools
     parts: Breakdown
+    spilled: tuple[Spill, ...] = ()  # results that lie in files; a preview of each is in the window
 
 
 @click.command("context")
 @click.argument("session", metavar="SESSION|FILE")
-@click.option("--turn", "number", metavar="N", type=click.IntRange(min=1), help="The exact request of the N-th call, as JSON.")
+@click.option(
+    "--turn", "number", metavar="N", type=click.IntRange(min=1), help="The exact request of the N-th call, block by block."
+)
+@click.option("--against", metavar="M", type=click.IntRange(min=1), help="With --turn: what changed since the M-th call.")
 @click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def command(session: str, number: int | None, cwd: str, as_json: bool) -> None:
-    """Show what fills the window of a session, by kind."""
+def command(session: str, number: int | None, against: int | None, cwd: str, as_json: bool) -> None:
+    """Show what fills the window of a session, by kind; with --turn, what one request was made of."""
+    if against is not None and number is None:
+        raise click.UsageError("--against says what to compare with: give --turn too.")
     from ..disk.lines import Health
     from ..disk.settings_files import load_settings
     from ..disk.transcript import read_transcript
@@ -66,7 +75,9 @@ def command(session: str, number: int | None, cwd: str, as_json: bool) -> None:
         return read_transcript(path, health=health)
 
     if number is not None:
-        click.echo(document({"session_id": path.stem, "turn": number, **request_of(read(), number)}))
+        from .explaining import show
+
+        show(read, path.stem, number, against, as_json=as_json, width=shutil.get_terminal_size().columns)
         return
     report = recorded(read, load_settings(cwd=where, environ=os.environ))
     if as_json:
@@ -94,7 +105,8 @@ def recorded(read: Callable[[], Iterable[Record]], settings: Settings) -> Report
                 model = record.model
             yield record
 
-    view = Log.load(noting).view
+    log = Log.load(noting)
+    view = log.view
     if not view.items:
         raise InputError("session", "holds no messages that Lamina can read", "lamina sessions list shows those that do")
     info = known(model)
@@ -102,7 +114,14 @@ def recorded(read: Callable[[], Iterable[Record]], settings: Settings) -> Report
     policy = settings.policy.window
     window = window_for(model, setting=settings.context_window, known=facts, default=policy.default_window)
     limits = thresholds(window.tokens, window.max_output, policy, settings.autocompact_percent)
-    return report_on(view, recount(view), limits, model=model, autocompact=settings.auto_compact)
+    report = report_on(view, recount(view), limits, model=model, autocompact=settings.auto_compact)
+    return report._replace(spilled=spilled_in(log))
+
+
+def spilled_in(log: Log) -> tuple[Spill, ...]:
+    from ..core.records import Spill
+
+    return tuple(made for made in log.decisions.values() if isinstance(made, Spill))
 
 
 def report_on(view: View, count: Count, limits: Thresholds, *, model: str, autocompact: bool, memo: Memo | None = None) -> Report:
@@ -142,26 +161,6 @@ def _counted(view: View) -> Iterator[Counted]:
             yield item.role, block, None
 
 
-def request_of(records: Iterable[Record], number: int) -> dict[str, Any]:
-    """What was sent for the N-th answer: the view as it stood, behind the prompt that was recorded before it."""
-    from ..core.errors import InputError
-    from ..core.log import Log
-    from ..core.records import Message
-
-    before: list[Record] = []
-    answers: set[str] = set()
-    for record in records:
-        if isinstance(record, Message) and record.role == "assistant" and not record.silent:
-            answers.add(record.message_id or record.uuid)
-            if len(answers) == number:
-                view = Log.load(lambda: before).view
-                head = {} if view.snapshot is None else {"system": view.snapshot.system, "tools": view.snapshot.tools}
-                options = {} if view.snapshot is None else view.snapshot.options
-                return {"model": record.model, **head, "messages": view.messages(), **options}
-        before.append(record)
-    raise InputError("--turn", f"the session has {len(answers)} answers, so there is no call {number}")
-
-
 def to_json(report: Report) -> dict[str, Any]:
     limits = {name: getattr(report.limits, name) for name in ("effective", "warning", "autocompact", "blocking")}
     return {
@@ -171,6 +170,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "window": limits,
         "system_and_tools": report.system,
         **report.parts.to_json(),
+        "spilled": [{"tool_use_id": each.tool_use_id, "path": each.path, "bytes": each.size} for each in report.spilled],
     }
 
 
@@ -208,7 +208,7 @@ def lines(report: Report, width: int) -> list[str]:
         shown.append(
             f"  {_fit(name, named):<{named}}{tokens:>11,}{share}  {bar(tokens / most, room) if room > 0 else ''}".rstrip()
         )
-    return [*shown, *_repeats(report, width)]
+    return [*shown, *_repeats(report, width), *_spilled(report, width)]
 
 
 def _repeats(report: Report, width: int) -> Iterator[str]:
@@ -219,6 +219,15 @@ def _repeats(report: Report, width: int) -> Iterator[str]:
         yield f"  {_fit(printable(each.path), max(8, width - 26), end=True)}  {each.reads} times{each.tokens:>11,}"
     if len(repeats) > MOST_REPEATS:
         yield f"  and {len(repeats) - MOST_REPEATS} more"
+
+
+def _spilled(report: Report, width: int) -> Iterator[str]:
+    if report.spilled:
+        yield f"Results too large to show, in files ({sum(each.size for each in report.spilled):,} bytes in all):"
+    for each in report.spilled[-MOST_SPILLED:]:
+        yield f"  {_fit(printable(each.path), max(8, width - 18), end=True)}{each.size:>15,}"
+    if len(report.spilled) > MOST_SPILLED:
+        yield f"  and {len(report.spilled) - MOST_SPILLED} before them"
 
 
 def bar(share: float, width: int, *, whole: bool = False) -> str:

@@ -21,12 +21,19 @@ from .printing import mend_streams, sentence
 COMMANDS = {
     "chat": ("chat", "Talk, on a terminal or with -p PROMPT for one answer."),
     "config": ("config", "Show every setting, its value and where it came from, or one of them."),
-    "context": ("context", "Show what fills the window of a session, by kind."),
+    "context": ("context", "Show what fills the window of a session, by kind; with --turn, what one request was made of."),
+    "doctor": ("doctor", "Find what is wrong with memory, instruction files, settings and sessions, and mend it."),
     "export": ("export", "Write all memories to TARGET: a directory for claude-code and codex, a file for the other formats."),
+    "forget": (
+        "forget",
+        "Remove a subject from memories, history, transcripts and all else that is kept; nothing brings it back.",
+    ),
     "import": ("import_", "Take over memories from SOURCE, a file or directory of another program."),
     "inbox": ("inbox", "Proposals that wait for a yes, as diffs."),
     "memory": ("memory", "See, save, trace and take back what is remembered."),
-    "sessions": ("sessions", "List and show recorded conversations."),
+    "migrate": ("migrate", "Let a project that moved keep its memory and sessions."),
+    "sessions": ("sessions", "List, show and clean up recorded conversations; undo, open again and keep what is in them."),
+    "stats": ("stats", "Show what sessions cost and what the layers saved."),
 }
 
 

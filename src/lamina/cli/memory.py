@@ -48,7 +48,7 @@ def list_command(cwd: str, as_json: bool) -> None:
     with opened(cwd) as memory:
         found = memory.headers()
         if as_json:
-            click.echo(document([_row(header, memory.path) for header in found]))
+            click.echo(document([_row(header, memory) for header in found]))
         for header in () if as_json else found:
             kind = f"[{header.type}] " if header.type else ""
             click.echo(printable(f"{_day(header.modified)}  {header.name}  {kind}{header.description}"))
@@ -65,10 +65,33 @@ def show_command(name: str, cwd: str, as_json: bool) -> None:
     with opened(cwd) as memory:
         topic = _known(memory, name)
         if as_json:
-            click.echo(document(_row(topic, memory.path) | {"body": topic.body}))
+            click.echo(document(_row(topic, memory) | {"body": topic.body}))
         else:
             kind = f" [{topic.type}]" if topic.type else ""
-            click.echo(printable(f"{topic.name}{kind}\n{topic.description}\n{memory.path / topic.file}\n\n{topic.body}"))
+            click.echo(printable(f"{topic.name}{kind}\n{topic.description}\n{memory.where(topic.file)}\n\n{topic.body}"))
+
+
+@command.command("search")
+@click.argument("query")
+@click.option("-k", "most", type=click.IntRange(1, 1_000), default=5, show_default=True, help="How many at most.")
+@click.option("--explain", is_flag=True, help="With the score, the words that fit, and the evidence.")
+@_cwd
+@_json
+def search_command(query: str, most: int, explain: bool, cwd: str, as_json: bool) -> None:
+    """The memories that fit QUERY, best first. No model is asked."""
+    with opened(cwd) as memory:
+        found = memory.recall(query, most)
+        if as_json:
+            extra = [{"score": round(each.score, 4), "why": each.why} for each in found]
+            click.echo(document([_row(each.topic, memory) | more for each, more in zip(found, extra, strict=True)]))
+        for each in () if as_json else found:
+            topic = each.topic
+            kind = f"[{topic.type}] " if topic.type else ""
+            click.echo(printable(f"{_day(topic.modified)}  {topic.name}  {kind}{topic.description}"))
+            if explain:
+                click.echo(printable(f"    {each.score:.2f}  {each.why}\n    {each.evidence.state}: {each.evidence.why}"))
+        if not found and not as_json:
+            click.echo("No memory fits that.", err=True)
 
 
 @command.command("save")
@@ -92,7 +115,7 @@ def save_command(name: str, kind: Any, description: str, scope: Any, body: str |
             return
         for removed in done.redacted:
             click.echo(f"lamina: a secret was left out ({removed})", err=True)
-        row = _row(done.topic, memory.path)
+        row = _row(done.topic, memory)
         click.echo(
             document(row | {"created": done.created}) if as_json else f"{'Saved' if done.created else 'Updated'} {row['path']}"
         )
@@ -130,13 +153,36 @@ def log_command(name: str | None, cwd: str, as_json: bool) -> None:
 @click.argument("name", required=False)
 @click.option("--version", "version_id", help="A change of the log; without it the newest.")
 @_cwd
-def diff_command(name: str | None, version_id: str | None, cwd: str) -> None:
+@_json
+def diff_command(name: str | None, version_id: str | None, cwd: str, as_json: bool) -> None:
     """What a change did."""
     with opened(cwd) as memory:
-        versions = memory.log(name)
-        if version_id is None and not versions:
-            raise click.UsageError("there is no change yet: lamina memory log shows them.")
-        click.echo(printable(memory.diff(version_id or versions[0].id)), nl=False)
+        versions = [version for version in memory.log(name) if version_id in (None, version.id)]
+        if not versions:
+            raise click.UsageError("there is no such change: lamina memory log shows them.")
+        diff = memory.diff(versions[0].id)
+        if as_json:
+            click.echo(document(_change(versions[0]) | {"diff": diff}))
+        else:
+            click.echo(printable(diff), nl=False)
+
+
+@command.command("blame")
+@click.argument("name")
+@_cwd
+@_json
+def blame_command(name: str, cwd: str, as_json: bool) -> None:
+    """Which change each line of a memory comes from: who, when and why."""
+    with opened(cwd) as memory:
+        _known(memory, name)
+        lines = memory.blame(name)
+        if as_json:
+            rows = [(line.text, _change(line.version) if line.version is not None else None) for line in lines]
+            click.echo(document([{"line": text, "change": change} for text, change in rows]))
+        for line in () if as_json else lines:
+            by = line.version
+            who = "not recorded yet" if by is None else f"{by.id}  {_minute(by.time)}  {by.why.who if by.why else 'outside'}"
+            click.echo(printable(f"{who:<44}  {line.text}"))
 
 
 @command.command("restore")
@@ -148,16 +194,20 @@ def restore_command(name: str, version_id: str | None, cwd: str, as_json: bool) 
     """Bring back a memory from the trash or an older version, byte for byte."""
     with opened(cwd) as memory:
         topic = memory.restore(name, version_id)
-        row = _row(topic, memory.path)
+        row = _row(topic, memory)
         click.echo(document(row) if as_json else f"Restored {row['path']}")
 
 
 @command.command("index")
 @_cwd
-def index_command(cwd: str) -> None:
+@_json
+def index_command(cwd: str, as_json: bool) -> None:
     """The index as a session is sent it."""
     with opened(cwd) as memory:
-        for index in memory.indexes():
+        found = memory.indexes()
+        if as_json:
+            click.echo(document([{"path": str(index.path), "text": index.text} for index in found]))
+        for index in () if as_json else found:
             click.echo(printable(index.text))
 
 
@@ -177,12 +227,12 @@ def _known(memory: Memory, name: str) -> Topic:
     return topic
 
 
-def _row(topic: Topic | Header, root: Path) -> dict[str, Any]:
+def _row(topic: Topic | Header, memory: Memory) -> dict[str, Any]:
     return {
         "name": topic.name,
         "type": topic.type,
         "description": topic.description,
-        "path": str(root / topic.file),
+        "path": str(memory.where(topic.file)),
         "modified": datetime.fromtimestamp(topic.modified, UTC).isoformat(timespec="seconds"),
     }
 
@@ -191,13 +241,14 @@ def _change(version: Version) -> dict[str, Any]:
     time = datetime.fromtimestamp(version.time, UTC).isoformat(timespec="seconds")
     said = version.why
     why = {"who": said.who, "why": said.why, "session": said.session, "message": said.message} if said is not None else {}
-    return {"id": version.id, "time": time, "name": version.name, "action": version.action, **why}
+    return {"id": version.id, "time": time, "name": version.name, "file": version.file, "action": version.action, **why}
 
 
 def _by(version: Version) -> str:
     if version.why is None:
         return ", found as it was"
-    return f" by {version.why.who}" + (f": {version.why.why}" if version.why.why else "")
+    said = f" by {version.why.who}" + (f" in {version.why.session}" if version.why.session else "")
+    return said + (f": {version.why.why}" if version.why.why else "")
 
 
 def _day(seconds: float) -> str:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..agent import Aborted
-from ..core.errors import InputError, LaminaError, SettingError
+from ..core.errors import Aborted, InputError, LaminaError, SettingError
 from .output import JsonOutput, Output, Tally, TextOutput, ending_of
 from .sink import Sink
 from .start import OFFLINE, Wish, home_of, newest, nobody_chosen, notice, open_agent, provider_for, settings_for

@@ -27,6 +27,9 @@ Ending: TypeAlias = Literal["success", "error_max_turns", "error_during_executio
 # The offline stand-in costs nothing; of any other model without a price nobody knows.
 FREE = "offline"
 
+# Events of the loop that no stream of the API has: a call is part of its answer, and what a command prints of its result.
+OURS = ("tool_call", "tool_output")
+
 REFUSED = "The model declined to answer."
 
 
@@ -131,8 +134,22 @@ class JsonOutput:
             self._event("user", message={"role": "user", "content": [result]}, parent_tool_use_id=None)
         elif event["type"] == "answer":
             self._answer(event["reply"])
-        elif event["type"] != "tool_call" and self._partial:
+        elif event["type"] == "layer":
+            self._layer(event["name"], event["data"])
+        elif event["type"] not in OURS and self._partial:
             self._event("stream_event", event=event, parent_tool_use_id=None)
+
+    def _layer(self, name: str, data: dict[str, Any]) -> None:
+        """What keeps the conversation inside its window. A compaction has the name other programs know."""
+        if name == "compaction":
+            known = {
+                "trigger": data.get("trigger"),
+                "pre_tokens": data.get("tokens_before"),
+                "post_tokens": data.get("tokens_after"),
+            }
+            self._event("system", subtype="compact_boundary", compact_metadata=known)
+        else:
+            self._event("system", subtype="layer", name=name, data=data)
 
     def _answer(self, reply: Reply) -> None:
         message = {

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .by_hand import expand_command, pin_command, snip_command, undo_command
 from .printing import document, printable, sentence
+from .session_search import search_command
 
 if TYPE_CHECKING:
     from ..core.blocks import Block
@@ -23,7 +25,11 @@ SHOWN_CHARS = 400
 
 @click.group("sessions")
 def command() -> None:
-    """List and show recorded conversations."""
+    """List, show and clean up recorded conversations; undo, open again and keep what is in them."""
+
+
+for _command in (undo_command, expand_command, pin_command, search_command, snip_command):
+    command.add_command(_command)
 
 
 @command.command("list")
@@ -89,6 +95,20 @@ def show_command(session: str, full: bool, cwd: str, as_json: bool) -> None:
     for note in notes:
         click.echo(f"lamina: {sentence(note)}", err=True)
     _conversation(log, full)
+
+
+@command.command("clean")
+@click.option("--older-than", "length", metavar="AGE", help="30d, 12w, 6m, 1y; without it what cleanupPeriodDays says.")
+@click.option("--all", "everywhere", is_flag=True, help="Sessions of every directory, not only of this project.")
+@click.option("--dry-run", is_flag=True, help="Only show what would go.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+def clean_command(length: str | None, everywhere: bool, dry_run: bool, yes: bool, cwd: str, as_json: bool) -> None:
+    """Remove old sessions with all that lies beside them; open ones, and those a memory refers to, stay."""
+    from .cleaning import clean
+
+    clean(length, Path(cwd).resolve(), everywhere=everywhere, dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 def homes(source: str) -> list[Path]:

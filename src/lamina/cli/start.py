@@ -89,12 +89,11 @@ def environment(settings: Settings) -> dict[str, str]:
 def provider_for(spec: str | None, settings: Settings, stop: Stop) -> Watched:
     """Who answers: by name, by the settings, by the keys there are, else the offline stand-in (O2)."""
     from ..providers import configured, open_provider
-    from ..providers.retry import Waits
     from .stop import Watched
 
     environ = environment(settings)
     named = spec or settings.model or settings.provider or configured(environ)
-    opened = open_provider(named, base_url=settings.base_url, environ=environ, waits=Waits(sleep=stop.sleep))
+    opened = open_provider(named, base_url=settings.base_url, environ=environ)
     return Watched(opened, stop)
 
 
@@ -140,6 +139,7 @@ def open_agent(
     on_event: OnEvent | None = None,
 ) -> Agent:
     from ..agent import Agent
+    from ..upkeep.starting import starting
 
     approvals, problem = approvals_for(wish.cwd, home)
     agent = Agent.open(
@@ -155,6 +155,7 @@ def open_agent(
     )
     agent.session.notices += [found.text for found in agent.rules.findings]
     agent.session.notices += [problem] if problem else []
+    agent.session.notices += starting(wish.cwd, home, settings, environ=os.environ)
     if wish.rounds is not None:
         agent.rounds = wish.rounds
     return agent

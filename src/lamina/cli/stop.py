@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from ..agent import Aborted
 from ..core.blocks import Wire
+from ..core.errors import Aborted
 from ..core.reply import Reply
 from ..providers import Capabilities, OnEvent, Provider
 
@@ -60,11 +60,6 @@ class Stop:
         self._wished.set()
         if self._abort is not None:
             self._abort()
-
-    def sleep(self, seconds: float) -> None:
-        """The pause before a call is tried again; it ends with the wish to stop."""
-        if self._wished.wait(seconds):
-            raise Aborted
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -156,11 +151,13 @@ class Watched:
     async def ask_async(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply:
         return await self._provider.ask_async(request, purpose=purpose, on_event=on_event)
 
-    def ask(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply:
+    def ask(
+        self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None, abort: threading.Event | None = None
+    ) -> Reply:
         if self._stop.wished:
             raise Aborted
         began = time.monotonic()
         try:
-            return self._provider.ask(request, purpose=purpose, on_event=on_event)
+            return self._provider.ask(request, purpose=purpose, on_event=on_event, abort=abort)
         finally:
             self.seconds += time.monotonic() - began

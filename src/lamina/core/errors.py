@@ -27,6 +27,7 @@
     │   ├── ConnectionLost       refused, reset, timed out
     │   ├── StreamBroken         the answer stopped half way; the partial blocks are carried
     │   └── Refused              the model declined to answer
+    ├── Aborted                  the person stopped the turn
     └── MissingExtra             an optional package is not installed
 
 Each message is one sentence for a person: what (the file, field or setting), what is wrong, what to do. The parts are kept as
@@ -41,6 +42,13 @@ from typing import Any
 
 class LaminaError(Exception):
     """Base of all errors raised on purpose."""
+
+
+class Aborted(LaminaError):
+    """The person stopped the turn; what was said so far is kept."""
+
+    def __init__(self) -> None:
+        super().__init__("Stopped; what was said so far is kept, and the next message goes on from there.")
 
 
 class UsageError(LaminaError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -15,6 +15,17 @@ RESERVED = frozenset({"model", "max_tokens", "messages", "system", "tools"})
 TTLS = ("5m", "1h")
 # What a result may be made of; any other list is data of the tool's own that happens to have a field `type`.
 PARTS = ("text", "image", "document", "search_result", "tool_reference")
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """An open file, pipe or response. Whoever opened it closes it."""
+
+    def read(self, size: int, /) -> Any: ...
+
+
+# A tool's output before it is decided whether it may stay in the conversation: content, or bytes and streams as they are.
+Output: TypeAlias = str | list[Wire] | memoryview | Readable
 
 
 class Given(NamedTuple):
@@ -74,20 +85,44 @@ def plain_rows(rows: object, where: str) -> list[Wire]:
     return [{key: value for key, value in row.items() if key != "cache_control"} for row in plain]
 
 
-def result_content(output: object) -> str | list[Wire]:
-    """A tool's output as a result's content."""
-    if isinstance(output, str):
-        return output
-    if output is None:
-        return ""
-    if isinstance(output, bytes | bytearray):
-        return bytes(output).decode("utf-8", "replace")
+def result_output(output: object) -> Output:
+    """A tool's output, not copied: text, content blocks, bytes, or an open file, pipe or response that is read in pieces.
+
+    A path is text like any other value: a tool that returns one means its name. Open the file to hand over what is in it.
+    """
+    match output:
+        case str():
+            return output
+        case None:
+            return ""
+        case bytes() | bytearray() | memoryview():
+            view = memoryview(output)
+            return view.cast("B") if view.contiguous else memoryview(view.tobytes())
+        case Readable():
+            return output
+        case _:
+            return _content(output)
+
+
+def _content(output: object) -> str | list[Wire]:
     if isinstance(output, Sequence) and output and all(_is_part(part) for part in output):
         return [dict(part) for part in output]
     try:
         return msgspec.json.encode(scrub(output)).decode()
     except (TypeError, ValueError, RecursionError):
         return str(output)
+
+
+def result_content(output: object) -> str | list[Wire]:
+    """A tool's output as a result's content, whole."""
+    match read := result_output(output):
+        case memoryview():
+            return str(read, "utf-8", "replace")
+        case Readable():
+            whole = read.read(-1)
+            return whole if isinstance(whole, str) else bytes(whole).decode("utf-8", "replace")
+        case _:
+            return read
 
 
 def _is_part(part: object) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import assert_never
 
 from .errors import UndoOrder, UsageError
+from .prefix import Reason
 from .records import (
     Attachment,
     Boundary,
@@ -44,6 +45,10 @@ class Log:
         self.revoked: set[str] = set()
         # Decisions of this conversation, oldest first, for undo and for naming the reason of a break.
         self.decisions: dict[str, Boundary | Clear | Span | Spill] = {}
+        self.events: dict[str, Event] = {}  # the last of each name, for rooms that look for their own
+        # Why the next request will not start with the last one that was answered: a decision since then changed what was sent.
+        self.due: Reason | None = None
+        self.last_answer: str | None = None  # its message id, or its record's
         self.newer: int | None = None  # the format of a record this version must not guess at
         self.skipped_kinds: dict[str, int] = {}
         self._summaries: dict[str, str] = {}  # summary → its boundary, where the summary itself does not say so
@@ -63,6 +68,7 @@ class Log:
         return self._enter(record, fold=True)
 
     def _enter(self, record: Record, *, fold: bool) -> bool:
+        self._note_due(record)
         match record:
             case Message() | Attachment() | Boundary() | Spill() | Clear() | Span() | Pin() | Snapshot() | Revoke():
                 extends = self._enter_tree(record)
@@ -73,8 +79,11 @@ class Log:
                 self.tree.attach(record.uuid, record.parent)
                 self.tree.rewind(record.target)
                 return False
-            case Break() | Checkpoint() | Forked() | Event():
+            case Break() | Checkpoint() | Forked():
                 self.tree.attach(record.uuid, record.parent)
+            case Event():
+                self.tree.attach(record.uuid, record.parent)
+                self.events[record.name] = record
             case Foreign():
                 self.skipped_kinds[record.kind] = self.skipped_kinds.get(record.kind, 0) + 1
                 if record.uuid is not None:
@@ -84,6 +93,24 @@ class Log:
             case _:
                 assert_never(record)
         return True
+
+    def _note_due(self, record: Record) -> None:
+        match record:
+            case Message(role="assistant", silent=False, sidechain=False):
+                self.due = None
+                self.last_answer = record.message_id or record.uuid
+            case Boundary(sidechain=False):
+                self.due = "compaction"
+            case Clear():
+                self.due = "clearing"
+            case Span():
+                self.due = "collapse" if record.kind == "collapse" else "snip"
+            case Revoke():
+                self.due = "undo"
+            case Rewind():
+                self.due = "branch"
+            case _:
+                pass
 
     def _enter_tree(self, record: Grown | Hung) -> bool:
         if isinstance(record, Message | Attachment | Boundary) and not self.tree.belongs(record):

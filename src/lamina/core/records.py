@@ -95,12 +95,13 @@ class Clear(msgspec.Struct, frozen=True):
 
 
 class Span(msgspec.Struct, frozen=True):
-    """A run of records folded into one text: a snip (a marker) or a collapse (a placeholder that can be opened again)."""
+    """A run of records folded into one text: a snip (a marker), a collapse (a placeholder that can be opened again) or the summary of
+    a part."""
 
     uuid: str
     parent: str | None
     time: str
-    kind: str  # snip | collapse
+    kind: str  # snip | collapse | partial
     ids: tuple[str, ...]
     text: str
     tokens: int = 0

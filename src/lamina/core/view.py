@@ -42,7 +42,7 @@ class Item(msgspec.Struct, frozen=True):
     uuid: str
     role: Literal["user", "assistant"]
     blocks: tuple[Block, ...]
-    kind: str  # said | meta | summary | attachment:<kind> | snip | collapse
+    kind: str  # said | meta | summary | attachment:<kind> | snip | collapse | partial
     key: str | None = None  # message id
     synthetic: bool = False
     time: str = ""

@@ -2,7 +2,7 @@
 
 A provider's call blocks: on a server that says nothing, between two tries, between two words. It runs in a thread of its own; what
 arrives is heard in the caller's thread, one event at a time, so a listener never runs beside what comes after the call. A call that
-was left ends with the next event it gets, and what it still brings is dropped; nobody waits for it.
+was left sends no further request and ends with the next event it gets; what it still brings is dropped, and nobody waits for it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _Call:
 
     def run(self) -> None:
         try:
-            self.came.put(self._provider.ask(self._ask.request, purpose=self._ask.purpose, on_event=self._tell))
+            self.came.put(self._provider.ask(self._ask.request, purpose=self._ask.purpose, on_event=self._tell, abort=self.left))
         except BaseException as error:  # noqa: BLE001  # it is raised again in the thread that waits
             self.came.put(error)
 

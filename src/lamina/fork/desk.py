@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Literal, NamedTuple, TypeAlias, assert_never
@@ -22,6 +23,7 @@ from ..disk.files import remove
 from ..tools import Context, Output, Tool, run_call
 from ..tools.capture import Capture
 from ..tools.readonly import Result, run_readonly
+from .loop import DENIED
 from .permissions import Allow, Ask, Deny, Mode, PermissionContext, Verdict, decide
 from .rules import Rules
 
@@ -70,8 +72,10 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     mode: Callable[[], Mode]
     rules: Callable[[], Rules]
     ask: AskPerson | None = None
+    decide_fork: Callable[[ToolUse], Allow | Deny] | None = None  # a fork's own permission function (X6); deny rules still count
     on_start: Callable[[ToolUse], None] | None = None
     on_end: Callable[[Ran], None] | None = None
+    on_output: Callable[[ToolUse, str], None] | None = None  # what a running command prints, as it prints it; bounded by the tool
 
 
 class _Settled(NamedTuple):
@@ -124,7 +128,13 @@ def _settled(call: ToolUse, desk: Desk) -> _Settled:
 def _judged(call: ToolUse, desk: Desk) -> Verdict:
     if all(tool.name != call.name for tool in desk.tools):
         return Allow("There is no such tool; the model is told so.")
-    return decide(call, mode=desk.mode(), rules=desk.rules(), context=desk.permission)
+    if desk.decide_fork is None:
+        return decide(call, mode=desk.mode(), rules=desk.rules(), context=desk.permission)
+    own = desk.decide_fork(call)
+    if isinstance(own, Deny):
+        return own
+    verdict = decide(call, mode="all", rules=desk.rules(), context=desk.permission)
+    return own if isinstance(verdict, Allow) else verdict
 
 
 def _still(call: ToolUse, settled: _Settled, desk: Desk) -> Verdict:
@@ -173,14 +183,21 @@ def _read(done: Result, context: Context) -> Output:
     return _with_whole(Output(said, is_error=done.ended != "by itself", facts=facts), context)
 
 
+def _heard(call: ToolUse, desk: Desk) -> Context:
+    """The context of one call: of several at once, each is known by what it prints."""
+    if desk.on_output is None:
+        return desk.context
+    return msgspec.structs.replace(desk.context, on_output=partial(desk.on_output, call))
+
+
 def _output(call: ToolUse, verdict: Verdict, desk: Desk) -> Output:
     match verdict:
         case Deny():
-            return Output(f"Not allowed: {verdict.why}", is_error=True, facts={"denied": True})
+            return Output(f"{DENIED}{verdict.why}", is_error=True, facts={"denied": True})
         case Ask():
             raise AssertionError("a question was left open")
         case Allow(plan=None):
-            return _with_whole(run_call(desk.tools, call, desk.context), desk.context)
+            return _with_whole(run_call(desk.tools, call, _heard(call, desk)), desk.context)
         case Allow():
             if desk.context.abort.is_set():
                 return Output(STOPPED, is_error=True)

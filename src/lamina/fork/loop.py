@@ -14,13 +14,16 @@ import msgspec
 
 from ..core.blocks import Block, ToolResult, ToolUse, Wire, read_block, tool_result
 from ..core.effects import Ask, Flow, RunTools
-from ..core.errors import InputError, StreamBroken
+from ..core.errors import BadRequest, InputError, PromptTooLong, ProviderError, StreamBroken
 from ..core.reply import Reply
 from ..providers import OnEvent
 from ..providers.stream import UNPARSED
 
 # A turn that needs more rounds than this has lost its way; the person is asked whether to go on.
 ROUNDS = 200
+
+# How the result of a call begins that was not allowed.
+DENIED = "Not allowed: "
 
 NO_JSON = "The input of this call is no JSON object, so it was not run; send the call again with valid JSON."
 NOT_RUN = "Not run, because another call of the same answer could not be read; send it again."
@@ -42,6 +45,10 @@ class Talk(Protocol):
 
     def results(self, results: Sequence[ToolResult]) -> None: ...
 
+    def mend(self, error: ProviderError) -> Flow[bool]:
+        """The server refused the request; whether the next one is worth sending: shorter, or without what it objects to."""
+        ...
+
 
 class Outcome(msgspec.Struct, frozen=True):
     ended: Ended
@@ -51,7 +58,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 def run(talk: Talk, *, purpose: str = "chat", rounds: int = ROUNDS, on_event: OnEvent | None = None) -> Flow[Outcome]:
     """Carry the conversation on until the model has nothing more to ask of the tools."""
-    number = 0
+    number, mended = 0, False
     while True:
         number += 1
         request = yield from talk.request()
@@ -61,18 +68,24 @@ def run(talk: Talk, *, purpose: str = "chat", rounds: int = ROUNDS, on_event: On
             if (heard := partial(error.partial)).blocks:
                 talk.answered(heard)
             raise
+        except (BadRequest, PromptTooLong) as error:
+            if mended or not (yield from talk.mend(error)):
+                raise
+            mended, number = True, number - 1
+            continue
+        mended = False
         reply = talk.answered(reply)
-        if unreadable := _unreadable(reply):
-            talk.results(unreadable)
+        if broken := unreadable(reply):
+            talk.results(broken)
         elif reply.tool_uses:
             talk.results((yield RunTools(reply.tool_uses)))
         elif reply.stop_reason != "pause_turn":
-            return Outcome(_ending(reply), reply, number)
+            return Outcome(ending(reply), reply, number)
         if number >= rounds:
             return Outcome("rounds", reply, number)
 
 
-def _unreadable(reply: Reply) -> list[ToolResult]:
+def unreadable(reply: Reply) -> list[ToolResult]:
     """A call whose input is no JSON object is not run, nor are the calls beside it; the model is told and may try again."""
     if not reply.notes.get("unparsed_input"):
         return []
@@ -90,7 +103,7 @@ def partial(blocks: Sequence[dict[str, Any]], model: str = "") -> Reply:
     return Reply("", model, tuple(kept), None)
 
 
-def _ending(reply: Reply) -> Ended:
+def ending(reply: Reply) -> Ended:
     if reply.stop_reason == "refusal":
         return "refused"
     return "cut off" if reply.stop_reason is None or reply.stop_reason in FULL else "answered"

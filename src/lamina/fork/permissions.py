@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 # They change nothing outside the conversation; a fork has no use for them.
-_HARMLESS = frozenset({"TodoWrite"})
+_HARMLESS = frozenset({"TodoWrite", "Expand"})
 _FORK_TOOLS = "Read, Grep, Glob, read-only Bash, and Edit and Write of memory files"
 
 

@@ -28,11 +28,11 @@ from ..disk.files import Durability
 from ..disk.guarded import guarded, replace_if
 from ..disk.paths import RootDir, check_child
 from .history import Change, History, digest_of, is_of
-from .index import INDEX, Entry, entries, with_entry, without_entry
-from .scan import Header, Scanner
+from .index import INDEX, Entry, Rewritten, added, entries, line_of, rewritten, with_entry, without_entry
+from .scan import Header, Scanner, is_topic
 from .secrets import redact
-from .store import MOST_READ, Draft, Saved, Version, Why, applied, drafted, other_file
-from .topic import Kind, Topic, file_name, folded, one_line, read_topic, same_name, stamped, write_topic
+from .store import MOST_READ, Draft, Saved, Version, Why, applied, drafted, other_file, spelled
+from .topic import Kind, Topic, dated, file_name, folded, one_line, read_topic, same_name, stamped, write_topic
 
 GUARD = ".memory.lock"
 # A save holds the guard for a few milliseconds; dozens of processes that save at once still get their turn within this.
@@ -87,7 +87,10 @@ class DirectoryStore:
         root = RootDir.open(path, shared=scope == "team")
         store = cls(root, scope=scope, clock=clock, durability=durability)
         try:
-            root.sweep()
+            if swept := root.sweep():
+                store.notices += (
+                    f"{root.path} held {swept} unfinished files of writes that were interrupted; they were removed.",
+                )
             if store._needs_mending():
                 with guarded(root, GUARD, timeout=PATIENCE):
                     store._mend()
@@ -153,53 +156,120 @@ class DirectoryStore:
         return msgspec.structs.replace(topic, problems=(*topic.problems, f"larger than {MOST_READ >> 10} KiB, read in part"))
 
     def _find(self, name: str) -> str | None:
-        """The file of the memory of this name. The file its name would have is looked at first: most saves need no scan."""
+        """The file of the memory of this name, or the file of that name."""
+        if name.endswith(".md"):
+            return self._with_file(name) or self._named(name)
+        return self._named(name) or self._with_file(f"{name}.md")
+
+    def _named(self, name: str) -> str | None:
+        """The file its name would have is looked at first: most saves need no scan."""
         key, direct = same_name(name), file_name(name)
         if (topic := self._topic(direct)) is not None and same_name(topic.name) == key:
             return direct
-        wanted = (folded(name), folded(f"{name}.md"))
-        headers = self.scanner.look()
-        by_name = [header.file for header in headers if same_name(header.name) == key]
-        by_file = [header.file for header in headers if folded(header.file) in wanted]
-        first, second = (by_file, by_name) if name.endswith(".md") else (by_name, by_file)
-        return min(first, default=None) or min(second, default=None)
+        return min((header.file for header in self.scanner.look() if same_name(header.name) == key), default=None)
+
+    def _with_file(self, file: str) -> str | None:
+        """As it is spelled, which needs no scan; else in whatever case it has."""
+        if is_topic(file) and self._topic(file) is not None:
+            return file
+        key = folded(file)
+        return min((found.file for found in self.scanner.files() if folded(found.file) == key), default=None)
 
     # Writing
 
-    def plan(self, name: str, *, type: Kind | None, description: str, body: str, evidence: Sequence[str] = ()) -> Planned:
+    def plan(
+        self,
+        name: str,
+        *,
+        type: Kind | None,
+        description: str,
+        body: str,
+        evidence: Sequence[str] = (),
+        modified: float | None = None,
+    ) -> Planned:
         """What `save` would write, from what stands there now. Nothing is changed."""
         draft = drafted(name, type=type, description=description, body=body, evidence=evidence, team=self.scope == "team")
-        file = self._find(draft.name)
+        # A name is a name; only what is spelled as a file may mean one.
+        file = self._find(draft.name) if name.endswith(".md") else self._named(draft.name)
         if file is None:
             file = self._free(draft.name)
             topic, before = applied(draft, None, file), None
         else:
             before = self._whole(file)
             topic = stamped(applied(draft, read_topic(file, _text(before), self.clock()), file), now=self.clock())
-        text = write_topic(topic, before=None if before is None else _text(before))
-        if read_front_matter(text).head is None:
-            raise InputError(file, "its front matter would be too long to be read", "shorten the keys that were added by hand")
-        return Planned(draft, topic, before, text.encode("utf-8", "replace"))
+        return _planned(draft, topic if modified is None else dated(topic, modified=modified), before)
 
-    def save(self, name: str, *, type: Kind | None, description: str, body: str, why: Why, evidence: Sequence[str] = ()) -> Saved:
-        """The file, then its index line. A memory of that name is updated; `type=None` keeps its type."""
+    def plan_text(self, file: str, text: str) -> Planned:
+        """What `put` would write; InputError for a text that is no memory, or has the name of another one."""
+        before = self._whole(file, missing_is_fine=True)
+        old = None if before is None else read_topic(file, _text(before), self.clock())
+        draft, topic = spelled(file, text, old, team=self.scope == "team")
+        owner = self._named(draft.name)
+        if owner is not None and folded(owner) != folded(file):
+            raise InputError(draft.name, f"is the name of the memory in {owner} already", "change that file instead")
+        return _planned(draft, stamped(topic, now=self.clock()), before)
+
+    def save(
+        self,
+        name: str,
+        *,
+        type: Kind | None,
+        description: str,
+        body: str,
+        why: Why,
+        evidence: Sequence[str] = (),
+        modified: float | None = None,
+    ) -> Saved:
+        """The file, then its index line. A memory of that name is updated; `type=None` keeps its type.
+
+        `modified` dates it: for a memory that was made elsewhere, and earlier.
+        """
         with guarded(self.root, GUARD, timeout=PATIENCE):
             self._mend()
-            planned = self.plan(name, type=type, description=description, body=body, evidence=evidence)
-            topic = planned.topic
-            if not self._says_nothing_new(planned):
-                self._write(Change(topic.file, topic.name, "save", planned.before, planned.after, why))
-            self._list(topic)
-            return Saved(self._topic(topic.file) or topic, planned.before is None, planned.draft.redacted)
+            planned = self.plan(name, type=type, description=description, body=body, evidence=evidence, modified=modified)
+            return self._carry_out(planned, why)
 
-    def remove(self, name: str, *, why: Why) -> bool:
-        """To the trash: the index line goes, then the file; the journal keeps its content. False when there is no such memory."""
+    def put(self, file: str, text: str, *, expected: bytes | None, why: Why) -> Saved:
+        """As `save`, from the whole text of a topic file. `expected` is the file as the writer knows it: another one wins."""
+        check_child(self.root.path, file)
+        with guarded(self.root, GUARD, timeout=PATIENCE):
+            self._mend()
+            planned = self.plan_text(file, text)
+            if planned.before != expected:
+                raise _changed(file)
+            return self._carry_out(planned, why)
+
+    def _carry_out(self, planned: Planned, why: Why) -> Saved:
+        topic = planned.topic
+        if not self._says_nothing_new(planned):
+            self._write(Change(topic.file, topic.name, "save", planned.before, planned.after, why))
+        self._list(topic)
+        return Saved(self._topic(topic.file) or topic, planned.before is None, planned.draft.redacted)
+
+    def put_index(self, text: str, *, expected: bytes | None) -> Rewritten:
+        """The index as somebody wants it, within its rules. Who does not know it as it is (`expected`) only adds to it."""
+        with guarded(self.root, GUARD, timeout=PATIENCE):
+            self._mend()
+            there = self._index_bytes()
+            files = [found.file for found in self.scanner.files()]
+            done = rewritten(text, _text(there), files, known=there == expected, team=self.scope == "team")
+            # Read under the guard; only a person's editor can come between, and its version is merged with ours.
+            self._edit_index(lambda now: done.text if now == _text(there) else added(now, done.text))
+            return done
+
+    def remove(self, name: str, *, why: Why, expected: bytes | None = None) -> bool:
+        """To the trash: the index line goes, then the file; the journal keeps its content. False when there is no such memory.
+
+        With `expected` only a file that still holds that is removed.
+        """
         with guarded(self.root, GUARD, timeout=PATIENCE):
             self._mend()
             file = self._find(name)
             if file is None:
                 return False
             old = self._whole(file)
+            if expected is not None and old != expected:
+                raise _changed(file)
             known = read_topic(file, _text(old), 0).name
             self.history.record(Change(file, known, "remove", old, None, _clean(why)), now=self.clock())
             self._edit_index(lambda text: without_entry(text, file))
@@ -325,11 +395,17 @@ class DirectoryStore:
         return read_topic(newest.file, _text(data), file.st_mtime)
 
 
+def _planned(draft: Draft, topic: Topic, before: bytes | None) -> Planned:
+    text = write_topic(topic, before=None if before is None else _text(before))
+    if read_front_matter(text).head is None:
+        raise InputError(topic.file, "its front matter would be too long to be read", "shorten the keys that were added by hand")
+    return Planned(draft, topic, before, text.encode("utf-8", "replace"))
+
+
 def _rebuilt(headers: list[Header]) -> str:
-    text = ""
-    for header in headers:
-        text = with_entry(text, Entry(header.name, header.file, header.description))
-    return text
+    """Ordered by file, which is by topic: where `with_entry` would put them one by one."""
+    ordered = sorted(headers, key=lambda header: folded(header.file))
+    return "".join(f"{line_of(Entry(header.name, header.file, header.description))}\n" for header in ordered)
 
 
 def _edited(old: bytes | None, edit: Callable[[str], str]) -> bytes:

@@ -15,7 +15,7 @@ import difflib
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -23,6 +23,7 @@ import msgspec
 from ..disk.faults import AbsentIsFine
 from ..disk.files import Durability
 from ..disk.paths import RootDir
+from .blame import Known
 from .secrets import redact
 from .store import Action, Version, Why
 from .topic import same_name
@@ -86,15 +87,17 @@ def digest_of(data: bytes | None) -> str:
 
 
 class History:
-    __slots__ = ("_durability", "_kept", "_last", "_newest", "_read", "_root", "_segment_digests")
+    __slots__ = ("_durability", "_files", "_kept", "_last", "_newest", "_read", "_root", "_segment_digests", "written")
 
     def __init__(self, root: RootDir, *, durability: Durability = "full") -> None:
         self._root = root
         self._durability: Durability = durability
+        self.written = 0  # lines by this object
         self._forget()
 
     def _forget(self) -> None:
         self._read: dict[int, int] = {}  # segment → how far it was read
+        self._files: dict[int, int] = {}  # and which file that was: `lamina forget` puts another one in its place
         self._last: dict[str, Last] = {}
         self._newest: Last | None = None
         self._kept: set[str] = set()  # digests whose content some segment has
@@ -117,6 +120,19 @@ class History:
         change = Change(newest.file, newest.name, "undone", None, there, None)
         self._append(self._room(), [_line(change, now, before=newest.digest)])
 
+    def adopt(self, lines: Iterable[Line]) -> int:
+        """Takes over lines of another journal, with their ids, times and contents; those that are here already are left out. The guard is
+        held."""
+        known = {line.id for line in self.lines()}
+        new = [line for line in lines if line.id not in known]
+        for line in new:
+            self._append(self._room(), [line])
+        return len(new)
+
+    def filled(self) -> list[Line]:
+        """All lines, oldest first, each with its content where any segment has it."""
+        return _filled(self.lines())
+
     def _append(self, number: int, lines: list[Line]) -> str:
         rows = []
         for line in lines:
@@ -126,6 +142,7 @@ class History:
                 self._segment_digests.add(line.digest)
             rows.append(msgspec.json.encode(line))
         self._root.append(_path(number), rows, durability=self._durability)
+        self.written += len(rows)
         return lines[-1].id
 
     def _found(self, change: Change, now: float) -> Iterator[Line]:
@@ -166,9 +183,11 @@ class History:
     def catch_up(self) -> None:
         """Reads what was appended since the last look, by whichever process."""
         numbers = self._segments()
-        if any(number not in numbers for number in self._read):
+        there = {number: found.st_ino for number in numbers if (found := self._root.stat(_path(number))) is not None}
+        if any(there.get(number) != inode for number, inode in self._files.items()):
             self._forget()
-        for number in sorted(numbers):
+        self._files = there
+        for number in sorted(there):
             if number not in self._read:
                 self._segment_digests = set()
             start = self._read.get(number, 0)
@@ -191,11 +210,36 @@ class History:
     def lines(self) -> Iterator[Line]:
         """All lines, oldest first; one that cannot be read is passed over."""
         for number in sorted(self._segments()):
-            for row in self._tail(number, 0).split(b"\n"):
-                try:
-                    yield msgspec.json.decode(row, type=Line)
-                except msgspec.DecodeError:
-                    continue
+            yield from self._lines_of(number)
+
+    def _lines_of(self, number: int) -> Iterator[Line]:
+        for row in self._tail(number, 0).split(b"\n"):
+            try:
+                yield msgspec.json.decode(row, type=Line)
+            except msgspec.DecodeError:
+                continue
+
+    def lines_after(self, version_id: str, *, since: float = 0.0) -> list[Line]:
+        """The lines behind this version, with their contents, oldest first; where it is not there any more, those later than `since`."""
+        found: list[Line] = []
+        for number in sorted(self._segments(), reverse=True):
+            segment = _filled(self._lines_of(number))
+            place = next((at for at, line in enumerate(segment) if line.id == version_id), None)
+            if place is not None:
+                return [*segment[place + 1 :], *found]
+            found = [*segment, *found]
+        return [line for line in found if line.time > since]
+
+    def versions(self, file: str) -> list[Known]:
+        """The changes of one file with the text after each, oldest first."""
+        contents: dict[str, str] = {}
+        found: list[Line] = []
+        for line in self.lines():
+            if line.content is not None:
+                contents[line.digest] = line.content
+            if line.file == file:
+                found.append(line)
+        return [Known(_version(line), contents.get(line.digest)) for line in found]
 
     def log(self, name: str | None = None) -> list[Version]:
         """The changes of one memory, or of all, newest first."""
@@ -246,6 +290,19 @@ class History:
             return b"".join(parts)
         finally:
             os.close(fd)
+
+
+def _filled(lines: Iterator[Line]) -> list[Line]:
+    """The lines of one segment, each with its content: a segment holds every content it needs, but only once."""
+    contents: dict[str, str] = {}
+    filled: list[Line] = []
+    for line in lines:
+        if line.content is not None:
+            contents[line.digest] = line.content
+        elif line.digest in contents:
+            line = msgspec.structs.replace(line, content=contents[line.digest])
+        filled.append(line)
+    return filled
 
 
 def is_of(line: Line | Version, name: str) -> bool:

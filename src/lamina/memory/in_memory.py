@@ -13,7 +13,7 @@ from ..core.settings import Scope
 from .history import digest_of, is_of
 from .index import Entry, with_entry, without_entry
 from .store import Action, Saved, Version, Why, applied, drafted, other_file
-from .topic import Kind, Topic, file_name, read_topic, same_name, stamped, write_topic
+from .topic import Kind, Topic, dated, file_name, read_topic, same_name, stamped, write_topic
 
 
 class InMemoryStore:
@@ -31,20 +31,32 @@ class InMemoryStore:
         return [read_topic(file, text, mtime) for file, (text, mtime) in sorted(self._files.items())]
 
     def get(self, name: str) -> Topic | None:
-        found = [topic for topic in self.topics() if same_name(topic.name) == same_name(name)]
-        return next(iter(found or [topic for topic in self.topics() if topic.file in (name, f"{name}.md")]), None)
+        return self._named(name) or next((topic for topic in self.topics() if topic.file in (name, f"{name}.md")), None)
+
+    def _named(self, name: str) -> Topic | None:
+        return next((topic for topic in self.topics() if same_name(topic.name) == same_name(name)), None)
 
     def index(self) -> str:
         return self._index
 
-    def save(self, name: str, *, type: Kind | None, description: str, body: str, why: Why, evidence: Sequence[str] = ()) -> Saved:
+    def save(
+        self,
+        name: str,
+        *,
+        type: Kind | None,
+        description: str,
+        body: str,
+        why: Why,
+        evidence: Sequence[str] = (),
+        modified: float | None = None,
+    ) -> Saved:
         draft = drafted(name, type=type, description=description, body=body, evidence=evidence, team=self.scope == "team")
-        old = self.get(draft.name)
+        old = self.get(draft.name) if name.endswith(".md") else self._named(draft.name)
         file = old.file if old else self._free(draft.name)
         before = self._files[file][0] if old else None
         topic = applied(draft, old, file)
         if old is None or write_topic(topic, before=before) != before:
-            topic = stamped(topic, now=self.clock())
+            topic = stamped(topic, now=self.clock()) if modified is None else dated(topic, modified=modified)
             self._put(topic.name, file, write_topic(topic, before=before), "save", why)
         self._index = with_entry(self._index, Entry(topic.name, file, topic.description))
         return Saved(self.get(topic.name) or topic, old is None, draft.redacted)

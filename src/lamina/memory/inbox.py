@@ -48,6 +48,7 @@ class Proposal(msgspec.Struct, frozen=True):
     description: str = ""
     body: str = ""
     evidence: tuple[str, ...] = ()
+    modified: float | None = None
 
 
 class Inbox:
@@ -60,9 +61,17 @@ class Inbox:
         self._root: RootDir = store.root
 
     def propose_save(
-        self, name: str, *, type: Kind | None, description: str, body: str, why: Why, evidence: Sequence[str] = ()
+        self,
+        name: str,
+        *,
+        type: Kind | None,
+        description: str,
+        body: str,
+        why: Why,
+        evidence: Sequence[str] = (),
+        modified: float | None = None,
     ) -> Proposed:
-        planned = self.store.plan(name, type=type, description=description, body=body, evidence=evidence)
+        planned = self.store.plan(name, type=type, description=description, body=body, evidence=evidence, modified=modified)
         draft = planned.draft
         return self._add(
             Proposal(
@@ -79,6 +88,7 @@ class Inbox:
                 description=draft.description,
                 body=draft.body,
                 evidence=draft.evidence,
+                modified=modified,
             )
         )
 
@@ -153,6 +163,7 @@ class Inbox:
                 description=proposal.description,
                 body=proposal.body,
                 evidence=proposal.evidence,
+                modified=proposal.modified,
                 why=proposal.why,
             )
         else:
@@ -163,7 +174,13 @@ class Inbox:
     def _renew(self, old: Proposal) -> None:
         if old.action == "save":
             new = self.propose_save(
-                old.name, type=old.type, description=old.description, body=old.body, evidence=old.evidence, why=old.why
+                old.name,
+                type=old.type,
+                description=old.description,
+                body=old.body,
+                evidence=old.evidence,
+                modified=old.modified,
+                why=old.why,
             )
         else:
             new = self.propose_removal(old.file, why=old.why) or Proposed(old.id)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from ..core.errors import InputError
 from ..core.fence import escape
 from ..core.front_matter import split_front_matter
+from .secrets import redact
 from .topic import folded, one_line
 
 INDEX = "MEMORY.md"
@@ -115,6 +118,49 @@ def _place(places: list[tuple[int, str]], key: str) -> int:
         position = bisect(files, key)
         return places[position][0] if position < len(places) else places[-1][0] + 1
     return (same[-1] if same else places[-1][0]) + 1
+
+
+class Rewritten(NamedTuple):
+    """An index as it may be. `missing`: files its lines named that are not there; `redacted`: kinds of secrets taken out."""
+
+    text: str
+    missing: tuple[str, ...] = ()
+    redacted: tuple[str, ...] = ()
+
+
+def rewritten(text: str, old: str, files: Iterable[str], *, known: bool, team: bool = False) -> Rewritten:
+    """The index somebody wrote, within the rules (S3): one safe line for each memory that is there, and no content.
+
+    Lines of the old index keep their bytes. Who did not know the old index (`known`) may add lines to it and take none away.
+    """
+    clean = redact(text)
+    if team and clean.kinds:
+        raise InputError(INDEX, f"holds a secret ({', '.join(clean.kinds)})", "take it out: a team's memory is shared")
+    rows = split_front_matter(clean.text).body.split("\n")
+    there, kept, seen = {folded(file) for file in files}, set(old.split("\n")), set[str]()
+    worded = {folded(found.file) for row in rows if row not in kept and (found := _entry(row)) is not None}
+    lines, missing = list[str](), list[str]()
+    for line in rows:
+        entry = _entry(line)
+        if entry is not None and line in kept and folded(entry.file) in worded:
+            continue  # said anew in another line
+        if entry is None:
+            lines.append(line if line in kept else _cut(line.rstrip(), LINE_CHARS))
+        elif line not in kept and folded(entry.file) not in there:
+            missing.append(entry.file)
+        elif folded(entry.file) not in seen:
+            seen.add(folded(entry.file))
+            lines.append(line if line in kept else line_of(entry))
+    whole = "\n".join(lines)
+    whole = whole if not whole or whole.endswith("\n") else f"{whole}\n"
+    return Rewritten(whole if known else added(old, whole), tuple(dict.fromkeys(missing)), clean.kinds)
+
+
+def added(old: str, new: str) -> str:
+    """The old index with the entries of the new one."""
+    for entry in entries(new):
+        old = with_entry(old, entry)
+    return old
 
 
 def without_entry(text: str, file: str) -> str:

@@ -18,14 +18,18 @@ from ..core.settings import Mode, Settings
 from ..disk.files import Durability
 from ..disk.paths import check_root
 from ..disk.settings_files import lamina_home, load_settings, user_home
+from .blame import Blamed, blame
 from .directory import DirectoryStore
+from .evidence import Freshness, check, read_evidence
+from .identity import identify
 from .inbox import Inbox, Proposal
 from .index import INDEX, loaded
 from .modes import GatedStore
-from .place import TEAM, Place, memory_place
+from .place import TEAM, Place, memory_place, project_root
+from .rank import Corpus, Document, Ranked, explained
 from .scan import Header
 from .store import Proposed, Saved, Version, Why
-from .topic import Kind, Topic
+from .topic import Kind, Topic, evidence_of
 
 Where: TypeAlias = Literal["private", "team"]
 
@@ -37,13 +41,42 @@ class LoadedIndex(NamedTuple):
     text: str
 
 
+class Recalled(NamedTuple):
+    """A memory that fits a question. `age` in seconds; `why` names the terms that fit, field by field."""
+
+    topic: Topic
+    score: float
+    age: float
+    evidence: Freshness
+    why: str
+
+
+# What a stale memory's score counts for: it can still be the best, where nothing else fits nearly as well.
+STALE_SHARE = 0.5
+# Stale memories move back, so a few more are looked at than are asked for.
+SPARE = 5
+# Bodies are read for the newest so many memories; of older ones name and description are searched. That is 160 MB at the very most.
+MOST_BODIES = 10_000
+
+
 class Memory:
     """Open it with `Memory.open`; a context manager. Not for two threads at once."""
 
-    __slots__ = ("_private", "_team", "notices", "place")
+    __slots__ = ("_corpus", "_git", "_private", "_team", "notices", "place", "project")
 
-    def __init__(self, place: Place, private: GatedStore, team: GatedStore | None = None) -> None:
+    def __init__(
+        self,
+        place: Place,
+        private: GatedStore,
+        team: GatedStore | None = None,
+        *,
+        project: Path | None = None,
+        git: bool = False,
+    ) -> None:
         self.place = place
+        self._git = git  # whether git follows what is changed here
+        self.project = project  # what evidence is checked against
+        self._corpus: tuple[list[Header], Corpus] | None = None
         self._private = private
         self._team = team
         self.notices = tuple(notice for scope in self._scopes() for notice in scope.store.notices)
@@ -65,6 +98,8 @@ class Memory:
         if settings is None:
             settings = load_settings(cwd=Path(cwd), environ=os.environ, home=own)
         place = _place(cwd, path, own, settings)
+        if place.said_by == "default" and (base := own or lamina_home(os.environ)) is not None:
+            identify(base, cwd)
         durability: Durability = "process" if settings.durability == "process" else "full"
         modes = settings.memory_mode
         opened: list[GatedStore] = []
@@ -78,13 +113,19 @@ class Memory:
             for scope in opened:
                 scope.store.close()
             raise
-        return cls(place, *opened)
+        return cls(place, *opened, project=project_root(cwd), git=settings.history_git)
 
     @property
     def path(self) -> Path:
         return self.place.path
 
     def close(self) -> None:
+        """Lets git follow what was changed; then nothing can be read or written any more."""
+        store, git, self._git = self._private.store, self._git, False
+        if git and store.history.written:
+            from .git import follow
+
+            follow(store.root, store.history, environ=os.environ)
         for scope in self._scopes():
             scope.store.close()
 
@@ -109,12 +150,19 @@ class Memory:
         description: str = "",
         body: str = "",
         evidence: Sequence[str] = (),
+        modified: float | None = None,
         scope: Where = "private",
         why: Why | None = None,
     ) -> Saved | Proposed:
-        """Saves or updates a memory. Without `why` it is the person's own doing."""
+        """Saves or updates a memory. Without `why` it is the person's own doing; `modified` dates what was made elsewhere."""
         done = self.store(scope).save(
-            name, type=type, description=description, body=body, evidence=evidence, why=why or Why("user")
+            name,
+            type=type,
+            description=description,
+            body=body,
+            evidence=evidence,
+            modified=modified,
+            why=why or Why("user"),
         )
         return done._replace(topic=_shown(done.topic, scope)) if isinstance(done, Saved) else done
 
@@ -130,8 +178,56 @@ class Memory:
 
     def headers(self) -> list[Header]:
         """All memories without their bodies, the newest first (S11)."""
+        if self._team is None:
+            return self._private.headers()
         found = [_shown(header, scope) for scope in self._names() for header in self.store(scope).headers()]
         return sorted(found, key=lambda header: (-header.mtime_ns, header.file))
+
+    def recall(self, query: str, k: int = 5) -> list[Recalled]:
+        """The memories that fit best, best first, each with its age and what the project says of its evidence (B8).
+
+        By a local ranker: no model is asked. A memory whose evidence is stale comes behind others that fit about as well.
+        """
+        headers = self.headers()
+        found = [self._recalled(headers[ranked.at], ranked) for ranked in self._searched(headers).rank(query, k + SPARE)]
+        known = [each for each in found if each is not None]
+        return sorted(known, key=lambda each: (-each.score, each.topic.file))[: max(0, k)]
+
+    def _searched(self, headers: list[Header]) -> Corpus:
+        """The corpus of these memories; the one before where nothing changed."""
+        if self._corpus is None or self._corpus[0] != headers:
+            bodies = self._bodies(headers[:MOST_BODIES])
+            documents = (Document(each.file, each.name, each.description, bodies.get(each.file, "")) for each in headers)
+            self._corpus = headers, Corpus(documents)
+        return self._corpus[1]
+
+    def _bodies(self, headers: list[Header]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for scope in self._names():
+            prefix = f"{TEAM}/" if scope == "team" else ""
+            inside = [header for header in headers if self._scope_of(header.file) == scope]
+            own = [msgspec.structs.replace(header, file=header.file.removeprefix(prefix)) for header in inside]
+            found |= {prefix + file: text for file, text in self.store(scope).bodies(own).items()}
+        return found
+
+    def _recalled(self, header: Header, ranked: Ranked) -> Recalled | None:
+        topic = self.get(header.file)
+        if topic is None:
+            return None
+        root = self.project or self.path
+        evidence = check(read_evidence(list(evidence_of(topic))), root)
+        score = ranked.score * (STALE_SHARE if evidence.state == "stale" else 1.0)
+        age = max(0.0, self._private.store.clock() - topic.modified)
+        return Recalled(topic, score, age, evidence, explained(ranked))
+
+    def where(self, file: str) -> Path:
+        """The full path of a topic's file, wherever its scope lies."""
+        if self.place.team is not None and self._scope_of(file) == "team":
+            return self.place.team / file.removeprefix(f"{TEAM}/")
+        return self.path / file
+
+    def _scope_of(self, file: str) -> Where:
+        return "team" if self._team is not None and file.startswith(f"{TEAM}/") else "private"
 
     def forget(self, name: str, *, why: Why | None = None) -> bool:
         """To the trash, from where `restore` brings it back; False when nothing was removed."""
@@ -159,6 +255,15 @@ class Memory:
         """What one change did, as a unified diff."""
         found = (scope.store.history.diff(version_id) for scope in self._scopes() if scope.readable)
         return next(filter(None, found), "")
+
+    def blame(self, name: str) -> list[Blamed]:
+        """The lines of a memory, each with the change it comes from; empty when there is no such memory."""
+        for scope, asked in self._asked(name):
+            store = self.store(scope)
+            found = store.store.raw(asked) if store.readable else None
+            if found is not None:
+                return blame(store.store.history.versions(found.file), found.data.decode("utf-8", "replace"))
+        return []
 
     def restore(self, name: str, version_id: str | None = None, *, why: Why | None = None) -> Topic:
         """Brings back what was removed, or an older version, byte for byte."""

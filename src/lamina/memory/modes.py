@@ -13,9 +13,10 @@ from ..core.errors import InputError, SettingError
 from ..core.settings import Mode
 from .directory import DirectoryStore
 from .inbox import Inbox
+from .index import INDEX, Rewritten
 from .scan import Header
 from .store import Proposed, Saved, Version, Who, Why
-from .topic import Kind, Topic
+from .topic import Kind, Topic, evidence_of
 
 Verdict: TypeAlias = Literal["write", "propose", "refuse"]
 
@@ -52,6 +53,9 @@ class GatedStore:
     def headers(self) -> list[Header]:
         return self.store.headers() if self.readable else []
 
+    def bodies(self, headers: Sequence[Header]) -> dict[str, str]:
+        return self.store.scanner.bodies(headers) if self.readable else {}
+
     def get(self, name: str) -> Topic | None:
         return self.store.get(name) if self.readable else None
 
@@ -65,17 +69,46 @@ class GatedStore:
         return self.store.content(version_id) if self.readable else None
 
     def save(
-        self, name: str, *, type: Kind | None, description: str, body: str, why: Why, evidence: Sequence[str] = ()
+        self,
+        name: str,
+        *,
+        type: Kind | None,
+        description: str,
+        body: str,
+        why: Why,
+        evidence: Sequence[str] = (),
+        modified: float | None = None,
     ) -> Saved | Proposed:
         save = self.store.save if self._may(why) else self.inbox.propose_save
-        return save(name, type=type, description=description, body=body, why=why, evidence=evidence)
+        return save(name, type=type, description=description, body=body, why=why, evidence=evidence, modified=modified)
+
+    def put(self, file: str, text: str, *, expected: bytes | None, why: Why) -> Saved | Proposed:
+        """A topic file as a whole. What waits for a yes keeps the name the memory has."""
+        if self._may(why):
+            return self.store.put(file, text, expected=expected, why=why)
+        planned = self.store.plan_text(file, text)
+        old = self.store.get(file)
+        draft, rests_on = planned.draft, evidence_of(planned.topic)
+        name = old.name if old is not None else draft.name
+        return self.inbox.propose_save(
+            name, type=draft.type, description=draft.description, body=draft.body, evidence=rests_on, why=why
+        )
+
+    def put_index(self, text: str, *, expected: bytes | None, why: Why) -> Rewritten:
+        if not self._may(why):
+            problem = f"is written from the memories a person has accepted, since {self.store.scope} memory is in mode confirm"
+            raise InputError(INDEX, problem, "nothing is left to do here")
+        return self.store.put_index(text, expected=expected)
 
     def remove(self, name: str, *, why: Why) -> bool:
         """False when nothing was removed: there is no such memory, or the removal waits for a yes."""
+        return self.drop(name, why=why) is True
+
+    def drop(self, name: str, *, why: Why, expected: bytes | None = None) -> bool | Proposed:
+        """As `remove`, and says where a removal waits for a yes."""
         if self._may(why):
-            return self.store.remove(name, why=why)
-        self.inbox.propose_removal(name, why=why)
-        return False
+            return self.store.remove(name, why=why, expected=expected)
+        return self.inbox.propose_removal(name, why=why) or False
 
     def restore(self, name: str, version_id: str | None = None, *, why: Why) -> Topic:
         if not self._may(why):

@@ -23,6 +23,8 @@ from .topic import DESCRIPTION_CHARS, KINDS, NAME_CHARS, Kind, one_line, read_to
 
 HEAD_LINES = 30
 HEAD_BYTES = MOST_BYTES + 16
+# What a search looks at: a memory that has not said by then what it is about is no good memory.
+BODY_BYTES = 16 << 10
 # What a recall prompt shows; past it the ranker's best 150 and the newest 50 (S11).
 MOST_IN_MANIFEST = 200
 NEWEST_IN_MANIFEST = 50
@@ -61,13 +63,14 @@ class _Cache(msgspec.Struct, array_like=True):
 class Scanner:
     """The heads of one directory; a second look reads only what changed."""
 
-    __slots__ = ("_known", "_loaded", "_root", "_seen", "clock_ns")
+    __slots__ = ("_known", "_loaded", "_root", "_seen", "_texts", "clock_ns")
 
     def __init__(self, root: RootDir, *, clock_ns: Callable[[], int] = time.time_ns) -> None:
         self._root = root
         self._known: dict[str, Header] = {}
         self._seen: list[str] = []
         self._loaded = False
+        self._texts: dict[str, tuple[Header, str]] = {}
         self.clock_ns = clock_ns
 
     def files(self) -> list[Found]:
@@ -103,6 +106,22 @@ class Scanner:
             self._to_disk()
         return [*kept.values(), *fresh.values()]
 
+    def bodies(self, headers: Iterable[Header]) -> dict[str, str]:
+        """File → the text behind the front matter, cut where a search stops to look; a second look reads only what changed."""
+        texts, wanted = dict[str, str](), list[Header]()
+        for header in headers:
+            known = self._texts.get(header.file)
+            if known is not None and known[0] == header:
+                texts[header.file] = known[1]
+            else:
+                wanted.append(header)
+        for file, data in read_heads(self._root, [header.file for header in wanted], BODY_BYTES).items():
+            texts[file] = _behind_matter(data.decode("utf-8", "replace"))
+        # As with heads: what is too young may change unseen.
+        settled = (header for header in wanted if header.file in texts and self._known.get(header.file) == header)
+        self._texts |= {header.file: (header, texts[header.file]) for header in settled}
+        return texts
+
     def known(self) -> Iterable[str]:
         """The files of the last look."""
         return self._seen
@@ -126,6 +145,18 @@ class Scanner:
         except DiskError:
             # A directory that cannot be written is still read.
             return
+
+
+def is_topic(file: str) -> bool:
+    """Whether a file of this name would be found by a scan."""
+    parts = file.split("/")
+    hidden = any(part.startswith(".") for part in parts)
+    return file.endswith(".md") and not hidden and file.lower() != _INDEX and _SKIPPED.isdisjoint(parts[:-1][:1])
+
+
+def _behind_matter(text: str) -> str:
+    end = text.find("\n---", 3) if text.startswith("---") else -1
+    return text[end + 4 :] if end >= 0 else text
 
 
 def header_of(found: Found, data: bytes) -> Header:

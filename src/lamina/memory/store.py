@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
 from ..core.errors import InputError
 from .secrets import redact
-from .topic import DESCRIPTION_CHARS, KINDS, NAME_CHARS, Kind, Topic, one_line, short_digest
+from .topic import DESCRIPTION_CHARS, KINDS, NAME_CHARS, Kind, Topic, one_line, read_topic, short_digest
 
 Who: TypeAlias = Literal["user", "agent", "extraction", "dream"]
 # "outside": a change nobody made through us. "keep": content that the journal no longer had. "undone": the change before it did not
@@ -26,6 +26,11 @@ MOST_READ = 1 << 20
 # A memory rests on a few files; more is a listing. Together they leave room in the front matter for all else.
 MOST_EVIDENCE = 16
 _EVIDENCE_BYTES = 1_500
+# What to do about a text that is no memory.
+FORM = (
+    f"begin the file with a line ---, then name: …, description: … (one line) and type: {' | '.join(KINDS)}, then a line ---, "
+    "then the text"
+)
 
 
 class Why(msgspec.Struct, frozen=True):
@@ -68,7 +73,15 @@ class MemoryStore(Protocol):
     def topics(self) -> list[Topic]: ...
     def get(self, name: str) -> Topic | None: ...
     def save(
-        self, name: str, *, type: Kind | None, description: str, body: str, why: Why, evidence: Sequence[str] = ()
+        self,
+        name: str,
+        *,
+        type: Kind | None,
+        description: str,
+        body: str,
+        why: Why,
+        evidence: Sequence[str] = (),
+        modified: float | None = None,
     ) -> Saved | Proposed: ...
     def remove(self, name: str, *, why: Why) -> bool: ...
     def index(self) -> str: ...
@@ -141,6 +154,38 @@ def applied(draft: Draft, old: Topic | None, file: str) -> Topic:
     return msgspec.structs.replace(
         old, description=draft.description, type=draft.type or old.type, body=draft.body, fields=fields, problems=()
     )
+
+
+def spelled(file: str, text: str, old: Topic | None, *, team: bool = False) -> tuple[Draft, Topic]:
+    """A topic from the text somebody wrote for its file; InputError where that is no memory.
+
+    What the text does not say of keys that are not ours stays as it was. A fault that the file had before is not held against it.
+    """
+    said = read_topic(file, text, 0)
+    for problem in said.problems:
+        if old is None or problem not in old.problems:
+            raise InputError(file, f"has {problem}" if problem.startswith("no ") else problem, FORM)
+    draft = drafted(said.name, type=said.type, description=said.description, body=said.body, team=team)
+    kept = {} if old is None else old.fields
+    fields = {key: _without_secrets(value) for key, value in (kept | said.fields).items()}
+    if team and fields != kept | said.fields:
+        raise InputError(draft.name, "holds a secret", "take it out: a team's memory is shared")
+    topic = msgspec.structs.replace(
+        said, name=draft.name, description=draft.description, body=draft.body, fields=fields, problems=()
+    )
+    return draft, topic
+
+
+def _without_secrets(value: Any) -> Any:
+    match value:
+        case str():
+            return redact(value).text
+        case list():
+            return [_without_secrets(item) for item in value]
+        case dict():
+            return {key: _without_secrets(item) for key, item in value.items()}
+        case _:
+            return value
 
 
 def other_file(file: str, name: str) -> str:

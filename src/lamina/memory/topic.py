@@ -173,12 +173,14 @@ def _wanted(topic: Topic, old: Mapping[str, Value], *, fresh: bool) -> dict[str,
 
 def stamped(topic: Topic, *, now: float) -> Topic:
     """With a new `metadata.modified`, where the file has metadata of that kind; any other topic as it is."""
-    metadata = _metadata(topic.fields)
-    if not STAMPED.intersection(metadata):
-        return topic
-    moment = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    fields = topic.fields | {"metadata": {**metadata, "modified": moment}}
-    return msgspec.structs.replace(topic, fields=fields, modified=now)
+    return dated(topic, modified=now) if STAMPED.intersection(_metadata(topic.fields)) else topic
+
+
+def dated(topic: Topic, *, modified: float) -> Topic:
+    """With this `metadata.modified`, whatever the time of its file: for a memory that is older than its file."""
+    moment = datetime.fromtimestamp(modified, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    fields = topic.fields | {"metadata": {**_metadata(topic.fields), "modified": moment}}
+    return msgspec.structs.replace(topic, fields=fields, modified=modified)
 
 
 def evidence_of(topic: Topic) -> tuple[str, ...]:

@@ -47,11 +47,12 @@ def mark_messages(messages: list[Wire], ttl: str) -> None:
     """Put the two rolling marks on this request's own list; message dicts are copied where a mark goes in."""
     previous = end_before_last_answer(messages)
     if previous is not None:
-        _put(messages, previous, ttl)
-    _put(messages, End(len(messages) - 1, len(messages[-1]["content"]) - 1), ttl)
+        mark_at(messages, previous, ttl)
+    mark_at(messages, End(len(messages) - 1, len(messages[-1]["content"]) - 1), ttl)
 
 
-def _put(messages: list[Wire], end: End, ttl: str) -> None:
+def mark_at(messages: list[Wire], end: End, ttl: str) -> None:
+    """One mark on this request's own list; where the block takes none, on the one before."""
     content = messages[end.message]["content"]
     at = min(end.block, len(content) - 1)
     while at >= 0 and content[at]["type"] in UNMARKABLE:

@@ -23,6 +23,11 @@ def system_prompt(
     return [text(part).wire for part in parts if part.strip()]
 
 
+def with_section(prompt: list[Wire], section: str) -> list[Wire]:
+    """The prompt with one more section behind, a block of its own; as it is where the section is empty."""
+    return [*prompt, text(section).wire] if section.strip() else prompt
+
+
 def _tool_lines(tools: Sequence[str]) -> str:
     known = texts.sections("tools")
     lines = [f"- {name}: {known[name]}" for name in tools if name in known]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from threading import Event
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
@@ -62,7 +63,10 @@ class Provider(Protocol):
         """The SDK's response object, or its JSON."""
         ...
 
-    def ask(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply: ...
+    def ask(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None, abort: Event | None = None) -> Reply:
+        """Once `abort` is set: no further request, no pause, and Aborted at the next event of a stream. Whoever must not wait for
+        that event leaves the call (fork/asking.py)."""
+        ...
 
     async def ask_async(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply: ...
 

@@ -3,21 +3,29 @@
 `render` leaves the request as it is and moves what the SDK's `create()` has no parameter for to where every version takes it:
 betas into the header, other keys (sampling options, `context_management`, `diagnostics`) into `extra_body`. The bytes on the wire
 are the same. Server-side context editing and cache diagnostics are sent only to servers known to have them.
+
+Newer models bind a thinking block to everything before it: after a clearing, a compaction or an undo the block is refused, unless
+the request asks for such blocks to be dropped. That is asked of models known to bind, and of any other from its first refusal on,
+in every request that goes through the provider: a fork shares the conversation's cache and must send the same.
 """
 
 from __future__ import annotations
 
 import functools
 import logging
+import re
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from ..core.blocks import Wire
 from ..core.cache import CACHE_EDITS_BETA
+from ..core.errors import BadRequest
 from ..core.reply import Reply, read_response
 from . import Capabilities
 from .clients import host_of
-from .models import known
+from .models import known, normal_name
 from .sdk import SdkProvider
 
 log = logging.getLogger("lamina.providers")
@@ -38,17 +46,40 @@ EDIT_BETAS = {"compact_20260112": "compact-2026-01-12"}
 BETA_1M = "context-1m-2025-08-07"
 ONE_MILLION = "[1m]"
 
+# The models that check what stands before a thinking block (platform documentation, "Prefix checks on thinking blocks", autumn
+# 2026), the words of the refusal, and the request to drop such a block instead.
+BINDS = re.compile(r"claude-((fable|mythos)-5-[12]|(opus|sonnet|haiku)-5-5)$")
+BOUND = "bound to a different conversation"
+BINDING_BETA = "thinking-binding-controls-2026-08-01"
+DROP: Wire = {"prefix_mismatch_behavior": "drop_block"}
+
 
 class AnthropicProvider(SdkProvider):
     name = "anthropic"
     sync_class = "Anthropic"
     async_class = "AsyncAnthropic"
 
+    def __init__(self, model: str, **options: Any) -> None:
+        """`options` are those of SdkProvider."""
+        super().__init__(model, **options)
+        # Elsewhere than at Anthropic's own address the beta may be unknown: there it is sent once it is needed.
+        self._drops_bound = is_own(self._address) and BINDS.fullmatch(normal_name(model)) is not None
+
     def _default_capabilities(self) -> Capabilities:
         return capabilities_at(self._address)
 
     def render(self, request: Wire) -> Wire:
-        return render(request, self.capabilities)
+        return render(dropping_bound(request) if self._drops_bound else request, self.capabilities)
+
+    def _adapt(self, error: BadRequest) -> bool:
+        """Each of these happens once: a refused key is left out from then on, and bound thinking is asked to be dropped."""
+        message = str(error)
+        if BOUND in message and not self._drops_bound:
+            self._drops_bound = True
+            return True
+        refused = [key for key in BETAS if f"{key}: Extra inputs" in message and getattr(self.capabilities, key)]
+        self.capabilities = msgspec.structs.replace(self.capabilities, **dict.fromkeys(refused, False))
+        return bool(refused)
 
     def read(self, response: object) -> Reply:
         return read_response(response)
@@ -60,9 +91,23 @@ class AnthropicProvider(SdkProvider):
 
 def capabilities_at(base_url: str | None) -> Capabilities:
     """What is known of the server at this address. Every server takes cache marks: those without a cache ignore them."""
-    host = host_of(base_url, default="api.anthropic.com")
-    own = host == "anthropic.com" or host.endswith(".anthropic.com")
+    own = is_own(base_url)
     return Capabilities("messages", cache_marks=True, cache_ttl_1h=own, context_management=own, diagnostics=own, thinking=True)
+
+
+def is_own(base_url: str | None) -> bool:
+    host = host_of(base_url, default="api.anthropic.com")
+    return host == "anthropic.com" or host.endswith(".anthropic.com")
+
+
+def dropping_bound(request: Wire) -> Wire:
+    """The request with the wish that thinking bound to another conversation is dropped. Models that bind think adaptively where
+    nothing is said, so saying it changes nothing else. Where thinking is off there is no place for the wish."""
+    thinking = request.get("thinking") or {"type": "adaptive"}
+    if thinking.get("type") == "disabled" or "block_binding" in thinking:
+        return request
+    betas = [*(request.get("betas") or ()), BINDING_BETA]
+    return {**request, "thinking": {**thinking, "block_binding": DROP}, "betas": betas}
 
 
 def render(request: Wire, capabilities: Capabilities) -> Wire:

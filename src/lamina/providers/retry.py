@@ -3,7 +3,8 @@
 Bounded three ways: tries, seconds waited in all, seconds waited at once. The SDKs' own retries are off: nothing is tried twice.
 What the server asks for (`retry-after`) is honoured, and when that is more than the budget the error comes at once instead of a
 wait in vain. Once part of an answer has been handed to a listener the call is not repeated, unless the caller allows it: a
-listener that gets a second `message_start` must drop what it has. Background work gives up first.
+listener that gets a second `message_start` must drop what it has. Background work gives up first. An abort ends a pause at once, and
+no request is sent after it.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Awaitable, Callable
+from threading import Event
 from typing import NamedTuple, assert_never
 
 import msgspec
 
 from ..core.effects import Ask, Effect, Flow, RunTools, Sleep, Wait, drive, drive_async
-from ..core.errors import BadRequest, ProviderError, StreamBroken
+from ..core.errors import Aborted, BadRequest, ProviderError, StreamBroken
 from ..core.reply import Reply
 
 
@@ -100,14 +102,21 @@ def asking(ask: Ask, *, policy: RetryPolicy, luck: Callable[[], float], adapt: A
 
 
 def ask_retrying(
-    once: Callable[[Ask], Reply], ask: Ask, *, policy: RetryPolicy, waits: Waits, adapt: Adapt | None = None
+    once: Callable[[Ask], Reply],
+    ask: Ask,
+    *,
+    policy: RetryPolicy,
+    waits: Waits,
+    adapt: Adapt | None = None,
+    abort: Event | None = None,
 ) -> Reply:
     def perform(effect: Effect) -> Reply | None:
         match effect:
             case Ask():
+                _go_on(abort)
                 return once(effect)
             case Sleep(seconds=seconds):
-                waits.sleep(seconds)
+                _pause(seconds, waits, abort)
                 return None
             case RunTools() | Wait():
                 raise AssertionError("a call neither runs tools nor waits for work")
@@ -115,6 +124,19 @@ def ask_retrying(
                 assert_never(effect)
 
     return drive(asking(ask, policy=policy_for(ask.purpose, policy), luck=waits.random, adapt=adapt), perform)
+
+
+def _pause(seconds: float, waits: Waits, abort: Event | None) -> None:
+    """An abort ends it at once; a caller's own way of waiting is used as it is."""
+    if abort is None or waits.sleep is not time.sleep:
+        waits.sleep(seconds)
+    else:
+        abort.wait(seconds)
+
+
+def _go_on(abort: Event | None) -> None:
+    if abort is not None and abort.is_set():
+        raise Aborted
 
 
 async def ask_retrying_async(

@@ -7,6 +7,8 @@ A provider says how it words a request (`render`), which method of its client an
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from threading import Event
 from typing import Any
 
 from ..core.blocks import Wire, scrub
@@ -42,7 +44,7 @@ class SdkProvider:
         """`capabilities` overrules what is known of the server; `retry_partial` allows a retry after a listener heard a part."""
         self.model = model
         # Whoever only prepares and reads requests needs no key; a call does.
-        self._can_call = any(given is not None for given in (client, async_client, api_key, auth_token, base_url))
+        self.can_call = any(given is not None for given in (client, async_client, api_key, auth_token, base_url))
         self._waits = waits or Waits()
         tries = RetryPolicy().max_retries if max_retries is None else max_retries
         self._policy = RetryPolicy(max_retries=tries, after_partial=retry_partial)
@@ -81,13 +83,14 @@ class SdkProvider:
         return False
 
     def _need_credentials(self) -> None:
-        if not self._can_call:
+        if not self.can_call:
             raise SettingError("provider", self.name, "has neither key, client nor base URL", "hand over one of them")
 
-    def ask(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply:
+    def ask(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None, abort: Event | None = None) -> Reply:
         self._need_credentials()
         ask = Ask(request, purpose, on_event)
-        return ask_retrying(self._once, ask, policy=self._policy, waits=self._waits, adapt=self._adapt)
+        once = partial(self._once, abort=abort)
+        return ask_retrying(once, ask, policy=self._policy, waits=self._waits, adapt=self._adapt, abort=abort)
 
     async def ask_async(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply:
         """With a sync client only, the call runs in a thread, and so does the listener."""
@@ -95,7 +98,7 @@ class SdkProvider:
         ask = Ask(request, purpose, on_event)
         return await ask_retrying_async(self._once_async, ask, policy=self._policy, waits=self._waits, adapt=self._adapt)
 
-    def _once(self, ask: Ask) -> Reply:
+    def _once(self, ask: Ask, abort: Event | None = None) -> Reply:
         kwargs = self._streamed(ask.request)
 
         def open_stream() -> Any:
@@ -105,7 +108,7 @@ class SdkProvider:
             except UnicodeEncodeError:  # a lone surrogate in a system text or a tool's description
                 return create(**scrub(kwargs))
 
-        return read_stream(open_stream, translator=self._translator(), who=self.name, on_event=ask.on_event)
+        return read_stream(open_stream, translator=self._translator(), who=self.name, on_event=ask.on_event, abort=abort)
 
     async def _once_async(self, ask: Ask) -> Reply:
         import asyncio

@@ -16,13 +16,14 @@ import json
 import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from threading import Event
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
 from ..core.blocks import Wire, scrub
-from ..core.errors import InputError, StreamBroken
+from ..core.errors import Aborted, InputError, StreamBroken
 from ..core.reply import Reply, read_response
 from .faults import is_outside, read_fault, typed_error
 
@@ -185,8 +186,16 @@ class _Typed:
         ) from error
 
 
-def read_stream(open_stream: Callable[[], Any], *, translator: Translator, who: str, on_event: OnEvent | None = None) -> Reply:
-    """Open an SDK's stream and read it to its end."""
+def read_stream(
+    open_stream: Callable[[], Any],
+    *,
+    translator: Translator,
+    who: str,
+    on_event: OnEvent | None = None,
+    abort: Event | None = None,
+) -> Reply:
+    """Open an SDK's stream and read it to its end, or to the first event after an abort: the server is told by the closed
+    connection."""
     state = StreamState()
     typed = _Typed(state, who)
     with typed:
@@ -196,6 +205,8 @@ def read_stream(open_stream: Callable[[], Any], *, translator: Translator, who: 
         while True:
             with typed:
                 chunk = next(chunks, None)
+            if abort is not None and abort.is_set():
+                raise Aborted
             if chunk is None:
                 break
             _tell(state, translated(translator, chunk, state), on_event)

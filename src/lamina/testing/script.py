@@ -1,7 +1,8 @@
 """What the server answers with: a closed set of steps, and the queue a test puts them in.
 
-A step is decided before the first byte leaves. Queued steps are taken in order, each by the first request its `when` accepts;
-after them comes the server's function, after that the echo.
+A step is decided before the first byte leaves. Queued steps are taken in order, each by the first request it is meant for: one of the
+conversation, or of the fork it names, that its `when` accepts. So a fork in the background never takes what was queued for the
+conversation. After the queue comes the server's function, after that the echo, for forks too.
 """
 
 from __future__ import annotations
@@ -77,8 +78,14 @@ Step: TypeAlias = Answer | Status | Cut | Broken | Interrupted
 
 class Planned(msgspec.Struct, frozen=True):
     step: Step
-    when: When | None
-    delay: Delay | None
+    when: When | None = None
+    delay: Delay | None = None
+    fork: str | None = None  # None: for the conversation itself
+
+    def meant_for(self, received: Received) -> bool:
+        """A fork's name is what it is for, a dash and letters of its own (lamina.core.cache: FORK_HEADER)."""
+        purpose = received.fork.rpartition("-")[0] or received.fork
+        return purpose == (self.fork or "") and (self.when is None or self.when(received))
 
 
 class Script:
@@ -92,23 +99,25 @@ class Script:
     def __len__(self) -> int:
         return len(self._queue)
 
-    def add(self, step: Step, *, when: When | None = None, delay: Delay | None = None, times: int = 1) -> None:
+    def add(
+        self, step: Step, *, fork: str | None = None, when: When | None = None, delay: Delay | None = None, times: int = 1
+    ) -> None:
         with self._lock:
             if len(self._queue) + times > MAX_QUEUED:
                 raise ValueError(
-                    f"{times} more steps would make the script longer than {MAX_QUEUED:,}; use server.answer instead"
+                    f"{times} more steps would make the script longer than {MAX_QUEUED:,}; use server.answer_with instead"
                 )
-            self._queue.extend([Planned(step, when, delay)] * times)
+            self._queue.extend([Planned(step, when, delay, fork)] * times)
 
     def take(self, received: Received) -> Planned:
         with self._lock:
             for index, planned in enumerate(self._queue):
-                if planned.when is None or planned.when(received):
+                if planned.meant_for(received):
                     return self._queue.pop(index)
         said = self.answer(received) if self.answer is not None else None
         if said is None:
-            return Planned(echo(received), None, None)
-        return Planned(make_answer(text=said) if isinstance(said, str) else said, None, None)
+            return Planned(echo(received))
+        return Planned(make_answer(text=said) if isinstance(said, str) else said)
 
     def clear(self) -> None:
         with self._lock:

@@ -84,11 +84,13 @@ class MessagesServer(State):
         stop_sequence: str | None = None,
         stop_details: Wire | None = None,
         output_tokens: int | None = None,
+        fork: str | None = None,
         when: When | None = None,
         delay: Delay | None = None,
         times: int = 1,
     ) -> None:
-        """Queue an answer. `stop_reason=None` gives one that never says why it ended."""
+        """Queue an answer for the conversation, or for the next fork of a kind (`fork="notes"`). `stop_reason=None` gives one that
+        never says why it ended."""
         answer = make_answer(
             *blocks,
             text=text,
@@ -99,7 +101,7 @@ class MessagesServer(State):
             stop_details=stop_details,
             output_tokens=output_tokens,
         )
-        self.script.add(answer, when=when, delay=delay, times=times)
+        self.script.add(answer, fork=fork, when=when, delay=delay, times=times)
 
     def fail(
         self,
@@ -108,13 +110,14 @@ class MessagesServer(State):
         kind: str = "",
         message: str = "",
         retry_after: float | None = None,
+        fork: str | None = None,
         when: When | None = None,
         delay: Delay | None = None,
         times: int = 1,
     ) -> None:
         """Queue an HTTP error."""
         step = Status(status=status, kind=kind, message=message, retry_after=retry_after)
-        self.script.add(step, when=when, delay=delay, times=times)
+        self.script.add(step, fork=fork, when=when, delay=delay, times=times)
 
     def cut(
         self,
@@ -122,16 +125,24 @@ class MessagesServer(State):
         *,
         after: int = 0,
         how: Literal["reset", "close", "end"] = "reset",
+        fork: str | None = None,
         when: When | None = None,
         delay: Delay | None = None,
         times: int = 1,
     ) -> None:
         """Queue an answer that stops: before its first byte (after=0) or behind `after` events."""
-        self.script.add(Cut(answer=_whole(answer), after=after, how=how), when=when, delay=delay, times=times)
+        self.script.add(Cut(answer=_whole(answer), after=after, how=how), fork=fork, when=when, delay=delay, times=times)
 
-    def garble(self, what: Literal["json", "sse", "utf8", "gzip"], *, when: When | None = None, times: int = 1) -> None:
+    def garble(
+        self,
+        what: Literal["json", "sse", "utf8", "gzip"],
+        *,
+        fork: str | None = None,
+        when: When | None = None,
+        times: int = 1,
+    ) -> None:
         """Queue an answer whose bytes are not what its headers say."""
-        self.script.add(Broken(answer=_whole("An answer nobody can read."), what=what), when=when, times=times)
+        self.script.add(Broken(answer=_whole("An answer nobody can read."), what=what), fork=fork, when=when, times=times)
 
     def interrupt(
         self,
@@ -140,14 +151,18 @@ class MessagesServer(State):
         after: int = 1,
         kind: str = "overloaded_error",
         message: str = "Overloaded",
+        fork: str | None = None,
         when: When | None = None,
         times: int = 1,
     ) -> None:
         """Queue a stream in which an error event follows `after` good ones."""
-        self.script.add(Interrupted(answer=_whole(answer), after=after, kind=kind, message=message), when=when, times=times)
+        self.script.add(
+            Interrupted(answer=_whole(answer), after=after, kind=kind, message=message), fork=fork, when=when, times=times
+        )
 
     def answer_with(self, function: Callable[[Received], Step | str | None] | None) -> None:
-        """Answer by a function when the queue has nothing; it returns a step, a text, or None for the echo."""
+        """Answer by a function when the queue has nothing; it returns a step, a text, or None for the echo. It is asked for forks as
+        well (`received.fork` names them), from whichever thread serves the request."""
         self.script.answer = function
 
     def announce_break(self, reason: str, *, decision: str = "", session: str | None = None) -> None:

@@ -25,8 +25,8 @@ HEAD_BYTES = 10_000
 TAIL_BYTES = INLINE_BYTES - NOTE_BYTES - HEAD_BYTES
 # Nobody reads more; a program that prints more is in a loop or should write to a file.
 FILE_BYTES = 64 << 20
-# Live output is for a person who watches: about four screens.
-LIVE_CHARACTERS = 30_000
+# Live output is for a person who watches its last lines; a command that prints more than this is not followed any longer.
+LIVE_CHARACTERS = 1_000_000
 # An escape sequence that has not ended after so many characters is none.
 _LONGEST_ESCAPE = 4_096
 

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from functools import cache
 
 from ..core.blocks import ToolResult, ToolUse, tool_result
-from . import bash, edit, glob, grep, read, todo, write
+from . import bash, edit, expand, glob, grep, read, todo, write
 from .tool import STOPPED, Context, Output, Tool, failure
 
 # The key under which a provider keeps a tool's input that it could not parse.
@@ -23,7 +23,7 @@ _LONGEST_MESSAGE = 500
 @cache
 def builtin_tools() -> tuple[Tool, ...]:
     """In the order in which they stand in the prompt: another order would be another prefix."""
-    return (read.tool(), write.tool(), edit.tool(), grep.tool(), glob.tool(), bash.tool(), todo.tool())
+    return (read.tool(), write.tool(), edit.tool(), grep.tool(), glob.tool(), bash.tool(), todo.tool(), expand.tool())
 
 
 def run_tool(tools: Sequence[Tool], call: ToolUse, context: Context) -> ToolResult:

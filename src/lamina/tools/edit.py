@@ -1,7 +1,8 @@
 """Edit: one text in a file replaced by another.
 
 Decides in `matching`; does by `disk.user_files`, whole or not at all. Invariants (X8): the file was read in this conversation and
-has not changed since, neither before nor while it is being written; mode, encoding, byte order mark and line ends stay.
+has not changed since, neither before nor while it is being written; mode, encoding, byte order mark and line ends stay. A file that
+has a keeper is written by the keeper.
 
 Facts: path, bytes (new size), replacements, line (of the first), added and removed (lines).
 """
@@ -16,7 +17,8 @@ from .form import decode, encode, lines_of
 from .matching import Change, NoChange, line_number, plan_edit
 from .place import missing, resolve
 from .reads import digest
-from .tool import Builtin, Context, Output, failure, prompt
+from .tool import Builtin, Context, Output, failure, kept, prompt
+from .tool import Change as FileChange
 
 # No text a person wrote is larger; a text is held about four times while it is edited.
 MAX_EDITED = 16 << 20
@@ -54,6 +56,9 @@ def _act(arguments: Wire, context: Context) -> Output:
     if isinstance(planned, NoChange):
         return failure(f"{path}: {planned.sentence}", path=str(path))
     data = encode(form, planned.text)
+    if (done := kept(FileChange(path, data, content.data), context)) is not None:
+        facts: Wire = {"path": str(path), "bytes": len(done.data or b""), "kept": True}
+        return Output(done.said, is_error=done.is_error, facts=facts)
     saved = replace(path, data, expect=content.version, roots=context.roots)
     _note(path, data, saved, context)
     return Output(_told(path, planned), facts=_facts(path, data, before, planned))

@@ -17,6 +17,9 @@ LINE_CHARACTERS = 2_000
 # No character of UTF-8 has more than four bytes.
 _LINE_BYTES = 4 * LINE_CHARACTERS + 1
 _CHUNK = 1 << 20
+# Where a line is folded, in bytes, which are never fewer than its characters: up to three of a character that begins before are left
+# to the next piece.
+_PIECE = LINE_CHARACTERS
 
 
 class Page(NamedTuple):
@@ -46,6 +49,39 @@ def as_utf8(parts: Iterable[bytes], codec: str) -> Iterator[bytes]:
     for part in parts:
         yield decoder.decode(part).encode("utf-8", "replace")
     yield decoder.decode(b"", final=True).encode("utf-8", "replace")
+
+
+class Folded:
+    """Passes UTF-8 text on with a line end inside every line that is too long to be shown whole: each piece counts as a line, so that
+    pages reach everything in a file that is one long line. Memory is one chunk and one piece."""
+
+    def __init__(self, parts: Iterable[bytes]) -> None:
+        self._parts = parts
+        self.folds = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        held = b""
+        for part in self._parts:
+            *lines, last = (held + part).split(b"\n")
+            if lines:
+                yield b"".join(b"%b\n" % piece for line in lines for piece in self._pieces(line))
+            *before, held = self._pieces(last)
+            if before:
+                yield b"".join(b"%b\n" % piece for piece in before)
+        yield held
+
+    def _pieces(self, line: bytes) -> Iterator[bytes]:
+        start = 0
+        while len(line) - start > _PIECE:
+            end = start + _PIECE
+            while end > start + _PIECE - 4 and line[end] & 0xC0 == 0x80:
+                end -= 1
+            # Bytes that are no UTF-8 have no place to be cut at.
+            end = end if line[end] & 0xC0 != 0x80 else start + _PIECE
+            yield line[start:end]
+            self.folds += 1
+            start = end
+        yield line[start:]
 
 
 def read_page(parts: Iterable[bytes], *, first: int, most_lines: int, most_bytes: int, to_the_end: bool) -> Page:

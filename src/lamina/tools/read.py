@@ -1,8 +1,9 @@
 """Read: a page of a text file with line numbers, or an image.
 
 Decides from the file's first bytes what it is; refuses directories, pipes and devices at once and binary data with its kind.
-Invariants: memory is bounded whatever the size of the file; a page has at most 2,000 lines and 100,000 bytes and says how to go
-on; what was shown is noted in the ReadState, so that Edit and Write know it (X8).
+Invariants: memory is bounded whatever the size of the file; a page has at most 2,000 lines and 49,000 bytes and says how to go on, so
+that a page always stays in the conversation (R1); in a file that holds a result too large to show, long lines are folded, so that
+pages reach all of it (R5); what was shown is noted in the ReadState, so that Edit and Write know it (X8).
 
 Facts: path, bytes (of the file), lines (shown), first, total (lines, where the file was read to its end), more; media_type for
 an image.
@@ -22,15 +23,17 @@ from ..disk.faults import reporting
 from ..disk.files import read_head
 from ..disk.user_files import open_regular
 from .kinds import HEAD_BYTES, Binary, Picture, Text, kind_of
-from .paging import LINE_CHARACTERS, Page, as_utf8, chunks, read_page
+from .paging import LINE_CHARACTERS, Folded, Page, as_utf8, chunks, read_page
 from .place import missing, resolve
 from .reads import MAX_DIGESTED, digest
-from .tool import STOPPED, Builtin, Context, Output, failure, prompt
+from .tool import MAX_RESULT, STOPPED, Builtin, Context, Output, failure, prompt
 
 # What people know: a page without a limit asked for.
 PAGE_LINES = 2_000
-# 25,000 tokens at 4 bytes each: the largest page, limit or not.
-PAGE_BYTES = 100_000
+# The sentences behind a page have room in the result too.
+NOTE_BYTES = 1_000
+# The largest page, limit or not: all of it stays in the conversation.
+PAGE_BYTES = MAX_RESULT - NOTE_BYTES
 # The API takes images of at most 5 MB in base64, which makes four bytes of three.
 IMAGE_BYTES = 5_000_000 * 3 // 4
 
@@ -79,8 +82,11 @@ def _text(path: Path, fd: int, text: Text, arguments: Wire, context: Context) ->
     small = found.st_size <= MAX_DIGESTED
     first = max(1, arguments.get("offset", 1))
     source = _Hashed(chunks(fd, context.abort, most=MAX_DIGESTED if small else None), len(text.bom))
+    lines = as_utf8(source, text.codec)
+    # A result that was too large to show may be one line of any length.
+    folded = Folded(lines) if context.scratch is not None and path.parent == context.scratch else None
     page = read_page(
-        as_utf8(source, text.codec),
+        lines if folded is None else folded,
         first=first,
         most_lines=arguments.get("limit", PAGE_LINES),
         most_bytes=PAGE_BYTES,
@@ -102,21 +108,23 @@ def _text(path: Path, fd: int, text: Text, arguments: Wire, context: Context) ->
     facts: Wire = {"path": str(path), "bytes": found.st_size, "lines": len(page.lines), "first": first, "more": page.more}
     if page.ended:
         facts["total"] = page.total
-    return Output(_shown(page, found.st_size), facts=facts)
+    return Output(_shown(page, found.st_size, folded=folded is not None and folded.folds > 0), facts=facts)
 
 
-def _shown(page: Page, size: int) -> str:
+def _shown(page: Page, size: int, *, folded: bool) -> str:
     lines = [f"{number}\t{line}" for number, line in enumerate(page.lines, page.first)]
-    return "\n".join([*lines, *(f"[{note}]" for note in _notes(page, size))])
+    return "\n".join([*lines, *(f"[{note}]" for note in _notes(page, size, folded=folded))])
 
 
-def _notes(page: Page, size: int) -> Iterator[str]:
+def _notes(page: Page, size: int, *, folded: bool) -> Iterator[str]:
     last = page.first + len(page.lines) - 1
     if not page.lines:
         yield "The file is empty."
     elif page.more:
         whole = f"of {page.total:,} lines" if page.ended else f"of a file of {size:,} bytes"
         yield f"Lines {page.first:,} to {last:,} {whole}. Go on with offset={last + 1}."
+    if folded:
+        yield f"Lines longer than {LINE_CHARACTERS:,} bytes are folded: each piece counts as a line."
     if page.cut:
         yield f"{page.cut:,} longer than {LINE_CHARACTERS:,} characters: cut. Grep or a command shows the rest."
     if page.replaced:

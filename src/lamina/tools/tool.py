@@ -9,16 +9,33 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Event
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import msgspec
 
 from ..core.blocks import Wire
 from ..core.errors import DiskError
 from .arguments import Refused, check
-from .reads import ReadState, Seen
+from .reads import ReadState, Seen, digest
 
-__all__ = ["Builtin", "Context", "Output", "ReadState", "Seen", "Todo", "Tool", "definition", "failure", "prompt"]
+if TYPE_CHECKING:
+    from .expand import Expanding
+
+__all__ = [
+    "Builtin",
+    "Change",
+    "Context",
+    "Kept",
+    "Output",
+    "ReadState",
+    "Seen",
+    "Todo",
+    "Tool",
+    "definition",
+    "failure",
+    "kept",
+    "prompt",
+]
 
 # What R1 lets stay in the conversation as it is, in characters: no tool but Read, which pages itself, hands back more.
 MAX_RESULT = 50_000
@@ -31,6 +48,26 @@ class Output(msgspec.Struct, frozen=True):
     content: str | list[Wire]  # what the model reads
     is_error: bool = False
     facts: Wire = {}  # for people and layers; see each tool
+
+
+class Change(NamedTuple):
+    """A file as a call would leave it. `before` is what it holds, None where there is none; `unread` is why that may not be replaced
+    by who has not read it, None where it may."""
+
+    path: Path
+    data: bytes
+    before: bytes | None
+    unread: str | None = None
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What became of a change that its keeper took. `data`: what the file holds now; None where it was not written or is gone."""
+
+    said: str
+    data: bytes | None = None
+    is_error: bool = False
+    # Another file that changed with it: path, what it held, what it holds. Who knew it knows it still.
+    beside: tuple[Path, bytes, bytes] | None = None
 
 
 class Todo(msgspec.Struct, frozen=True):
@@ -51,6 +88,9 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     on_output: Callable[[str], None] | None = None  # pieces of what Bash prints, as it prints it; bounded
     scratch: Path | None = None  # where Bash keeps output too large to show; None: the system's temporary directory
     may_read: Callable[[Path], bool] | None = None  # whether a search may show what this file holds; None: every file
+    # Who writes a file that is not the tools' to write, a memory's for one; it answers None for every other file.
+    keeper: Callable[[Change], Kept | None] | None = None
+    expand: Expanding | None = None  # what was taken out of the conversation, page by page
     hand_over: frozenset[str] = frozenset()  # names of secret variables that commands may see all the same
 
 
@@ -90,6 +130,25 @@ class Builtin(msgspec.Struct, frozen=True, kw_only=True):
         except DiskError as error:
             return failure(str(error), path=error.path)
         return output if not checked.notes else _with_notes(output, checked.notes)
+
+
+def kept(change: Change, context: Context) -> Kept | None:
+    """The keeper's answer, noted as read; None where the tool itself has to write."""
+    done = context.keeper(change) if context.keeper is not None else None
+    if done is None:
+        return None
+    if done.data is not None:
+        _note(change.path, done.data, context)
+    if done.beside is not None:
+        path, before, after = done.beside
+        if context.reads.problem(path, before) is None:
+            _note(path, after, context)
+    return done
+
+
+def _note(path: Path, data: bytes, context: Context) -> None:
+    found = path.stat()
+    context.reads.note(path, mtime_ns=found.st_mtime_ns, size=found.st_size, digest=digest(data), whole=True)
 
 
 def definition(tool: Tool) -> Wire:

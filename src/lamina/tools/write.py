@@ -2,9 +2,9 @@
 
 Does by `disk.user_files`, whole or not at all. Invariants (X8): a file that exists was read in this conversation and has not
 changed since; it keeps its mode, and its encoding, byte order mark and line ends where the text does not bring its own. A new
-file is UTF-8 and exactly what was given; missing directories are made.
+file is UTF-8 and exactly what was given; missing directories are made. A file that has a keeper is written by the keeper.
 
-Facts: path, bytes, lines, created.
+Facts: path, bytes, lines, created; of a file with a keeper path, bytes, kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .form import Form, decode, encode, lines_of, with_line_ends
 from .kinds import HEAD_BYTES, Text, kind_of
 from .place import resolve
 from .reads import MAX_DIGESTED, digest
-from .tool import Builtin, Context, Output, failure, prompt
+from .tool import Builtin, Change, Context, Output, failure, kept, prompt
 
 SCHEMA: Wire = {
     "type": "object",
@@ -36,16 +36,20 @@ def tool() -> Builtin:
 def _act(arguments: Wire, context: Context) -> Output:
     path = resolve(arguments["file_path"], context.cwd)
     there = read_whole(path, MAX_DIGESTED)
-    if there is not None and (problem := context.reads.problem(path, there.data)):
-        return failure(problem, path=str(path))
+    problem = context.reads.problem(path, there.data) if there is not None else None
     text = arguments["content"]
     data = _encoded(text, there, path)
+    if (done := kept(Change(path, data, there.data if there else None, problem), context)) is not None:
+        facts: Wire = {"path": str(path), "bytes": len(done.data or b""), "kept": True}
+        return Output(done.said, is_error=done.is_error, facts=facts)
+    if problem is not None:
+        return failure(problem, path=str(path))
     saved = replace(path, data, expect=there.version if there else None, roots=context.roots)
     context.reads.note(path, mtime_ns=saved.mtime_ns, size=saved.size, digest=digest(data), whole=True)
     lines = len(lines_of(text))
-    done = "Replaced" if there else "Created"
-    facts: Wire = {"path": str(path), "bytes": len(data), "lines": lines, "created": there is None}
-    return Output(f"{done} {path}: {lines:,} lines, {len(data):,} bytes.", facts=facts)
+    word = "Replaced" if there else "Created"
+    facts = {"path": str(path), "bytes": len(data), "lines": lines, "created": there is None}
+    return Output(f"{word} {path}: {lines:,} lines, {len(data):,} bytes.", facts=facts)
 
 
 def _encoded(text: str, there: Content | None, path: Path) -> bytes:

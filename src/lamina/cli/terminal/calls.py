@@ -40,6 +40,8 @@ def title(name: str, given: object, cwd: Path) -> str:
             what = f"{_text(arguments, 'pattern')!r}" + (f" in {where}" if where else "")
         case "Glob":
             what = _text(arguments, "pattern")
+        case "Expand":
+            what = " ".join(filter(None, (_text(arguments, "node"), _text(arguments, "find"))))
         case "TodoWrite":
             todos = arguments.get("todos")
             what = _count(len(todos), "to-do") if isinstance(todos, list) else ""

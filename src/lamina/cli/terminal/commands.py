@@ -10,13 +10,11 @@ import re
 from collections.abc import Callable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
-from uuid import uuid4
 
 from ...core.errors import LaminaError
-from ...core.records import Pin
 from ...fork.verdicts import Mode, read_mode
-from ..context import lines, report_on
-from . import sessions
+from ..context import lines, report_on, spilled_in
+from . import compacting, sessions
 from .undo import undo_turn
 
 if TYPE_CHECKING:
@@ -86,6 +84,7 @@ def _help(chat: Chat, rest: str) -> None:
 def _context(chat: Chat, rest: str) -> None:
     with chat.agent.session.working() as c:
         report = report_on(c.log.view, c.count, c.limits, model=c.prompt.model, autocompact=c.autocompact, memo=c.memo)
+        report = report._replace(spilled=spilled_in(c.log))
     for line in lines(report, chat.screen.width):
         chat.screen.line(line)
 
@@ -95,12 +94,6 @@ def _clear(chat: Chat, rest: str) -> None:
     chat.reopen(None)
     kept = f" The old one is kept: /resume {old[:8]}" if spoken else ""
     chat.screen.note(f"New session {chat.agent.session.id}.{kept}", "dim")
-
-
-def _compact(chat: Chat, rest: str) -> None:
-    chat.screen.note(
-        "This version does not compact yet; /clear starts a new session and keeps this one, /undo takes back the last turn."
-    )
 
 
 def _memory(chat: Chat, rest: str) -> None:
@@ -140,13 +133,16 @@ def _pin(chat: Chat, rest: str) -> None:
             for text in pins or ["Nothing is pinned; /pin TEXT keeps a text through every compaction."]:
                 chat.screen.line(f"  {text}")
             return
-        _, parent, time = c.head()
-        c.enter([Pin(str(uuid4()), parent, time, text=rest)])
+    chat.agent.session.pin(rest)
     chat.screen.note("Pinned: it will stand word for word after every compaction.", "dim")
 
 
 def _undo(chat: Chat, rest: str) -> None:
     with chat.agent.session.working() as c:
+        decision = rest or compacting.newest_decision(c)
+        if decision:
+            compacting.undo_decision(chat, decision)
+            return
         removed = undo_turn(c)
     chat.screen.note(removed.sentence() if removed else "There is nothing to take back.", "dim")
 
@@ -179,12 +175,14 @@ COMMANDS: dict[str, Command] = {
     "help": Command("this list", _help),
     "context": Command("what fills the window", _context),
     "clear": Command("start a new session; this one is kept", _clear),
-    "compact": Command("summarise what was said (not in this version)", _compact),
+    "compact": Command("summarise what was said, or show what that would do", compacting.compact, "[--preview] [INSTRUCTIONS]"),
+    "snip": Command("take turns out of what the model sees, or list them", compacting.snip, "[N|N-M]"),
+    "expand": Command("what a summary, a folded turn or a marker stands for", compacting.expand, "ID [PAGE]"),
     "model": Command("who answers, or another model from here on", _model, "[NAME]"),
     "resume": Command("go on with an earlier session", _resume, "[ID]"),
     "memory": Command("what is remembered, or one memory", _memory, "[NAME]"),
     "pin": Command("keep a text through every compaction, or list such texts", _pin, "[TEXT]"),
-    "undo": Command("take back the last turn", _undo),
+    "undo": Command("take back the last turn, or a compaction", _undo, "[ID]"),
     "retry": Command("carry on after a turn that failed or was stopped", _retry),
     "permissions": Command("the mode and the rules, or another mode", _permissions, "[MODE]"),
     "exit": Command("leave", _exit),

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ...agent import Aborted, Agent, Answer
-from ...core.errors import LaminaError
+from ...agent import Agent, Answer
+from ...core.errors import Aborted, LaminaError
 from ..output import REFUSED, Tally
 from ..sink import Sink
 from ..start import Wish, home_of, newest, open_agent, provider_for, settings_for
@@ -23,7 +23,7 @@ from .history import History
 from .line import Line, PlainLine, quiet
 from .question import Permission, Questions
 from .screen import Screen
-from .status import Status, fitted, parts
+from .status import NO_WORK, Status, fitted, parts
 from .telling import Telling
 from .trust import settle_includes, settle_settings
 
@@ -221,7 +221,11 @@ class Chat:
 
     def _toolbar(self) -> str:
         tally, agent = self.tally, self.agent
-        status = Status(agent.session.window, tally.last, tally.dollars, tally.usage, agent.mode)
+        session = agent.session
+        dollars, beside = tally.dollars, session.side_cost.usd
+        spent = dollars + beside if dollars is not None and beside is not None else dollars
+        work = ", ".join(session.background) or NO_WORK
+        status = Status(session.window, tally.last, spent, tally.usage, agent.mode, work)
         return fitted(parts(status), self.screen.width, self.screen.marks.dash)
 
     def _preload(self) -> None:

@@ -1,8 +1,8 @@
 """What is written to the terminal while a turn runs: words as they come, whole lines, and one line that comes and goes.
 
 Owns the cursor. Invariants: everything that was said somewhere is data, so no control sequence of it arrives; a whole line begins at
-the left edge; the passing line never wraps and is gone before anything else is written. Any thread may write. A terminal that cannot
-move its cursor gets no passing line, and with NO_COLOR there are no colours.
+the left edge; the passing line, and what is below it, never wraps and is gone before anything else is written. Any thread may write.
+A terminal that cannot move its cursor gets no passing line, and with NO_COLOR there are no colours.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal, TypeAlias
 
@@ -25,11 +25,14 @@ Style: TypeAlias = Literal["plain", "bold", "dim", "red", "green", "yellow", "cy
 
 _CODES: dict[Style, str] = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _CLEAR_LINE = "\r\x1b[K"
+_CLEAR_BELOW = "\r\x1b[J"
 # Often enough to be seen moving, seldom enough to cost nothing.
 TICK = 0.12
 # A shorter wait needs no line that explains it.
 PATIENCE = 0.3
 TAB = "    "
+# Lines of a running command's output that are seen below the passing line: enough to follow it, few enough to leave the rest in view.
+MOST_BELOW = 5
 
 
 class Marks:
@@ -52,6 +55,7 @@ class Screen:
         self.marks = Marks(sys.stdout.encoding)
         self._at_left = True
         self._passing = ""  # what the passing line says; empty: there is none
+        self._below: tuple[str, ...] = ()  # what passes below it
         self._since = 0.0
         self._drawn = False
         self._ticker: threading.Thread | None = None
@@ -128,10 +132,15 @@ class Screen:
                 self._ticker.start()
             self._wake.set()
 
+    def below(self, lines: Sequence[str]) -> None:
+        """Show the last of these lines below the passing line, for as long as it is there."""
+        with self._lock:
+            self._below = tuple(lines[-MOST_BELOW:])
+
     def calm(self) -> None:
         with self._lock:
             self._hide()
-            self._passing = ""
+            self._passing, self._below = "", ()
             self._wake.clear()
 
     def _tick(self) -> None:
@@ -139,9 +148,16 @@ class Screen:
             self._wake.wait()
             with self._lock:
                 if self._passing and self._at_left and time.monotonic() - self._since >= PATIENCE:
-                    self._sink.write(_CLEAR_LINE + self.styled(self._passing_line(), "dim"))
+                    self._sink.write(self._drawing())
                     self._drawn = True
             time.sleep(TICK)
+
+    def _drawing(self) -> str:
+        """The passing line and what is below it; the cursor ends on the first of them, so that one sequence removes all."""
+        width = self.width - 1
+        lines = [self._passing_line(), *(fit(f"  {clean(line)}", width, self.marks.cut) for line in self._below)]
+        drawn = "\n".join(_CLEAR_LINE + self.styled(line, "dim") for line in lines) + "\x1b[J"
+        return f"{drawn}\r\x1b[{len(lines) - 1}A" if len(lines) > 1 else drawn
 
     def _passing_line(self) -> str:
         seconds = time.monotonic() - self._since
@@ -150,7 +166,7 @@ class Screen:
 
     def _hide(self) -> None:
         if self._drawn:
-            self._sink.write(_CLEAR_LINE)
+            self._sink.write(_CLEAR_BELOW)
             self._drawn = False
 
 

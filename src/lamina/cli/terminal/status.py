@@ -32,7 +32,7 @@ def parts(status: Status) -> list[str]:
 
 def _warning(window: State) -> str:
     if window.at_blocking:
-        return " (full: /clear or /undo)"
+        return " (full: /compact, /clear or /undo)"
     return " (nearly full)" if window.above_error else " (filling up)" if window.above_warning else ""
 
 

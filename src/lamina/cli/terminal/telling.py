@@ -16,6 +16,23 @@ from .screen import Screen, clean, fit
 
 THINKING = "thinking"
 ANSWERING = "waiting for the model"
+# Characters of a running command's output that are kept to show its last lines: more than those lines can hold on a wide screen.
+TAIL = 4_000
+
+
+def said_of(name: str, data: Mapping[str, Any]) -> str | None:
+    match name:
+        case "compaction" if data.get("trigger") == "auto":
+            before, after = data.get("tokens_before"), data.get("tokens_after")
+            return f"Compacted ({data.get('by')}): {before:,} to {after:,} tokens. /undo takes it back."
+        case "collapse":
+            return f"Folded {data.get('turns')} old turns: {data.get('tokens_before'):,} to {data.get('tokens_after'):,} tokens."
+        case "clearing":
+            return f"Cleared {len(data.get('ids') or ())} old results, about {data.get('tokens_saved'):,} tokens."
+        case "compaction_failed" if data.get("trigger") == "auto":
+            return f"Not compacted: {str(data.get('why')).rstrip('.')}."
+        case _:
+            return None
 
 
 class Telling:
@@ -26,12 +43,14 @@ class Telling:
         self._cwd = cwd
         self._lock = threading.Lock()
         self._running: dict[str, tuple[str, object]] = {}
+        self._tails: dict[str, str] = {}  # what running commands printed last
         self._spoke = False  # the answer under way has words in it
         self._flow = Flow(screen.styled)
 
     def begin(self) -> None:
         self._close()
         self._running.clear()
+        self._tails.clear()
         self._screen.wait(ANSWERING)
 
     def end(self) -> None:
@@ -59,8 +78,12 @@ class Telling:
                 self._screen.wait(ANSWERING)
             case "tool_call":
                 self._call(event)
+            case "tool_output":
+                self._output(event)
             case "tool_result":
                 self._result(event)
+            case "layer":
+                self._layer(str(event["name"]), event["data"])
             case _:
                 pass
 
@@ -82,6 +105,21 @@ class Telling:
             self._running[event["id"]] = (event["name"], event["input"])
         self._screen.wait(self._what_runs())
 
+    def _output(self, event: dict[str, Any]) -> None:
+        """The last lines of the command that printed last."""
+        with self._lock:
+            if event["id"] not in self._running:
+                return
+            tail = self._tails[event["id"]] = (self._tails.get(event["id"], "") + event["text"])[-TAIL:]
+        self._screen.below([line for line in tail.splitlines() if line.strip()])
+
+    def _layer(self, name: str, data: Mapping[str, Any]) -> None:
+        """What changed the conversation itself, in half a line; what only keeps books is not worth one."""
+        if (words := said_of(name, data)) is not None:
+            self._screen.calm()
+            self._screen.note(words, "dim")
+            self._screen.wait(self._what_runs())
+
     def _what_runs(self) -> str:
         with self._lock:
             running = list(self._running.values())
@@ -93,6 +131,8 @@ class Telling:
     def _result(self, event: dict[str, Any]) -> None:
         with self._lock:
             name, given = self._running.pop(event["id"], ("?", {}))
+            self._tails.pop(event["id"], None)
+        self._screen.below(())
         said = outcome(name, given, event["content"], event["facts"], is_error=event["is_error"])
         self.line(title(name, given, self._cwd), said, is_error=event["is_error"])
         self._screen.wait(self._what_runs())

@@ -68,6 +68,9 @@ NUMBERS: dict[str, Entry] = {
     "notes.stale_seconds": Entry("Age at which an update under way is ignored.", "N7"),
     "compact.tail_min": Entry("Fewest newest tokens kept verbatim behind a summary.", "C4"),
     "compact.tail_max": Entry("Most newest tokens kept verbatim behind a summary.", "C4"),
+    "compact.users_tokens": Entry("Tokens of the person's own messages that a summary carries word for word.", "C3"),
+    "compact.list_tokens": Entry("Tokens of the list of files that a summary carries.", "C3"),
+    "compact.ahead_tokens": Entry("A summary is begun this many tokens before it is needed; 0 never.", "C1"),
     "compact.files": Entry("Files restored after a compaction.", "C4", high=MOST),
     "compact.file_tokens": Entry("Tokens of one restored file.", "C4"),
     "compact.files_tokens": Entry("Tokens of all restored files.", "C4"),
@@ -80,6 +83,8 @@ NUMBERS: dict[str, Entry] = {
     "compact.thrash_turns": Entry("Turns within which a full window counts as thrashing.", "B3", low=1, high=MOST),
     "compact.thrash_times": Entry("Times in a row after which thrashing stops.", "B3", low=1, high=MOST),
     "compact.collapse_percent": Entry("Share of the effective window at which turns are folded.", "C10", low=1),
+    "compact.collapse_to_percent": Entry("Share of the effective window that folding makes room down to.", "C10", low=1),
+    "compact.collapse_keep": Entry("Newest tokens that are never folded.", "C10"),
 }
 
 

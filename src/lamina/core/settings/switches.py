@@ -105,6 +105,14 @@ class Switches(Held):
         memory=True,
         bare=True,
     )
+    history_git = switch(
+        True,
+        "Let git follow the changes of memory, in a repository of its own beside the journal.",
+        spec="B4",
+        tree="less",
+        memory=True,
+        bare=True,
+    )
     agent_summaries = switch(
         True, "Say in a few words what a background agent is doing.", spec="A7", tree="less", remote=True, bare=True
     )

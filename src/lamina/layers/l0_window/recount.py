@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lamina.core.blocks import canonical, text
 from lamina.core.errors import InputError
 from lamina.core.view import Item, View
 
 from .count import Count, answered, appended
+from .estimate import estimate
 from .features import Memo, measure_all
 
 
 def recount(view: View, memo: Memo | None = None, known: Count | None = None) -> Count:
     """Fold the view's items into a count, as following them one by one would have. Of `known` only what was learnt is kept: the
     calibration, and what stands before the messages."""
-    count = Count(fixed=known.fixed, reported=known.reported, calibration=known.calibration) if known is not None else Count()
+    count = _begun(view, known)
     answer: list[Item] = []  # the items of one answer, which repeat its usage
     for index, item in enumerate(view.items):
         if answer and (item.role != "assistant" or item.key != answer[-1].key):
@@ -25,6 +27,17 @@ def recount(view: View, memo: Memo | None = None, known: Count | None = None) ->
         else:
             count = appended(count, measure_all(item.blocks, memo))
     return _close(count, answer, memo) if answer else count
+
+
+def _begun(view: View, known: Count | None) -> Count:
+    """What is known before anything is counted. Usage that measured another view still says that usage is reported, so the margin
+    for the unreported is not due (T3); what stands before the messages is then estimated from the prompt that was sent."""
+    if known is not None:
+        return Count(fixed=known.fixed, reported=known.reported, calibration=known.calibration)
+    if view.snapshot is None or all(item.usage is None for item in view.items[: view.measured_from]):
+        return Count()
+    prompt = [text(canonical(part).decode("utf-8", "replace")) for part in (view.snapshot.system, view.snapshot.tools) if part]
+    return Count(fixed=estimate(measure_all(prompt)), reported=True)
 
 
 def known_count(state: Mapping[str, Any]) -> Count | None:

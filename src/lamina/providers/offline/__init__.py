@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
+from threading import Event
 from typing import Any, TypeAlias
 
 from ...core.blocks import Wire, canonical, read_content
-from ...core.errors import BadRequest
+from ...core.errors import Aborted, BadRequest
 from ...core.reply import Reply, read_response
 from ...core.usage import Usage
 from .. import Capabilities, OnEvent
@@ -30,9 +31,10 @@ class OfflineProvider:
     name = "offline"
     model = "offline"
     capabilities = Capabilities(wire="messages")
+    can_call = True
 
     def __init__(self, table: Mapping[str, Local] = DEFAULT_TABLE) -> None:
-        self._table = dict(table)
+        self.table = dict(table)
 
     def render(self, request: Wire) -> Wire:
         return request
@@ -40,8 +42,10 @@ class OfflineProvider:
     def read(self, response: object) -> Reply:
         return read_response(response)
 
-    def ask(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply:
-        local = self._table.get(purpose)
+    def ask(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None, abort: Event | None = None) -> Reply:
+        if abort is not None and abort.is_set():
+            raise Aborted
+        local = self.table.get(purpose)
         if local is None:
             raise BadRequest(f"The offline provider has no function for {purpose!r}; configure a provider to use it.")
         content = local(request)

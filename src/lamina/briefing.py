@@ -1,0 +1,102 @@
+"""What an agent's model is told besides messages: the first reminder, instruction files met on the way, what hooks have to say.
+
+The first reminder stands once, before everything else, and stays as it was (I4); after a compaction it is made again, from the files
+as they are then. All later context is appended behind what has not left yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from . import turn
+from .core.blocks import Block, Text
+from .core.view import Item
+from .disk.settings_files import user_home
+from .fork.desk import Ran
+from .hooks import HookOutcome
+from .prompt.gather import Approved, Instructions
+from .prompt.git_status import git_status
+from .prompt.instructions import load_instructions, nested_for
+from .prompt.reminder import LaterKind, first_reminder, in_view, later_context, nested_context
+from .remembering import Remembering
+from .session import Session
+
+
+class Briefing:
+    def __init__(self, session: Session, memory: Remembering, environ: Mapping[str, str]) -> None:
+        self.instructions = Instructions()
+        self._session = session
+        self._memory = memory
+        self._environ = environ
+        self._approved: Approved | None = None
+
+    def begin(self, hook: Callable[..., HookOutcome], *, resumed: bool, approved: Approved | None) -> None:
+        source = "resume" if resumed else "startup"
+        started = hook("SessionStart", source=source, matching=source)
+        refusal = [f"A SessionStart hook said no: {started.block}"] if started.block is not None else []
+        self._session.notices += [*started.messages, *started.faults, *refusal]
+        self._approved = approved
+        self._load()
+        if not any(item.kind == "attachment:instructions" for item, _ in self._view()):
+            text = self._first()
+            if text is not None:
+                self._enter("instructions", text)
+        for said in started.context:
+            self.add("hook", said)
+
+    def first_reminder(self) -> str | None:
+        """Made again, from the files as they are now."""
+        self._load()
+        return self._first()
+
+    def _load(self) -> None:
+        self.instructions = load_instructions(cwd=self._session.cwd, home=self._session.home, **self._sources())
+        self._notice(self.instructions.findings)
+
+    def _first(self) -> str | None:
+        return first_reminder(
+            instructions=self.instructions,
+            memory_index=self._memory.indexes(),
+            git_status=git_status(self._session.cwd, environ=self._environ),
+            date=date.today().isoformat(),
+        )
+
+    def _sources(self) -> dict[str, Any]:
+        return {
+            "person": user_home(self._environ),
+            "excludes": self._session.settings.instruction_excludes,
+            "approved": self._approved or (),
+        }
+
+    def beside(self, reads: Sequence[Ran]) -> None:
+        """Instruction files beside a file that was read come behind its result, each once."""
+        for one in reads:
+            if (path := one.output.facts.get("path")) is None:
+                continue  # a Read that is not ours
+            seen = in_view(
+                block.text for item, block in self._view() if item.kind.startswith("attachment:") and isinstance(block, Text)
+            )
+            rules = self.instructions.scoped
+            nested = nested_for(Path(str(path)), cwd=self._session.cwd, rules=rules, already=seen, **self._sources())
+            self._notice(nested.findings)
+            if (text := nested_context(nested)) is not None:
+                self._enter("nested_memory", text)
+
+    def add(self, kind: LaterKind, text: str) -> None:
+        """Context that nobody said, as data."""
+        self._enter(kind, later_context(kind, text))
+
+    def _enter(self, kind: str, text: str) -> None:
+        with self._session.working() as conversation:
+            turn.add_context(conversation, kind, text)
+
+    def _view(self) -> list[tuple[Item, Block]]:
+        with self._session.working() as conversation:
+            return list(conversation.log.view.blocks())
+
+    def _notice(self, findings: Sequence[str]) -> None:
+        notices = self._session.notices
+        notices += [found for found in findings if found not in notices]

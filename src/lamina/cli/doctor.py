@@ -1,0 +1,166 @@
+"""`lamina doctor`: what is wrong with memory, instruction files, settings and sessions; `--fix` mends what is safe to mend.
+
+It reads and never writes without `--fix`. Findings are no failure: the exit code is 0, and 1 only when something could not be looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .printing import document, printable, sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..doctor.finding import Finding
+    from ..doctor.look import Report
+    from ..doctor.mend import Done
+
+HEADINGS = {
+    "memory": "Memory",
+    "instructions": "Instruction files",
+    "settings": "Settings",
+    "sessions": "Sessions",
+    "machine": "This machine",
+}
+COLORS = {"error": "red", "warning": "yellow", "info": "cyan"}
+# Of one kind on a screen; --json lists all.
+MOST_SHOWN = 10
+# What takes less needs no sign that it goes on.
+QUIET_SECONDS = 1.0
+
+
+@click.command("doctor")
+@click.option("--fix", is_flag=True, help="Mend what is safe to mend; say what was done and what is left.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@click.option(
+    "--cwd", type=click.Path(file_okay=False, exists=True, path_type=Path), default=Path(), help="Whose memory and settings."
+)
+@click.pass_context
+def command(ctx: click.Context, fix: bool, as_json: bool, cwd: Path) -> None:
+    """Find what is wrong with memory, instruction files, settings and sessions, and mend it.
+
+    Without --fix nothing is changed. The exit code is 0 whatever is found, and 1 when something could not be looked at.
+    """
+    from ..doctor.look import look
+    from ..doctor.mend import mend_all
+
+    where, now = Path(os.path.realpath(cwd)), time.time()
+    progress = Progress()
+
+    def looked() -> Report:
+        return look(cwd=where, environ=os.environ, now=now, tell=progress.tell)
+
+    done, report = mend_all(looked, now=now) if fix else ([], looked())
+    progress.clear()
+    if as_json:
+        click.echo(document(to_json(report, done, where)))
+    else:
+        _show(report, done, fixed=fix)
+    ctx.exit(0 if report.seen_all else 1)
+
+
+class Progress:
+    """One line on the terminal that says what is being looked at, once it takes longer than a second."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._on = sys.stderr.isatty()
+        self._width = 0
+
+    def tell(self, text: str) -> None:
+        if self._on and time.monotonic() - self._began > QUIET_SECONDS:
+            line = f"{text} …"
+            sys.stderr.write(f"\r{line:<{self._width}}")
+            sys.stderr.flush()
+            self._width = len(line)
+
+    def clear(self) -> None:
+        if self._width:
+            sys.stderr.write(f"\r{'':<{self._width}}\r")
+            sys.stderr.flush()
+
+
+def to_json(report: Report, done: Sequence[Done], cwd: Path) -> dict[str, Any]:
+    counts = {name: sum(found.severity == name for found in report.findings) for name in COLORS}
+    return {
+        "cwd": str(cwd),
+        "memory": list(report.memory),
+        "topics": report.topics,
+        "complete": report.seen_all,
+        "counts": counts | {"fixable": sum(found.fix is not None for found in report.findings)},
+        "findings": [_row(found) for found in report.findings],
+        "fixed": [each._asdict() for each in done],
+    }
+
+
+def _row(found: Finding) -> dict[str, Any]:
+    return {
+        "area": found.area,
+        "kind": found.kind,
+        "severity": found.severity,
+        "file": found.file or None,
+        "line": found.line,
+        "problem": found.problem,
+        "remedy": found.remedy,
+        "fixable": found.fix is not None,
+    }
+
+
+def _show(report: Report, done: Sequence[Done], *, fixed: bool) -> None:
+    for each in done:
+        mark = click.style("mended", fg="green") if each.ok else click.style("failed", fg="red")
+        _say(f"{mark}  {sentence(each.text)}" + (f"\n        {sentence(each.undo)}" if each.undo else ""))
+    if done:
+        _say("")
+    for area, in_area in groupby(report.findings, key=lambda found: found.area):
+        _say(click.style(HEADINGS[area], bold=True))
+        for kind, alike in groupby(in_area, key=lambda found: found.kind):
+            _group(kind, list(alike))
+        _say("")
+    _say(summary(report, done, fixed=fixed))
+
+
+def _group(kind: str, alike: list[Finding]) -> None:
+    from ..doctor.finding import KINDS
+
+    severity, title = KINDS[kind]
+    count = f" ({len(alike):,})" if len(alike) > 1 else ""
+    _say(f"  {click.style(severity, fg=COLORS[severity])}  {title}{count}")
+    for found in alike[:MOST_SHOWN]:
+        _say(f"    {sentence(found.problem)}")
+        if found.file:
+            place = found.file if found.line is None else f"{found.file}:{found.line}"
+            _say(click.style(f"      {printable(place)}", dim=True))
+    if len(alike) > MOST_SHOWN:
+        _say(f"    … and {len(alike) - MOST_SHOWN:,} more; --json lists all.")
+    for remedy in dict.fromkeys(found.remedy for found in alike[:MOST_SHOWN] if found.remedy):
+        _say(f"    → {sentence(remedy)}")
+
+
+def summary(report: Report, done: Sequence[Done], *, fixed: bool) -> str:
+    """The last line: what it comes to, and the next step."""
+    wrong = [found for found in report.findings if found.severity != "info"]
+    fixable = sum(found.fix is not None for found in report.findings)
+    memories = f"{report.topics:,} {'memory' if report.topics == 1 else 'memories'}"
+    if not wrong and not fixable:
+        return f"All is well: {memories}, instruction files, settings and sessions are in order."
+    counts = {name: sum(found.severity == name for found in report.findings) for name in COLORS}
+    words = {"error": "error", "warning": "warning", "info": "note"}
+    said = ", ".join(f"{count:,} {words[name]}{'' if count == 1 else 's'}" for name, count in counts.items() if count)
+    if fixed:
+        return f"Left for you: {said}." if not fixable else f"Left: {said}; {fixable:,} could not be mended now."
+    return f"{said}. " + (
+        f"{fixable:,} can be mended: lamina doctor --fix" if fixable else "Nothing of it can be mended safely without you."
+    )
+
+
+def _say(text: str) -> None:
+    click.echo(text, color=False if os.environ.get("NO_COLOR") else None)

@@ -1,0 +1,94 @@
+"""`lamina migrate`: a project that moved keeps its memory and its sessions."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .forget import ask
+from .printing import document, printable, sentence
+
+if TYPE_CHECKING:
+    from ..memory.identity import Known
+
+
+@click.command("migrate")
+@click.option("--list", "listing", is_flag=True, help="Show every project of which something is kept.")
+@click.option("--from", "source", metavar="OLD", help="The project's old path, or the name of its directory in the home.")
+@click.option("--to", "target", type=click.Path(file_okay=False, exists=True), default=".", help="Its new path; here without it.")
+@click.option("--merge", is_flag=True, help="Also where the new path has memories of its own: both stay.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+def command(listing: bool, source: str | None, target: str, merge: bool, yes: bool, as_json: bool) -> int:
+    """Let a project that moved keep its memory and sessions."""
+    import msgspec
+
+    from ..disk.settings_files import lamina_home
+    from ..memory.place import project_root
+    from ..upkeep.migrate import migrate, moved_from, refuse, topics_in
+    from ..upkeep.roots import root_commits
+
+    home = lamina_home(os.environ)
+    if home is None:
+        raise click.UsageError("no home directory is known: set LAMINA_HOME.")
+    if listing:
+        _list(home, as_json)
+        return 0
+    project = project_root(Path(target).resolve())
+    roots = root_commits(project, environ=os.environ)
+    old, because = (moved_from(home, source), "you named it") if source is not None else _only(home, project, roots or ())
+    refuse(home, old, project, merge=merge)
+    if not yes:
+        said = f"{topics_in(old.directory)} memories and the sessions of {old.path} ({because}) would move to {project}."
+        click.echo(f"lamina: {sentence(said)}", err=True)
+        ask("Move them?")
+    done = migrate(home, old, project, roots, merge=merge)
+    if as_json:
+        click.echo(document(msgspec.to_builtins(done)))
+    else:
+        click.echo(printable(f"Moved {done.memories} memories and {done.sessions} sessions from {done.source} to {done.target}."))
+        for name in done.merged:
+            click.echo(printable(f"Both had it: {name} is the old one's."))
+    for left in done.left:
+        click.echo(f"lamina: {sentence(left)}", err=True)
+    return 1 if done.left else 0
+
+
+def _only(home: Path, project: Path, roots: tuple[str, ...]) -> tuple[Known, str]:
+    from ..upkeep.migrate import candidates
+
+    found = candidates(home, project, roots)
+    if not found:
+        raise click.UsageError("no project that is gone is known to be this one: name it with --from, --list shows them.")
+    if len(found) > 1:
+        named = ", ".join(str(one.known.path) for one in found)
+        raise click.UsageError(f"more than one project that is gone may be this one ({named}): choose with --from.")
+    return found[0]
+
+
+def _list(home: Path, as_json: bool) -> None:
+    from ..memory.identity import known_projects
+    from ..upkeep.migrate import topics_in
+    from ..upkeep.places import sessions
+
+    rows: list[dict[str, Any]] = [
+        {
+            "path": str(known.path),
+            "exists": os.path.lexists(known.path),
+            "directory": str(known.directory),
+            "memories": topics_in(known.directory),
+            "sessions": sum(one.transcript.is_file() for one in sessions(known.directory)),
+        }
+        for known in known_projects(home)
+    ]
+    if as_json:
+        click.echo(document(rows))
+        return
+    for row in rows:
+        gone = "" if row["exists"] else "  (gone)"
+        click.echo(printable(f"{row['memories']:>5} memories {row['sessions']:>5} sessions  {row['path']}{gone}"))
+    if not rows:
+        click.echo("Nothing is kept of any project yet.", err=True)

@@ -1,0 +1,183 @@
+"""`lamina stats`: what sessions read, wrote and cost, and what each layer did and saved, for one session or over time (K4)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from .printing import document, printable, sentence
+
+if TYPE_CHECKING:
+    from ..core.figures import Figures
+    from ..disk.listing import SessionInfo
+
+# A person reads so many rows; --json has all that were asked for.
+MOST_ROWS = 20
+
+
+class Row(NamedTuple):
+    info: SessionInfo
+    figures: Figures
+
+
+@click.command("stats")
+@click.argument("session", metavar="[SESSION|FILE]", required=False)
+@click.option("--all", "everywhere", is_flag=True, help="Sessions of every directory, not only of this one.")
+@click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Only sessions used in the last so many days.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many, newest first.")
+@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+def command(session: str | None, everywhere: bool, days: float | None, limit: int, cwd: str, as_json: bool) -> None:
+    """Show what sessions cost and what the layers saved."""
+    from ..core.figures import Figures, figures_of
+    from ..disk.transcript import read_transcript
+    from .sessions import locate
+
+    where = Path(cwd).resolve()
+    if session is not None:
+        path = locate(session, where)
+        found = figures_of(read_transcript(path))
+        if as_json:
+            click.echo(document({"session_id": path.stem, **to_json(found)}))
+        else:
+            click.echo("\n".join(lines(found)))
+        return
+    rows = _rows(where, everywhere, days, limit)
+    total = Figures()
+    for row in rows:
+        total += row.figures
+    if as_json:
+        shown = [{"session_id": row.info.id, "modified": row.info.modified, **to_json(row.figures)} for row in rows]
+        click.echo(document({"sessions": shown, "total": to_json(total)}))
+    elif not rows:
+        click.echo("No sessions here." + ("" if everywhere else " --all looks at those of other directories."), err=True)
+    else:
+        _table(rows)
+        click.echo(f"\nAll {len(rows)} together:")
+        click.echo("\n".join(lines(total)))
+
+
+def _rows(where: Path, everywhere: bool, days: float | None, limit: int) -> list[Row]:
+    import time
+
+    from ..core.figures import figures_of
+    from ..disk.listing import list_sessions, project_directories
+    from ..disk.paths import slug
+    from ..disk.transcript import read_transcript
+    from .sessions import homes
+
+    directories = [
+        directory
+        for home in homes("lamina")
+        for directory in (project_directories(home / "projects") if everywhere else [home / "projects" / slug(where)])
+    ]
+    since = time.time() - days * 86_400 if days is not None else 0.0
+    found = [info for info in list_sessions(directories) if info.modified >= since][:limit]
+    with click.progressbar(found, label="Reading", length=len(found), file=_progress(len(found))) as bar:
+        return [Row(info, figures_of(read_transcript(Path(info.path)))) for info in bar]
+
+
+def _progress(count: int) -> Any:
+    """Where progress goes: nowhere for what is done at once, and never into the output."""
+    import io
+    import sys
+
+    return sys.stderr if count > MOST_ROWS and sys.stderr.isatty() else io.StringIO()
+
+
+def dollars(figures: Figures) -> float | None:
+    from ..providers.models import cost
+
+    spent = [cost(model, usage).usd for model, usage in figures.usage.items()]
+    known = [usd for usd in spent if usd is not None]
+    return sum(known) if len(known) == len(spent) else None
+
+
+def to_json(figures: Figures) -> dict[str, Any]:
+    total = figures.total
+    return {
+        "calls": figures.calls,
+        "turns": figures.turns,
+        "usage": total.wire(),
+        "cache_hit_ratio": round(figures.hit_ratio, 4),
+        "cost_usd": dollars(figures),
+        "side_calls": figures.side_calls,
+        "side_usage": figures.side_usage.wire(),
+        "side_cost_usd": figures.side_usd,
+        "compactions": figures.compactions,
+        "compaction_failures": figures.compaction_failures,
+        "summaries_per_100_turns": round(figures.summaries_per_100_turns, 2),
+        "breaker_trips": figures.breaker_trips,
+        "clearings": figures.clearings,
+        "spills": figures.spills,
+        "collapses": figures.collapses,
+        "undos": figures.undos,
+        "tokens_saved": figures.saved,
+        "breaks": figures.breaks,
+        "cache_missed": figures.missed,
+        "layer_failures": figures.failures,
+    }
+
+
+def lines(figures: Figures) -> list[str]:
+    total, usd = figures.total, dollars(figures)
+    money = f"${usd:.4f}" if usd is not None else "not known in money"
+    shown = [
+        f"  {figures.turns} turns, {figures.calls} calls: {total.prompt:,} tokens sent, {figures.hit_ratio:.1%} of them read from the "
+        f"cache, {total.output_tokens:,} answered; {money}",
+    ]
+    side = figures.side_usage
+    if figures.side_calls:
+        calls = ", ".join(f"{count} {purpose}" for purpose, count in sorted(figures.side_calls.items()))
+        shown.append(f"  beside them: {calls}; {side.prompt:,} tokens sent, {side.output_tokens:,} answered")
+    did = [
+        *(f"{count} compactions by {how}" for how, count in sorted(figures.compactions.items())),
+        *(f"{count} clearings ({trigger})" for trigger, count in sorted(figures.clearings.items())),
+        *([f"{figures.spills} results spilled"] if figures.spills else []),
+        *([f"{figures.collapses} times turns folded"] if figures.collapses else []),
+        *([f"{figures.undos} taken back"] if figures.undos else []),
+    ]
+    if did:
+        shown.append(f"  layers: {', '.join(did)}")
+    if figures.saved:
+        saved = ", ".join(f"{tokens:,} by {layer}" for layer, tokens in figures.saved.items())
+        shown.append(f"  tokens kept out: {saved}")
+    if figures.breaks or figures.missed:
+        named = ", ".join(f"{count} {reason}" for reason, count in sorted(figures.breaks.items())) or "none announced"
+        shown.append(f"  breaks of the cache: {named}; {figures.missed} unexplained misses")
+    trouble = [
+        *([f"{figures.compaction_failures} compactions failed"] if figures.compaction_failures else []),
+        *([f"compaction stopped {figures.breaker_trips} times"] if figures.breaker_trips else []),
+        *(f"{layer} stepped aside {count} times" for layer, count in figures.failures.items()),
+    ]
+    return [*shown, f"  trouble: {', '.join(trouble)}"] if trouble else shown
+
+
+def _table(rows: list[Row]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
+    for name in ("id", "turns", "calls", "tokens sent", "cached", "cost", "compactions", "about"):
+        wide = name == "about"
+        justify: Any = "left" if wide or name == "id" else "right"
+        table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=1 if wide else None, justify=justify)
+    for row in rows[:MOST_ROWS]:
+        figures, usd = row.figures, dollars(row.figures)
+        cells = [
+            row.info.id[:8],
+            str(figures.turns),
+            str(figures.calls),
+            f"{figures.total.prompt:,}",
+            f"{figures.hit_ratio:.0%}",
+            f"${usd:.4f}" if usd is not None else "?",
+            str(sum(figures.compactions.values())),
+            sentence(row.info.title),
+        ]
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    Console(soft_wrap=False).print(table)
+    if len(rows) > MOST_ROWS:
+        click.echo(f"and {len(rows) - MOST_ROWS} more")

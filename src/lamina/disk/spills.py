@@ -1,0 +1,152 @@
+"""Results that live in files: `tool-results/<tool_use_id>.txt` beside a session's transcript, `.json` for JSON.
+
+Owns the files of that directory, but for the spools that programs print into (`spool`), which it can take over. Invariants: a file
+is private (0600), complete before it has its name, and never changed or replaced after: a result whose name is taken gets the next
+number. What is written is read in pieces, so memory is one piece, however large the result.
+
+A crash at any line leaves no file or the whole file, and at most one temporary file, which the next sweep removes. The directory is
+made anew when somebody deleted it. Windows has no modes; the files are as private as their directory.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from ..core.errors import DiskError
+from . import crash
+from .at import READ, Dir, open_plain
+from .crash import point
+from .faults import reporting
+from .names import bad_name
+from .sync import sync_fd
+from .temps import Durability, staged_at, sweep_at
+
+DIRECTORY = "tool-results"
+
+# Nobody gives one id to more results than this on purpose.
+_MOST_OF_ONE_NAME = 1_000
+# Longer ids are hashed: the name must leave room for a number and an ending, and a path for its directories.
+_LONGEST_ID = 100
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
+# `Spool`'s own names.
+_SPOOL = re.compile(r"b[0-9a-f]{8}", re.ASCII)
+# Enough that no two ids of a session share it, short enough to read.
+_HASHED = 32
+_CHUNK = 1 << 20
+
+
+class Written(NamedTuple):
+    path: Path
+    size: int  # bytes
+    sha256: str
+
+
+def stem_of(tool_use_id: str) -> str:
+    """The id where it is a plain file name on every system, else a hash of it."""
+    plain = len(tool_use_id) <= _LONGEST_ID and _PLAIN.fullmatch(tool_use_id) and not _SPOOL.fullmatch(tool_use_id)
+    if plain and bad_name(tool_use_id) is None:
+        return tool_use_id
+    return "id-" + sha256(tool_use_id.encode("utf-8", "surrogatepass")).hexdigest()[:_HASHED]
+
+
+def write_spill(
+    session: str | os.PathLike[str],
+    tool_use_id: str,
+    parts: Iterable[bytes | memoryview],
+    *,
+    suffix: str = ".txt",
+    durability: Durability = "process",
+) -> Written:
+    """The parts as one file of the session's directory; a DiskError leaves nothing behind."""
+    with _results(session, create=True) as where:
+        name = _free(where, stem_of(tool_use_id), suffix)
+        with staged_at(where, name, b"", durability="process") as temp:
+            with reporting(where.full(name)):
+                size, digest = _fill(temp.fd, parts)
+                if durability == "full":
+                    sync_fd(temp.fd, "spill.fsync")
+            temp.publish()
+            if durability == "full":
+                where.sync()
+        return Written(Path(where.full(name)), size, digest)
+
+
+def take_over(session: str | os.PathLike[str], tool_use_id: str, file: str | os.PathLike[str]) -> Written:
+    """A spool that lies in the session's directory already gets a result's name, and is not copied."""
+    directory, old = os.path.split(os.path.abspath(file))
+    with _results(session) as where:
+        if directory != where.path or not _SPOOL.fullmatch(os.path.splitext(old)[0]):
+            raise DiskError(os.fspath(file), f"is no output kept in {where.path}", "hand over its text instead")
+        name = _free(where, stem_of(tool_use_id), ".txt")
+        with reporting(where.full(old)):
+            fd = open_plain(where, old, READ)
+            try:
+                size, digest = _digest(fd)
+            finally:
+                os.close(fd)
+            point("spill.rename")
+            os.rename(where.at(old), where.at(name), src_dir_fd=where.fd, dst_dir_fd=where.fd)
+        return Written(Path(where.full(name)), size, digest)
+
+
+def open_result(path: str | os.PathLike[str]) -> int:
+    """A descriptor of a spilled result, for the caller to close; DiskError when it is gone."""
+    directory, name = os.path.split(os.path.abspath(path))
+    with Dir.open(directory) as where, reporting(where.full(name)):
+        return open_plain(where, name, READ)
+
+
+def sweep_results(session: str | os.PathLike[str]) -> int:
+    """Removes the temporary files of writers that died; how many there were."""
+    if not os.path.isdir(os.path.join(session, DIRECTORY)):
+        return 0
+    with _results(session) as where:
+        return sweep_at(where)
+
+
+@contextmanager
+def _results(session: str | os.PathLike[str], *, create: bool = False) -> Iterator[Dir]:
+    """A link in the place of the directory is refused: it would lead what is private elsewhere."""
+    with Dir.open(session, create=create) as above, above.child(DIRECTORY, create=create) as where:
+        yield where
+
+
+def _free(where: Dir, stem: str, suffix: str) -> str:
+    """The session's lock is held, so nobody else gives names here. The endings share a name: `a.json` and `a.txt` are two results."""
+    for number in range(1, _MOST_OF_ONE_NAME + 1):
+        numbered = stem if number == 1 else f"{stem}-{number}"
+        if all(where.stat(numbered + ending) is None for ending in (".txt", ".json")):
+            return numbered + suffix
+    raise DiskError(where.full(stem), f"has {_MOST_OF_ONE_NAME:,} results already", "give each call an id of its own")
+
+
+def _fill(fd: int, parts: Iterable[bytes | memoryview]) -> tuple[int, str]:
+    digest, size = sha256(), 0
+    for part in parts:
+        digest.update(part)
+        size += len(part)
+        rest = memoryview(part)
+        while rest:
+            written = crash.write("spill.write", fd, rest)
+            if written <= 0:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            rest = rest[written:]
+    # Some file systems have claimed more than they kept.
+    if os.fstat(fd).st_size != size:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+    return size, digest.hexdigest()
+
+
+def _digest(fd: int) -> tuple[int, str]:
+    digest, size = sha256(), 0
+    while part := os.read(fd, _CHUNK):
+        digest.update(part)
+        size += len(part)
+    return size, digest.hexdigest()

@@ -1,0 +1,135 @@
+"""Work beside a conversation: one thread per job, one job per name, results in a bounded inbox.
+
+A job gets frozen values and an Event that asks it to end; it never touches the conversation. What it returns or raises lands in the
+inbox, which the conversation's own thread drains. Invariants: of one name at most one job runs; nothing that landed is lost before it
+is drained; jobs and results together never exceed MOST, so a full inbox starts nothing new. Threads are daemons: an interpreter that
+ends does not wait for them, `close` does. In a process made by os.fork there are no threads: it starts with nothing running.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from contextvars import copy_context
+from threading import Event, Lock, Thread, current_thread
+from typing import Any, NamedTuple, TypeAlias
+
+# Notes, a summary, an extraction, a dream and a few agents: more at once is a loop that went wrong.
+MOST = 32
+
+Job: TypeAlias = Callable[[Event], Any]
+
+
+class Landed(NamedTuple):
+    name: str
+    value: Any
+    error: BaseException | None
+    seconds: float
+
+
+class _Running:
+    __slots__ = ("abort", "began", "ended", "name")
+
+    def __init__(self, name: str, began: float) -> None:
+        self.name = name
+        self.began = began
+        self.abort = Event()
+        self.ended = Event()
+
+
+class Background:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._closed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
+        self._lock = Lock()
+        self._running: dict[str, _Running] = {}
+        self._threads: list[Thread] = []
+        self._landed: deque[Landed] = deque()
+
+    def _here(self) -> Lock:
+        """The lock; in a forked child, whose threads stayed behind, a new one: somebody may have held the old."""
+        if os.getpid() != self._process:
+            self._begin()
+        return self._lock
+
+    def start(self, name: str, job: Job) -> bool:
+        """False: one of that name runs, the inbox is full, all is closed, or the system has no thread to give."""
+        with self._here():
+            if self._closed or name in self._running or len(self._running) + len(self._landed) >= MOST:
+                return False
+            running = _Running(name, self._clock())
+            thread = Thread(target=copy_context().run, args=(self._run, running, job), name=f"lamina-{name}", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                return False
+            self._running[name] = running
+            self._threads = [*(old for old in self._threads if old.is_alive()), thread]
+            return True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What runs now."""
+        with self._here():
+            return tuple(self._running)
+
+    def running(self, name: str) -> float | None:
+        """Seconds since it was started; None where none of that name runs."""
+        with self._here():
+            found = self._running.get(name)
+            return self._clock() - found.began if found is not None else None
+
+    def wait(self, name: str, seconds: float) -> bool:
+        """Whether it has ended, now or within `seconds`; what it brought can be drained then."""
+        with self._here():
+            found = self._running.get(name)
+        return found is None or found.ended.wait(seconds)
+
+    def drain(self) -> list[Landed]:
+        with self._here():
+            landed = list(self._landed)
+            self._landed.clear()
+            return landed
+
+    def abort(self, name: str | None = None) -> None:
+        """Ask one job to end at once, or all of them, after which none is started."""
+        with self._here():
+            self._closed = self._closed or name is None
+            for running in self._running.values():
+                if name in (None, running.name):
+                    running.abort.set()
+
+    def close(self, timeout: float = 60.0) -> list[str]:
+        """Start nothing more, wait for what runs, and name what still does; that is asked to end and its result is dropped."""
+        until = time.monotonic() + timeout
+        with self._here():
+            self._closed = True
+            threads = [thread for thread in self._threads if thread is not current_thread()]
+        try:
+            for thread in threads:
+                thread.join(max(0.0, until - time.monotonic()))
+        finally:  # Ctrl-C while waiting: whoever waits no longer leaves nothing running behind
+            with self._lock:
+                left = list(self._running.values())
+                self._running.clear()
+            for running in left:
+                running.abort.set()
+        return [running.name for running in left]
+
+    def _run(self, running: _Running, job: Job) -> None:
+        value, error = None, None
+        try:
+            value = job(running.abort)
+        except BaseException as raised:  # noqa: BLE001  # it lands, and is told in the conversation's own thread
+            error = raised
+        with self._lock:
+            if self._running.get(running.name) is running:
+                del self._running[running.name]
+                self._landed.append(Landed(running.name, value, error, self._clock() - running.began))
+        running.ended.set()

@@ -1,0 +1,250 @@
+"""A fork (A1): one directive behind the parent's own request, so that nearly all of it is read from the prompt cache.
+
+Theory. A provider's cache knows a request by its bytes from the first on. A fork therefore changes nothing before its directive:
+same system, tools, model, options, messages. "No tools" is said in the directive and refused at run time. The directive is one more
+text block of the last user message, or a user message behind an answer. Behind an answer with open calls stands one user message
+with the same placeholder for every call and the directive last, so forks of one answer are byte-identical up to it (A2).
+
+Marks. The parent's last request wrote an entry at its end: a mark there hits it, however much was said since. The second mark is at
+the end of what is the parent's (a run of one round: its directive is not worth an entry, and the parent's next request finds this
+one), or at the end of the request (more rounds: the next one hits it).
+
+A fork keeps its own account: what it says is nowhere in the parent's log, its usage counts in nobody's window (T10).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from ..core.blocks import Block, ToolResult, ToolUse, Wire, read_block, text, tool_result
+from ..core.cache import BREAK_HEADER, FORK_HEADER
+from ..core.effects import Ask, Flow, RunTools
+from ..core.errors import ProviderError
+from ..core.flatten import Flat
+from ..core.reply import Reply
+from ..core.usage import Usage
+from ..prompt.marks import End, end_before_last_answer, mark_at, mark_messages
+from ..providers import OnEvent
+from ..providers.models import known
+from .handover import PLACEHOLDER, Handover, PrefixChanged, altered, check
+from .loop import DENIED, ending, unreadable
+
+__all__ = [
+    "PLACEHOLDER",
+    "Fork",
+    "ForkOutcome",
+    "Handover",
+    "PrefixChanged",
+    "altered",
+    "directive_in",
+    "is_fork",
+    "run_fork",
+]
+
+# A directive is known by how it begins and ends; `is_fork` looks for it in what a run has been told (A3).
+_OPENING = re.compile(r'<fork purpose="[a-z_-]+">\n')
+_CLOSING = "\n</fork>"
+
+NO_TOOLS = f"{DENIED}this run may call no tools. Answer with text, from what is in the conversation."
+
+
+class ForkOutcome(msgspec.Struct, frozen=True):
+    reply: Reply  # the last answer
+    usage: Usage  # of all its calls
+    rounds: int
+    denied: int  # calls that were not allowed
+    texts: tuple[str, ...]  # what it said, answer by answer
+    first: Usage = Usage()  # of the first call: how much of the parent's prefix was found
+    readable: int = 0  # how much should have been
+    done: bool = True  # False: the rounds were used up, or the last answer was cut off or refused
+
+
+class Fork:
+    """A Talk (fork/loop.py) that begins where its parent is."""
+
+    def __init__(
+        self, handover: Handover, directive: str, *, max_tokens: int | None = None, tag: str = "fork", rounds: int = 1
+    ) -> None:
+        self._handover = handover
+        self._tag = tag
+        self._several = rounds > 1
+        self._own = Flat()  # what is said from the directive on
+        self._own.add("user", [text(tagged(directive, tag))])
+        self._head = _with_max_tokens(handover, max_tokens)
+        self._options = _named(handover, tag)
+        self._calls: set[str] | None = None
+        self.usage = Usage()
+        self.first: Usage | None = None
+        self.denied = 0
+        self.rounds = 0
+        self.texts: list[str] = []
+
+    def request(self) -> Flow[Wire]:
+        """The next request. PrefixChanged where it is not the parent's up to the directive: a bug of ours, never sent."""
+        yield from ()
+        messages = [*self._handover.messages]
+        shared = self._shared_end(messages)
+        own = self._own.messages()
+        if messages and messages[-1]["role"] == own[0]["role"]:
+            messages[-1] = {**messages[-1], "content": [*messages[-1]["content"], *own[0]["content"]]}
+            own = own[1:]
+        messages += own
+        self._mark(messages, shared)
+        request = {**self._head, "messages": messages, **self._options}
+        check(self._handover, request, self._tag)
+        return request
+
+    def _shared_end(self, messages: Sequence[Wire]) -> End | None:
+        """The end of what the parent will repeat: before the placeholders, where there are any."""
+        at = len(messages) - (2 if self._handover.open_calls else 1)
+        return End(at, len(messages[at]["content"]) - 1) if at >= 0 else None
+
+    def _mark(self, messages: list[Wire], shared: End | None) -> None:
+        if (ttl := self._handover.ttl) is None:
+            return
+        if self._several or self.rounds:
+            mark_messages(messages, ttl)
+            return
+        before = end_before_last_answer(self._handover.messages)
+        for end in dict.fromkeys(end for end in (before, shared) if end is not None):
+            mark_at(messages, end, ttl)
+
+    def answered(self, reply: Reply) -> Reply:
+        kept = self._with_ids_of_their_own(reply)
+        self.rounds += 1
+        if reply.usage is not None:
+            self.usage += reply.usage
+            self.first = self.first or reply.usage
+        if kept.text.strip():
+            self.texts.append(kept.text)
+        self._own.add("assistant", kept.blocks, key=f"{kept.id}#{self.rounds}")
+        return kept
+
+    def results(self, results: Sequence[ToolResult]) -> None:
+        self.denied += sum(result.is_error and result.text.startswith(DENIED) for result in results)
+        self._own.add("user", results)
+
+    def mend(self, error: ProviderError) -> Flow[bool]:
+        """What its parent leaves out was left out before; for anything else the layer that wanted the fork steps aside."""
+        yield from ()
+        return False
+
+    def refuse(self, calls: Iterable[ToolUse]) -> None:
+        self.results([tool_result(call.id, NO_TOOLS, is_error=True) for call in calls])
+
+    def _with_ids_of_their_own(self, reply: Reply) -> Reply:
+        """Some servers number the calls of each answer anew; the API takes an id once in a conversation."""
+        if self._calls is None:
+            self._calls = {"", *_call_ids(self._handover.messages)}
+        blocks: list[Block] = []
+        for block in reply.blocks:
+            if isinstance(block, ToolUse):
+                if block.id in self._calls:
+                    block = read_block({**block.wire, "id": f"call_{uuid4().hex}"})
+                self._calls.add(str(block.wire["id"]))
+            blocks.append(block)
+        return msgspec.structs.replace(reply, blocks=tuple(blocks))
+
+    def outcome(self, reply: Reply, *, done: bool) -> ForkOutcome:
+        return ForkOutcome(
+            reply,
+            self.usage,
+            self.rounds,
+            self.denied,
+            tuple(self.texts),
+            first=self.first or Usage(),
+            readable=self._handover.readable,
+            done=done,
+        )
+
+
+def run_fork(
+    handover: Handover,
+    directive: str,
+    *,
+    purpose: str,
+    rounds: int = 1,
+    max_tokens: int | None = None,
+    tools: bool | None = None,
+    on_event: OnEvent | None = None,
+) -> Flow[ForkOutcome]:
+    """Ask until an answer calls for no tool, at most `rounds` times. `tools` (unless said otherwise: where there are more rounds
+    than one): calls are run, by an effect that only a fork's own driver may carry out (`steps.forks.side`); else they are refused
+    here, which needs no driver."""
+    runs = rounds > 1 if tools is None else tools
+    fork = Fork(handover, directive, max_tokens=max_tokens, tag=purpose, rounds=rounds)
+    while True:
+        request = yield from fork.request()
+        reply: Reply = fork.answered((yield Ask(request, purpose, on_event)))
+        if (broken := unreadable(reply)) and fork.rounds < rounds:
+            fork.results(broken)
+            continue
+        if not reply.tool_uses and reply.stop_reason != "pause_turn":
+            return fork.outcome(reply, done=ending(reply) == "answered")
+        if not runs:
+            fork.refuse(reply.tool_uses)
+        elif reply.tool_uses:
+            fork.results((yield RunTools(reply.tool_uses)))
+        if fork.rounds >= rounds:
+            return fork.outcome(reply, done=False)
+
+
+def tagged(directive: str, tag: str) -> str:
+    return f'<fork purpose="{tag}">\n{_preface()}\n\n{directive.strip()}{_CLOSING}'
+
+
+def directive_in(request: Mapping[str, Any]) -> str | None:
+    """What a request asks of a fork, without its frame; None where it is no fork's. The last one counts."""
+    found = [body for body in _texts(request.get("messages") or ()) if _OPENING.match(body)]
+    if not found:
+        return None
+    return _OPENING.sub("", found[-1], count=1).removesuffix(_CLOSING).removeprefix(_preface()).strip()
+
+
+def is_fork(messages: Iterable[Mapping[str, Any]]) -> bool:
+    """A3: whether these are a fork's messages; a fork does not fork again."""
+    return any(_OPENING.match(body) for body in _texts(messages))
+
+
+@cache
+def _preface() -> str:
+    return (Path(__file__).with_name("prompts") / "fork.md").read_text("utf-8").strip()
+
+
+def _texts(messages: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+    for message in messages:
+        if message.get("role") == "user" and isinstance(message.get("content"), list):
+            yield from (str(block["text"]) for block in message["content"] if block.get("type") == "text")
+
+
+def _call_ids(messages: Iterable[Wire]) -> Iterable[str]:
+    for message in messages:
+        yield from (str(block.get("id")) for block in message["content"] if block["type"] == "tool_use")
+
+
+def _with_max_tokens(handover: Handover, wanted: int | None) -> Wire:
+    """The length of an answer is no part of the cache's key. Thinking is, and must fit: it is added, up to what the model
+    can say at all."""
+    if wanted is None:
+        return handover.head
+    thinking = handover.options.get("thinking")
+    budget = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
+    model = known(str(handover.head["model"]))
+    most = (model.max_output if model is not None else None) or sys.maxsize
+    return {**handover.head, "max_tokens": min(most, wanted + (budget if isinstance(budget, int) else 0))}
+
+
+def _named(handover: Handover, tag: str) -> Wire:
+    """A provider ignores these headers; a server that keeps watch over prefixes knows the fork by them."""
+    headers = {**(handover.options.get("extra_headers") or {}), FORK_HEADER: f"{tag}-{uuid4().hex[:8]}"}
+    if handover.broken is not None:
+        headers[BREAK_HEADER] = handover.broken
+    return {**handover.options, "extra_headers": headers}

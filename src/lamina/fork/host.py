@@ -1,0 +1,38 @@
+"""What the loop on top of a session lends to the layers. All of it is optional: a session under somebody else's loop lends nothing.
+
+The fields are filled in by the loop when it starts and read by the steps when they need them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from ..core.blocks import Wire
+
+if TYPE_CHECKING:  # a session that lends nothing pays for none of it
+    from ..hooks import HookOutcome
+    from ..tools import ReadState
+    from .desk import Desk
+
+
+class Restorable(NamedTuple):
+    """Something the host wants back in view after a compaction (C4)."""
+
+    kind: str
+    key: str
+    text: str
+
+
+class Host(msgspec.Struct, kw_only=True):
+    desk: Desk | None = None  # how a fork runs tools; None: forks call none
+    reads: ReadState | None = None  # which files were read
+    todos: Callable[[], str | None] | None = None
+    restorable: list[Callable[[], Sequence[Restorable]]] = msgspec.field(default_factory=list)
+    pre_compact: Callable[[str, str], HookOutcome] | None = None  # trigger, instructions
+    post_compact: Callable[[str, str], HookOutcome] | None = None  # trigger, summary
+    session_start: Callable[[str], HookOutcome] | None = None  # source
+    reminder: Callable[[], str | None] | None = None  # the first reminder, made again from the files as they are now
+    observer: Callable[[str, Wire], None] | None = None  # each event of a layer (K5)

@@ -1,0 +1,223 @@
+"""Notes without a model: what can be read off the request itself, put where it belongs (O1).
+
+A pure function of the request. Lines that stand in the notes already stay, new ones are added below, the oldest go first when a section
+is full; a line is never a heading, so the result always fits the template. Sections whose names it does not know stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ...core.blocks import Wire
+from ...fork.fork import directive_in
+from .sections import Misfit, Notes, Section, read_template, render
+from .template import CLOSE, OPEN, own_template
+
+# Letters of one line: enough to know what was meant.
+LINE = 300
+TITLE_WORDS = 10
+# Where the request does not say how much a section may hold (N2's own number), and letters that are surely within a token's budget.
+SECTION_TOKENS = 1_200
+LETTERS_PER_TOKEN = 3
+SECTIONS = 10
+
+_NOTES = re.compile(r"<system-reminder>\n(.*?)\n</system-reminder>", re.DOTALL)
+_SIZES = re.compile(r"about ([\d,]+) tokens in all and ([\d,]+) in one section")
+_EDITS = re.compile(r"each on the file (.+?): the file counts as read")
+_REMINDER = "<system-reminder>"
+_FORK = "<fork "
+_PATHS = ("file_path", "path", "notebook_path")
+
+
+class Call(NamedTuple):
+    name: str
+    input: Mapping[str, Any]
+    failed: str = ""  # the first words of an error
+
+
+class Told(NamedTuple):
+    """What the conversation holds, in order."""
+
+    user: tuple[str, ...]
+    answers: tuple[str, ...]
+    calls: tuple[Call, ...]
+    steps: tuple[str, ...]  # one line for each thing the person asked
+
+
+def answer(request: Wire) -> list[Wire]:
+    """The new notes: as Edit calls where those were asked for, else as a whole."""
+    asked = directive_in(request) or ""
+    current = _current(asked)
+    new = updated(current, told(request["messages"]), _letters(asked))
+    path = _EDITS.search(asked)
+    if path is not None and any(tool.get("name") == "Edit" for tool in request.get("tools") or ()):
+        return _edits(current, new, path[1]) or [_text("The notes are up to date.")]
+    return [_text(f"{OPEN}\n{render(new)}{CLOSE}")]
+
+
+def _edits(old: Notes, new: Notes, path: str) -> list[Wire]:
+    calls = []
+    for number, (before, after) in enumerate(zip(old.sections, new.sections, strict=True)):
+        if before != after:
+            given = {"file_path": path, "old_string": _section(before), "new_string": _section(after)}
+            calls.append({"type": "tool_use", "id": f"notes_{number}", "name": "Edit", "input": given})
+    return calls
+
+
+def _section(section: Section) -> str:
+    return render(Notes((section,))).rstrip("\n")
+
+
+def _text(said: str) -> Wire:
+    return {"type": "text", "text": said}
+
+
+def _current(asked: str) -> Notes:
+    found = _NOTES.findall(asked)
+    read = read_template(found[-1]) if found else own_template()
+    return own_template().notes if isinstance(read, Misfit) else read.notes
+
+
+def _letters(asked: str) -> int:
+    found = _SIZES.search(asked)
+    tokens = SECTION_TOKENS
+    if found is not None:
+        total, section = (int(number.replace(",", "")) for number in found.groups())
+        tokens = min(section, total // SECTIONS)
+    return max(1, tokens) * LETTERS_PER_TOKEN
+
+
+def told(messages: Iterable[Mapping[str, Any]]) -> Told:
+    user: list[str] = []
+    answers: list[str] = []
+    calls: dict[str, Call] = {}
+    steps: list[tuple[str, list[str]]] = []
+    for role, block in _blocks(messages):
+        kind = block.get("type")
+        if kind == "text" and role == "user" and not str(block["text"]).lstrip().startswith((_REMINDER, _FORK)):
+            user.append(str(block["text"]))
+            steps.append((str(block["text"]), []))
+        elif kind == "text" and role == "assistant":
+            answers.append(str(block["text"]))
+        elif kind == "tool_use":
+            given = block.get("input")
+            calls[str(block.get("id"))] = Call(str(block.get("name")), given if isinstance(given, Mapping) else {})
+            if steps:
+                steps[-1][1].append(str(block.get("name")))
+        elif kind == "tool_result" and block.get("is_error") and (call := calls.get(str(block.get("tool_use_id")))):
+            calls[str(block.get("tool_use_id"))] = call._replace(failed=_words(block.get("content")))
+    return Told(tuple(user), tuple(answers), tuple(calls.values()), tuple(_step(said, tools) for said, tools in steps))
+
+
+def _blocks(messages: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for message in messages:
+        content = message.get("content")
+        for block in content if isinstance(content, list) else [{"type": "text", "text": content or ""}]:
+            yield str(message.get("role")), block
+
+
+def _words(content: object) -> str:
+    if isinstance(content, list):
+        content = " ".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return _line(str(content))
+
+
+def _step(said: str, tools: list[str]) -> str:
+    counted = ", ".join(f"{name} x{tools.count(name)}" for name in dict.fromkeys(tools))
+    return _line(said)[: LINE // 2] + (f" ({counted})" if counted else "")
+
+
+def _line(said: str) -> str:
+    """One line; nothing in it can be a heading or open a code block, since it never stands first."""
+    words = " ".join(said.split())
+    return words if len(words) <= LINE else words[:LINE].rstrip() + "…"
+
+
+def updated(notes: Notes, heard: Told, letters: int) -> Notes:
+    return notes._replace(
+        sections=tuple(
+            section._replace(body=_WRITERS[key](section.body, heard, letters))
+            if (key := section.head.name.casefold()) in _WRITERS
+            else section
+            for section in notes.sections
+        )
+    )
+
+
+def _title(body: str, heard: Told, letters: int) -> str:
+    words = heard.user[0].replace("#", " ").split()[:TITLE_WORDS] if heard.user else []
+    return body or " ".join(words)[: min(LINE, letters)].strip("`~ ")
+
+
+def _state(body: str, heard: Told, letters: int) -> str:
+    rows = [f"- Asked last: {_line(heard.user[-1])}"] if heard.user else []
+    rows += [f"- Said last: {_line(heard.answers[-1])}"] if heard.answers else []
+    rows += [f"- {_line(todo)}" for todo in _todos(heard.calls)]
+    return _fitting(rows, letters) or body
+
+
+def _todos(calls: Iterable[Call]) -> Iterator[str]:
+    written = [call.input.get("todos") for call in calls if call.name == "TodoWrite"]
+    for todo in written[-1] if written and isinstance(written[-1], list) else ():
+        if isinstance(todo, Mapping) and todo.get("status") != "completed":
+            yield f"To do ({todo.get('status') or 'pending'}): {todo.get('content')}"
+
+
+def _added(rows: Callable[[Told], Iterable[str]], *, first: bool = False) -> Callable[[str, Told, int], str]:
+    """Old lines, then new ones that do not stand there yet. `first`: the oldest line never goes."""
+
+    def write(body: str, heard: Told, letters: int) -> str:
+        new = dict.fromkeys(f"- {row}" for row in rows(heard) if row)
+        # A line that goes on where an old one ended takes its place.
+        old = [row for row in body.split("\n") if not any(one.startswith(f"{row},") for one in new)] if body else []
+        every = [*old, *(row for row in new if row not in old)]
+        kept = _fitting(every[1:], letters - len(every[0])) if first and every else ""
+        return f"{every[0]}\n{kept}" if kept else _fitting(every, letters)
+
+    return write
+
+
+def _fitting(rows: list[str], letters: int) -> str:
+    """The newest rows that fit, in their order."""
+    left, kept = letters, list[str]()
+    for row in reversed(rows):
+        left -= len(row) + 1
+        if left < 0 and kept:
+            # Half a code block would swallow the headings below it.
+            kept = [one for one in kept if one.startswith("- ")]
+            break
+        kept.append(row[:letters])
+    return "\n".join(reversed(kept))
+
+
+def _files(heard: Told) -> Iterator[str]:
+    done: dict[str, dict[str, None]] = {}
+    for call in heard.calls:
+        path = next((call.input[name] for name in _PATHS if isinstance(call.input.get(name), str)), None)
+        if path:
+            done.setdefault(_line(path), {})[call.name] = None
+    return (f"{path}: {', '.join(names)}" for path, names in done.items())
+
+
+def _commands(heard: Told) -> Iterator[str]:
+    return (f"`{_line(str(call.input['command']))}`" for call in heard.calls if isinstance(call.input.get("command"), str))
+
+
+def _errors(heard: Told) -> Iterator[str]:
+    for call in heard.calls:
+        if call.failed:
+            what = next((str(call.input[name]) for name in ("command", *_PATHS) if call.input.get(name)), "")
+            yield f"{call.name} {_line(what)[: LINE // 3]} failed: {call.failed}"
+
+
+_WRITERS: dict[str, Callable[[str, Told, int], str]] = {
+    "session title": _title,
+    "current state": _state,
+    "task specification": _added(lambda heard: (_line(said) for said in heard.user), first=True),
+    "files and functions": _added(_files),
+    "workflow": _added(_commands),
+    "errors & corrections": _added(_errors),
+    "worklog": _added(lambda heard: heard.steps),
+}

@@ -1,0 +1,117 @@
+"""The texts of this room: the template of the notes, the prompt of an update, and the user's own in their place (N1, N5).
+
+Owns what the model reads when it is asked for an update. Pure but for reading the files of `prompts/` once. Invariants: names in
+double braces are filled in one pass, so nothing that comes from the notes is ever taken for a name; the notes stand in a fence they
+cannot close (G3).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeAlias
+
+from ...core.fence import escape, reminder
+from .sections import Misfit, Notes, Size, Sizes, Template, read_template, render, sizes
+
+How: TypeAlias = Literal["edit", "whole"]  # the fork edits the file, or answers with all of it
+
+OPEN, CLOSE = "<notes>", "</notes>"
+
+_PROMPTS = Path(__file__).parent / "prompts"
+_NAME = re.compile(r"\{\{(currentNotes|notesPath)\}\}")
+
+
+@cache
+def whole(name: str) -> str:
+    return (_PROMPTS / f"{name}.md").read_text("utf-8").strip()
+
+
+@cache
+def parts(name: str) -> Mapping[str, str]:
+    """A file's texts by the `## name` they stand under."""
+    found = re.split(r"^## (.+)$", whole(name), flags=re.MULTILINE)[1:]
+    return MappingProxyType({heading.strip(): text.strip() for heading, text in zip(found[::2], found[1::2], strict=True)})
+
+
+@cache
+def own_template() -> Template:
+    read = read_template(whole("template"))
+    assert not isinstance(read, Misfit)
+    return read
+
+
+class Texts(NamedTuple):
+    """What is in force: ours, or the user's."""
+
+    template: Template
+    prompt: str
+    remarks: tuple[str, ...] = ()  # why a text of the user's was not taken
+
+
+def texts_in_force(template: str | None, prompt: str | None) -> Texts:
+    """The user's texts where they gave any that can be used."""
+    read = read_template(template) if template is not None else own_template()
+    remarks: tuple[str, ...] = ()
+    if isinstance(read, Misfit):
+        remarks = (f"The template of the session notes was not used, because {read.why}; ours is used instead.",)
+        read = own_template()
+    return Texts(read, (prompt or "").strip() or whole("update"), remarks)
+
+
+class Limits(NamedTuple):
+    """N2, scaled to the window (T9)."""
+
+    section: int
+    total: int
+
+
+def directive(
+    texts: Texts, notes: Notes, path: str, how: How, *, size: Size, limits: Limits, failures: tuple[str, ...] = ()
+) -> str:
+    """What the fork is asked: the prompt in force, then what holds whoever wrote the prompt, then what an answer before this one got
+    wrong."""
+    shown = str(escape(render(notes).rstrip("\n")))
+    asked = [fill(texts.prompt, shown, path)]
+    answers = parts("answers")
+    if "{{currentNotes}}" not in texts.prompt:
+        asked.append(answers["notes"] + "\n\n" + reminder([escape(shown)]))
+    asked.append(_sizes(sizes(notes, size, section=limits.section, total=limits.total), limits))
+    asked.append(answers[how].format(path=path))
+    if failures:
+        asked.append("\n".join([answers["failures"], *(f"- {one}" for one in failures)]))
+    return "\n\n".join(asked)
+
+
+def fill(prompt: str, notes: str, path: str) -> str:
+    """N5: one pass, literally; names that are not ours stay."""
+    values = {"currentNotes": notes, "notesPath": path}
+    return _NAME.sub(lambda found: values[found[1]], prompt)
+
+
+def _sizes(found: Sizes, limits: Limits) -> str:
+    answers = parts("answers")
+    said = answers["size"].format(total=f"{limits.total:,}", section=f"{limits.section:,}", now=f"{found.total:,}")
+    if not found.long:
+        return said
+    rows = [f"- {one.name}: about {one.tokens:,} tokens" for one in found.long]
+    return "\n".join([said, answers["long"], *rows])
+
+
+def whole_file(said: str) -> str | None:
+    """The file in an answer: what stands between the first opening tag and the last closing one; None where one of them lacks."""
+    start, end = said.find(OPEN), said.rfind(CLOSE)
+    if start < 0 or end < start:
+        return None
+    return _unwrapped(said[start + len(OPEN) : end].strip())
+
+
+def _unwrapped(text: str) -> str:
+    """Models like to put a document into a code block."""
+    lines = text.split("\n")
+    if len(lines) > 2 and lines[0].startswith("```") and lines[-1].strip() == "```":
+        return "\n".join(lines[1:-1])
+    return text

@@ -1,0 +1,186 @@
+"""One update of the notes: what it begins with, what the fork is asked, and whether its answer takes the place of the old notes.
+
+`begin` and `finish` read and write; `rewrite` is the flow between them and does neither. All three run in a job's thread, on frozen
+values. Invariant: the file is written once, by `finish`, with notes that were checked; whatever goes wrong before that leaves it as
+it was, and an update that does not end well moves no cursor (N3).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from ...core.effects import Flow, RunTools
+from ...core.errors import DiskError
+from ...core.fence import escape
+from ...fork.fork import ForkOutcome, Handover, run_fork
+from . import file
+from .draft import Draft
+from .due import Cursor
+from .sections import Misfit, Notes, Size, Template, is_fresh, read_notes, render
+from .template import How, Limits, Texts, directive, texts_in_force, whole_file
+
+# Over the limit the next update is asked to shorten; an answer of more than twice of it did not understand what notes are.
+TOO_LONG = 2
+
+PURPOSE = "notes"
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """All that an update works with."""
+
+    path: Path
+    home: Path | None
+    how: How
+    limits: Limits
+    cursor: Cursor  # recorded if it ends well
+    max_tokens: int | None = None
+
+
+class Begun(NamedTuple):
+    texts: Texts
+    notes: Notes
+    found: bytes | None  # what the file held; the update counts only if it still does
+    nonsense: bool = False  # the file is no longer notes of this template
+    remarks: tuple[str, ...] = ()
+
+
+class Rewritten(NamedTuple):
+    notes: Notes
+    outcomes: tuple[ForkOutcome, ...]
+
+
+class NotUpdated(NamedTuple):
+    """The old file stays, for this reason."""
+
+    why: str
+    outcomes: tuple[ForkOutcome, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+class Updated(NamedTuple):
+    cursor: Cursor
+    tokens: int  # of the notes
+    outcomes: tuple[ForkOutcome, ...]
+    remarks: tuple[str, ...] = ()
+    beside: str = ""  # where a file that was no longer notes lies now
+
+
+Ended: TypeAlias = Updated | NotUpdated
+
+
+def load_texts(home: Path | None) -> Texts:
+    """What is in force; a file of the user's that cannot be read is said and passed over."""
+    given: dict[str, str | None] = {}
+    remarks: list[str] = []
+    for name in ("template.md", "prompt.md"):
+        try:
+            given[name] = file.read_config(home, name)
+        except DiskError as error:
+            given[name] = None
+            remarks.append(f"{error} Ours is used instead.")
+    texts = texts_in_force(given["template.md"], given["prompt.md"])
+    return texts._replace(remarks=(*remarks, *texts.remarks))
+
+
+def read_current(data: bytes | None, template: Template) -> Notes | Misfit | None:
+    """What a file holds; None where there is none."""
+    if data is None:
+        return None
+    try:
+        return read_notes(data.decode("utf-8-sig"), template)
+    except UnicodeDecodeError:
+        return Misfit("it is not UTF-8 text")
+
+
+def begin(order: Order) -> Begun:
+    texts = load_texts(order.home)
+    found = file.read_file(order.path)
+    current = read_current(found, texts.template)
+    if isinstance(current, Misfit):
+        remark = f"{order.path} is no longer used as notes: {current.why}; it is kept beside, and fresh notes are begun."
+        return Begun(texts, texts.template.notes, found, nonsense=True, remarks=(*texts.remarks, remark))
+    return Begun(texts, current or texts.template.notes, found, remarks=texts.remarks)
+
+
+def rewrite(order: Order, begun: Begun, handover: Handover, draft: Draft, size: Size) -> Flow[Rewritten | NotUpdated]:
+    """Ask for the new notes, by edits or as a whole, and check what comes. What an answer got wrong is said once."""
+    template, path = begun.texts.template, str(order.path)
+    before = str(escape(render(begun.notes)))
+    draft.begin(before, template)
+    said = directive(begun.texts, begun.notes, path, order.how, size=size, limits=order.limits)
+    tried = yield from _one_try(handover, said, order)
+    outcomes: tuple[ForkOutcome, ...] = (tried.outcome,)
+    if tried.failures:
+        now = read_notes(draft.text, template)
+        notes = begun.notes if isinstance(now, Misfit) else now
+        said = directive(begun.texts, notes, path, order.how, size=size, limits=order.limits, failures=tried.failures)
+        tried = yield from _one_try(handover, said, order)
+        outcomes = (*outcomes, tried.outcome)
+    if tried.failures:
+        return NotUpdated(draft.altered or tried.failures[0], outcomes)
+    text = whole_file(tried.outcome.reply.text) or draft.text
+    if text == before:
+        return NotUpdated(_nothing(tried.outcome), outcomes)
+    return _checked(text, begun, size, order.limits, outcomes)
+
+
+class _Tried(NamedTuple):
+    outcome: ForkOutcome
+    failures: tuple[str, ...]  # what the calls that did not work were told
+
+
+def _one_try(handover: Handover, said: str, order: Order) -> Flow[_Tried]:
+    """One answer; its calls are run by whoever drives this, and what failed is looked at."""
+    flow = run_fork(handover, said, purpose=PURPOSE, max_tokens=order.max_tokens, tools=order.how == "edit")
+    failures: list[str] = []
+    try:
+        effect = next(flow)
+        while True:
+            result = yield effect
+            if isinstance(effect, RunTools):
+                failures += [one.text for one in result if one.is_error]
+            effect = flow.send(result)
+    except StopIteration as stop:
+        return _Tried(stop.value, tuple(failures))
+    finally:
+        flow.close()
+
+
+def _nothing(outcome: ForkOutcome) -> str:
+    stop = outcome.reply.stop_reason
+    if stop == "refusal":
+        return "the model declined"
+    if stop is None or stop in ("max_tokens", "model_context_window_exceeded"):
+        return "the answer was cut off"
+    return "the answer held no notes" if outcome.reply.text.strip() else "the answer was empty"
+
+
+def _checked(text: str, begun: Begun, size: Size, limits: Limits, outcomes: tuple[ForkOutcome, ...]) -> Rewritten | NotUpdated:
+    read = read_notes(str(escape(text)), begun.texts.template)
+    if isinstance(read, Misfit):
+        return NotUpdated(read.why, outcomes)
+    notes = read._replace(preamble=begun.notes.preamble)
+    if is_fresh(notes, begun.texts.template):
+        return NotUpdated("nothing was noted", outcomes)
+    if (tokens := size(render(notes))) > TOO_LONG * limits.total:
+        return NotUpdated(f"it has about {tokens:,} tokens, more than {TOO_LONG} times the limit of {limits.total:,}", outcomes)
+    return Rewritten(notes, outcomes)
+
+
+def finish(order: Order, begun: Begun, done: Rewritten | NotUpdated, size: Size) -> Ended:
+    """Write what was checked, unless the file changed while the model was at work: the person's change wins."""
+    if isinstance(done, NotUpdated):
+        return done._replace(remarks=begun.remarks)
+    text = render(done.notes)
+    beside, expected = "", begun.found
+    if begun.nonsense and begun.found is not None:
+        moved = file.move_beside(order.path, expected=begun.found)
+        if moved is None:
+            return NotUpdated("the file was changed meanwhile", done.outcomes, begun.remarks)
+        beside, expected = str(moved), None
+    if not file.publish(order.path, text.encode(), expected=expected):
+        return NotUpdated("the file was changed meanwhile", done.outcomes, begun.remarks)
+    return Updated(order.cursor, size(text), done.outcomes, begun.remarks, beside)

@@ -1,0 +1,157 @@
+"""Relative dates in memories: "yesterday" means another day a week later (S7).
+
+Owns the words. Finds them in English, Chinese, Japanese and Korean, and says which date was meant when the text was written. Invariants:
+code, quotations, addresses and sentences about what happens every day are left alone; a date that stands behind a word already is
+seen; time goes by the length of the text. Pure: the day of writing is an argument.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import NamedTuple
+
+# A text with more of them is a diary; the first ones are enough to see that.
+MOST_PHRASES = 200
+
+
+class Phrase(NamedTuple):
+    """`says` is the date or span that was meant; `certain`: it is one day, whatever the sentence."""
+
+    start: int
+    end: int
+    line: int  # from 1
+    text: str
+    says: str
+    certain: bool
+
+
+_DAYS = {
+    "day before yesterday": -2, "yesterday": -1, "today": 0, "tonight": 0, "tomorrow": 1, "day after tomorrow": 2,
+    "前天": -2, "昨天": -1, "昨日": -1, "今天": 0, "今日": 0, "明天": 1, "明日": 1, "后天": 2,
+    "一昨日": -2, "明後日": 2, "그저께": -2, "어제": -1, "오늘": 0, "내일": 1, "모레": 2,
+}  # fmt: skip
+_SPANS = {
+    "last week": ("week", -1), "this week": ("week", 0), "next week": ("week", 1),
+    "last month": ("month", -1), "this month": ("month", 0), "next month": ("month", 1),
+    "last year": ("year", -1), "this year": ("year", 0), "next year": ("year", 1),
+    "上周": ("week", -1), "上星期": ("week", -1), "本周": ("week", 0), "这周": ("week", 0), "下周": ("week", 1), "下星期": ("week", 1),
+    "上个月": ("month", -1), "上月": ("month", -1),
+    "本月": ("month", 0), "这个月": ("month", 0), "下个月": ("month", 1), "下月": ("month", 1),
+    "去年": ("year", -1), "今年": ("year", 0), "明年": ("year", 1),
+    "先週": ("week", -1), "今週": ("week", 0), "来週": ("week", 1), "先月": ("month", -1), "来月": ("month", 1), "来年": ("year", 1),
+    "지난주": ("week", -1), "이번 주": ("week", 0), "다음 주": ("week", 1), "지난달": ("month", -1), "다음 달": ("month", 1),
+    "작년": ("year", -1), "올해": ("year", 0), "내년": ("year", 1),
+}  # fmt: skip
+_ENGLISH = "zero one two three four five six seven eight nine ten"
+_NUMBERS = {word: number for number, word in enumerate(_ENGLISH.split())}
+_HAN = {"两": 2} | {word: number for number, word in enumerate("零一二三四五六七八九十")}
+
+
+def _either(words: Sequence[str]) -> str:
+    return "|".join(re.escape(word).replace("\\ ", r"\s+") for word in sorted(words, key=len, reverse=True))
+
+
+_LATIN = [word for word in (*_DAYS, *_SPANS) if word.isascii()]
+_OTHERS = [word for word in (*_DAYS, *_SPANS) if not word.isascii()]
+_PHRASE = re.compile(
+    rf"(?<![\w-])(?P<latin>{_either(_LATIN)})(?P<own>['’]s)?(?![\w-])"
+    rf"|(?<![\w-])(?P<ago>(?P<count>\d{{1,3}}|{'|'.join(_NUMBERS)})\s+(?P<unit>day|week|month|year)s?\s+ago)\b"
+    rf"|(?P<han_ago>(?P<han>\d{{1,3}}|[{''.join(_HAN)}])\s?(?P<han_unit>天|周|个月|年)前)"
+    rf"|(?P<other>{_either(_OTHERS)})",
+    re.IGNORECASE,
+)
+# What is said about every day, not about one.
+_GENERAL = re.compile(
+    r"\b(?:every|each|daily|weekly|monthly|always|never|whenever|usually|relative dates?)\b|每|总是|从不|毎|いつも|매일|매주|항상",
+    re.IGNORECASE,
+)
+_MASKED = re.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]{0,80}\"|“[^”\n]{0,80}”|「[^」\n]{0,80}」|‘[^’\n]{0,80}’|https?://\S+", re.DOTALL
+)
+# The date stands there already: "yesterday (2026-03-31)", "next week, from 2026-04-06".
+_DATED = re.compile(r"[\s,，]*(?:[(（][^()（）\n]{0,24})?(?:on |from )?\d{4}-\d\d")
+_UNITS = {"天": "day", "周": "week", "个月": "month", "年": "year"}
+
+
+def relative_dates(text: str, written: date) -> list[Phrase]:
+    """The relative dates in a text that was written on that day."""
+    if not _may_hold(text):
+        return []
+    masked = _MASKED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    found = list[Phrase]()
+    at, line = 0, 1
+    for match in _PHRASE.finditer(masked):
+        if len(found) == MOST_PHRASES:
+            break
+        line += masked.count("\n", at, match.start())
+        at = match.start()
+        if not _GENERAL.search(_line_at(masked, match.start())) and not _DATED.match(masked, match.end()):
+            says, certain = _meant(match, written)
+            if says:
+                found.append(Phrase(match.start(), match.end(), line, match[0], says, certain))
+    return found
+
+
+# One of these stands in every phrase: looking for them costs a tenth of looking for the phrases.
+_STEMS = ("yesterday", "today", "tonight", "tomorrow", "week", "month", "year", " ago", "\nago", "\tago")
+_SIGNS = re.compile(f"[{''.join(sorted({word[0] for word in _OTHERS}))}]|[天周月年]前")
+
+
+def _may_hold(text: str) -> bool:
+    lower = text.lower()
+    return any(stem in lower for stem in _STEMS) or (not text.isascii() and _SIGNS.search(text) is not None)
+
+
+# A sentence that says "every" is near; a line of a megabyte is not searched for each word in it.
+_AROUND = 200
+
+
+def _line_at(text: str, place: int) -> str:
+    begin = text.rfind("\n", max(0, place - _AROUND), place) + 1 or max(0, place - _AROUND)
+    end = text.find("\n", place, place + _AROUND)
+    return text[begin : place + _AROUND if end < 0 else end]
+
+
+def _meant(match: re.Match[str], written: date) -> tuple[str, bool]:
+    word = " ".join((match["latin"] or match["other"] or "").lower().split())
+    try:
+        if word in _DAYS:
+            return (written + timedelta(_DAYS[word])).isoformat(), match["own"] is None and word != "tonight"
+        if word in _SPANS:
+            return _span(written, *_SPANS[word]), False
+        unit = (match["unit"] or _UNITS.get(match["han_unit"] or "", "")).lower()
+        return _ago(written, _count(match["count"] or match["han"]), unit)
+    except (ValueError, OverflowError):
+        return "", False
+
+
+def _count(text: str) -> int:
+    return int(text) if text.isdecimal() else _NUMBERS.get(text.lower(), _HAN.get(text, 0))
+
+
+def _ago(written: date, count: int, unit: str) -> tuple[str, bool]:
+    match unit:
+        case "day":
+            return (written - timedelta(count)).isoformat(), True
+        case "week":
+            return f"about {(written - timedelta(weeks=count)).isoformat()}", False
+        case _:
+            return _span(written, unit, -count), False
+
+
+def _span(written: date, unit: str, steps: int) -> str:
+    if unit == "week":
+        return f"the week of {(written + timedelta(days=7 * steps - written.weekday())).isoformat()}"
+    if unit == "year":
+        return f"{date(written.year + steps, 1, 1).year}"
+    months = written.year * 12 + written.month - 1 + steps
+    return f"{date(months // 12, months % 12 + 1, 1):%Y-%m}"
+
+
+def dated(text: str, phrases: Sequence[Phrase]) -> str:
+    """The text with the date behind each phrase. The words stay: nothing that was said is lost."""
+    for phrase in sorted(phrases, reverse=True):
+        text = f"{text[: phrase.end]} ({phrase.says}){text[phrase.end :]}"
+    return text

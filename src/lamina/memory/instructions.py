@@ -1,0 +1,87 @@
+"""What the model is told about memory: one section of the system prompt (S7–S10, F4, W1).
+
+Owns the wording, which lies in `prompts/`. Pure: the same arguments give the same bytes, and nothing in it depends on the clock or on
+what is remembered, so the prefix of a session stays as it was first sent. The lines with the directories have a fixed form: what
+answers without a model finds them there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from ..core.fence import escape
+from ..core.settings import Mode
+from ..core.settings.kinds import printable
+from .place import Place
+from .topic import KINDS
+
+_PROMPTS = Path(__file__).parent / "prompts"
+# No system takes longer ones.
+LONGEST_PATH = 4_096
+
+
+def instructions(
+    *,
+    place: Place,
+    mode: Mode,
+    tools: Sequence[str],
+    index: bool = True,
+    past: bool = True,
+    transcripts: Path | None = None,
+    extra: str | None = None,
+) -> str:
+    """The section; empty where memory is off. `transcripts` is where those of this project lie."""
+    if mode == "off":
+        return ""
+    texts = _texts("memory")
+    opening = texts["opening"].format(memory=_path(place.path), index=texts["index" if index else "no index"])
+    writes = mode != "read-only" and "Write" in tools
+    parts = [
+        opening,
+        texts["asked"] if writes else texts["read-only"],
+        *((texts["types"], *_types(team=place.team is not None)) if writes else ()),
+        *((texts["not saved"], texts["saving"]) if writes else ()),
+        texts["confirm"] if writes and mode == "confirm" else "",
+        texts["reading"],
+        texts["recommending"],
+        texts["other"] if writes else "",
+        texts["team"].format(team=_path(place.team)) if place.team is not None else "",
+        _past(place, transcripts, tools) if past else "",
+        (extra or "").strip(),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _types(*, team: bool) -> list[str]:
+    texts = _texts("types")
+    return [texts[kind] if team else re.sub(r"\n- Scope:.*", "", texts[kind]) for kind in KINDS]
+
+
+def _past(place: Place, transcripts: Path | None, tools: Sequence[str]) -> str:
+    """How to search, in the terms of the tool there is; empty where there is none."""
+    if "Grep" in tools:
+        by, where = 'Grep with pattern="…" path="{path}" glob="{glob}"', ("*.md", "*.jsonl")
+    elif "Bash" in tools:
+        by, where = '`grep -rn "…" {path} --include="{glob}"`', ("*.md", "*.jsonl")
+    else:
+        return ""
+    memory = by.format(path=_path(place.path), glob=where[0])
+    if place.team is not None and not place.team.is_relative_to(place.path):
+        memory += f", and the same in {_path(place.team)}"
+    last = by.format(path=_path(transcripts), glob=where[1]) if transcripts is not None else "none are kept here"
+    return _texts("memory")["past"].format(search_memory=memory, search_transcripts=last)
+
+
+def _path(path: Path) -> str:
+    """A path on one line that opens no tag."""
+    return escape(printable(str(path), LONGEST_PATH))
+
+
+@cache
+def _texts(name: str) -> Mapping[str, str]:
+    text = (_PROMPTS / f"{name}.md").read_text("utf-8")
+    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]
+    return {heading.strip(): said.strip() for heading, said in zip(parts[::2], parts[1::2], strict=True)}

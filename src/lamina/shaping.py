@@ -1,0 +1,168 @@
+"""What a person or a model shapes by hand: pins, snips, what is opened again, what is taken back. Both kinds of session have it.
+
+None of it calls a model. Each change is a record, announced as a break where it changes what was sent, and can be undone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+from uuid import uuid4
+
+from . import revision
+from .conversation import Conversation
+from .core.blocks import Text
+from .core.errors import InputError, UsageError
+from .core.records import Boundary, Clear, Pin, Span, Spill
+from .core.view import Item
+from .layers.l1_results.kept import open_spill
+from .layers.l4_compact import Page, Pivot, is_said, page, stands_for
+from .layers.l4_compact.expand import PAGE
+from .steps import compact, fold
+from .steps.compact import Preview
+from .tools.expand import Opened
+
+# The beginning of an id that is worth comparing.
+SHORTEST = 4
+
+
+class Spoken(NamedTuple):
+    """A turn in view."""
+
+    words: str
+    messages: int
+    first: str
+    last: str
+
+
+def spoken(items: Sequence[Item]) -> Spoken:
+    words = " ".join(block.text for block in items[0].blocks if isinstance(block, Text))
+    return Spoken(" ".join(words.split()), len(items), items[0].uuid, items[-1].uuid)
+
+
+class Undone(NamedTuple):
+    id: str
+    kind: str  # compaction | clearing | snip | collapse | pin
+
+
+class Shaping:
+    _c: Conversation
+    _open: Callable[[], AbstractContextManager[None]]
+
+    def pin(self, text: str | None = None, *, message: str | None = None) -> str:
+        """Keep a text, or a message in view (by its id), word for word through every compaction (B2). The pin's id is returned."""
+        with self._open():
+            if (text is None or not text.strip()) == (message is None):
+                raise InputError("pin", "give a text or a message's id, one of them")
+            if message is not None and all(item.uuid != message for item in self._c.log.view.items):
+                raise InputError("pin", f"message {message} is not in view", "pin one the model sees now")
+            uuid, parent, time = str(uuid4()), self._c.log.tree.leaf, self._c.clock()
+            self._c.enter([Pin(uuid, parent, time, target=message, text=text)])
+            return uuid
+
+    @property
+    def pins(self) -> dict[str, str]:
+        """Pin → its text, or the id of the message it keeps."""
+        return {uuid: pin.text or f"message {pin.target}" for uuid, pin in self._c.log.view.pins.items()}
+
+    def undo(self, decision: str | None = None) -> Undone:
+        """Take back a compaction, clearing, snip, collapse or pin: by its id, the beginning of one, or the last one made."""
+        with self._open():
+            found = self._undoable(decision)
+            revision.undo(self._c, found.id)
+            return found
+
+    def _undoable(self, wanted: str | None) -> Undone:
+        known = [
+            Undone(uuid, _kind(one))
+            for uuid, one in self._c.log.decisions.items()
+            if not isinstance(one, Spill) and (not isinstance(one, Boundary) or uuid in self._c.log.tree.members)
+        ]
+        pins = [Undone(uuid, "pin") for uuid in self._c.log.view.pins]
+        if wanted is None:
+            if not known:
+                raise UsageError("There is nothing to undo: no compaction, clearing or snip stands.")
+            return known[-1]
+        matching = [one for one in (*known, *pins) if one.id.startswith(wanted) and len(wanted) >= SHORTEST]
+        if len(matching) != 1:
+            problem = "begins more than one decision" if matching else "is no decision that stands"
+            spilled = any(uuid.startswith(wanted) for uuid, one in self._c.log.decisions.items() if isinstance(one, Spill))
+            hint = "a spill is not undone: expand opens its file" if spilled else "lamina sessions show lists them"
+            raise InputError("undo", f"{wanted!r} {problem}", hint)
+        return matching[0]
+
+    def expand(self, node: str, *, page_number: int = 1) -> Page:
+        """What a summary, a snip, a collapse or a clearing stands for, or a spilled result, page by page."""
+        with self._open():
+            return Page(*self.opened(node, page_number))
+
+    def opened(self, node: str, number: int | None) -> Opened:
+        """`expand` for a tool, which runs while its turn holds the session; None: all pages."""
+        if (spill := self._spilled(node)) is not None:
+            held = open_spill(spill, self._c.directory)
+            shown = page_in(held, number or 1) if number is not None else Page(_text_of(held), 1, 1)
+        else:
+            items = stands_for(self._c.store.read, node)
+            shown = page(items, number) if number is not None else page(items, 1, size=sys.maxsize)
+        return Opened(*shown)
+
+    def _spilled(self, node: str) -> Spill | None:
+        for uuid, one in self._c.log.decisions.items():
+            if isinstance(one, Spill) and (uuid == node or one.tool_use_id == node):
+                return one
+        return None
+
+    def snip(self, first: str, last: str | None = None) -> str:
+        """Take the messages between two ids out of what the model sees (C10); the decision's id is returned."""
+        with self._open():
+            return fold.snip(self._c, first, last or first).uuid
+
+    @property
+    def turns(self) -> list[Spoken]:
+        """The turns in view, oldest first: what each began with, and the ids of its first and last message."""
+        items = self._c.log.view.items
+        starts = [index for index, item in enumerate(items) if is_said(item)]
+        return [spoken(items[start:end]) for start, end in zip(starts, [*starts[1:], len(items)], strict=True)]
+
+    def snip_turns(self, wanted: str) -> str:
+        """Take turns out by their numbers in `turns`, from 1: "2" or "2-4"."""
+        turns = self.turns
+        first, _, last = wanted.strip().partition("-")
+        if not first.isdecimal() or (last and not last.isdecimal()):
+            raise InputError("turns", f"{wanted!r} is no number and no range", "say 2, or 2-4")
+        low, high = int(first), int(last or first)
+        if not 1 <= low <= high <= len(turns):
+            raise InputError("turns", f"{wanted} is not there", f"there are {len(turns)}")
+        return self.snip(turns[low - 1].first, turns[high - 1].last)
+
+    def preview(self, *, pivot: Pivot | None = None) -> Preview:
+        """What compact() would do, without a call and without a change (B1)."""
+        with self._open():
+            return compact.preview(self._c, pivot=pivot)
+
+
+def _kind(decision: Boundary | Clear | Span | Spill) -> str:
+    match decision:
+        case Boundary():
+            return "compaction"
+        case Clear():
+            return "clearing"
+        case Span():
+            return decision.kind
+        case Spill():
+            return "spill"
+
+
+def _text_of(held: str | bytes) -> str:
+    return held if isinstance(held, str) else held.decode("utf-8", "replace")
+
+
+def page_in(held: str | bytes, number: int) -> Page:
+    """One page of a spilled result."""
+    text = _text_of(held)
+    pages = max(1, -(-len(text) // PAGE))
+    if not 1 <= number <= pages:
+        raise InputError("page", f"there are {pages} pages", "ask for one of them")
+    return Page(text[(number - 1) * PAGE : number * PAGE], number, pages)

@@ -1,0 +1,226 @@
+"""Layer 4 in a turn: a summary takes the place of what was said, and what matters is put back (C1-C9, B1-B3).
+
+    if_needed   before a call: notes first (layer 3), then a summary; one made ahead of need is swapped in without waiting
+    compact     by hand, in whole, or from or up to a message
+    too_long    the provider refused the conversation as too long
+    preview     what `compact` would do, without a call and without a change
+
+Nothing is entered before the summary is there and its receipt names every record in view; then all of it is entered in one write. A
+crash leaves the old view, or the new one, at worst without the last of what was put back. Forks never come here (C9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ..conversation import Conversation, seconds_between
+from ..core.effects import Flow
+from ..core.errors import PromptTooLong
+from ..core.records import Boundary
+from ..core.usage import Usage
+from ..core.view import Item
+from ..fork.background import Landed
+from ..layers.l4_compact import (
+    EVENT,
+    NEAR,
+    Ledger,
+    Pivot,
+    Plan,
+    explanation,
+    failed,
+    filled,
+    plan,
+    read_ledger,
+    rounds,
+    rounds_since,
+    worked,
+)
+from . import ahead, notes
+from .entering import Compacted, How, Wanted, ceiling, enter, put_together
+from .restoring import restored, size_of
+from .summarise import Failed, Got, reserve, summarise, without_model
+
+__all__ = ["Compacted", "Pivot", "Preview", "compact", "if_needed", "landed", "preview", "restored", "too_long", "will_help"]
+
+# A summary's median length in tokens, for a preview: 12,181 characters in 470 sessions of one agent.
+EXPECTED = 3_000
+# An unanswered message above this part of the threshold is cut into the summary instead of being kept as it is.
+MOST_KEPT_PERCENT = 50
+NOTHING = "there is nothing to summarise yet"
+
+
+class Preview(msgspec.Struct, frozen=True):
+    """What a compaction would do. The tokens after it are an estimate: how long the summary is, is not known yet."""
+
+    summarised: tuple[str, ...]
+    kept: tuple[str, ...]
+    rounds: int
+    tokens_before: int
+    tokens_after: int
+    files: tuple[str, ...]
+    pins: int
+    why: str = ""  # why it would do nothing
+
+
+def if_needed(c: Conversation) -> Flow[None]:
+    """C1: compact when the count has passed its threshold."""
+    if not c.autocompact or c.settings.collapse:
+        return
+    count = c.count.judged
+    if count < c.limits.autocompact:
+        ahead.begin(c, count)
+        return
+    ledger = _ledger(c)
+    if ledger.stopped or _paused(c, ledger, count):
+        return
+    ledger = filled(ledger, _since(c), c.policy.compact)
+    if ledger.stopped:
+        _write(c, ledger)
+    elif (yield from notes.compact(c)):
+        _write(c, worked(ledger, _newest(c), by_hand=False))
+    else:
+        done = yield from _full(c, trigger="auto")
+        _write(c, _judged(c, ledger, done), done.why)
+
+
+def will_help(c: Conversation) -> bool:
+    """Whether a window that is full now will be compacted before the next call: then one more message may be taken (T7)."""
+    return c.autocompact and not c.settings.collapse and not _ledger(c).stopped
+
+
+def compact(c: Conversation, *, instructions: str = "", trigger: str = "manual", pivot: Pivot | None = None) -> Flow[Compacted]:
+    """By hand. Notes do it where nothing special is asked for (N6)."""
+    if not c.settings.compaction:
+        return Compacted(why="compaction is switched off (setting lamina.compaction, LAMINA_DISABLE_COMPACT)")
+    began, before = c.clock(), c.count.tokens
+    if not instructions.strip() and pivot is None and (yield from notes.compact(c, trigger=trigger)):
+        done = Compacted(_newest(c), "notes", before, c.count.tokens, seconds=seconds_between(began, c.clock()))
+    else:
+        done = yield from _full(c, trigger=trigger, instructions=instructions, pivot=pivot)
+    if done.done:
+        _write(c, worked(Ledger(), done.boundary, by_hand=True))
+    return done
+
+
+def too_long(c: Conversation, error: PromptTooLong) -> Flow[bool]:
+    """The conversation was refused as too long, whatever the count said: compact once; True where the call may be sent again."""
+    ledger = _ledger(c)
+    if not c.autocompact or ledger.stopped:
+        return False
+    if (yield from notes.compact(c)):
+        _write(c, worked(ledger, _newest(c), by_hand=False))
+        return True
+    done = yield from _full(c, trigger="auto", refused=error)
+    _write(c, _judged(c, ledger, done), done.why)
+    return done.done
+
+
+def landed(c: Conversation, one: Landed) -> None:
+    """What background work brought, by its name."""
+    (notes if one.name == "notes" else ahead).landed(c, one)
+
+
+def preview(c: Conversation, *, pivot: Pivot | None = None) -> Preview:
+    """B1: what `compact` would do. Notes may do it without a call; this shows the summary's way."""
+    items = tuple(c.log.view.items)
+    made, before = _plan(c, items, pivot), c.count.tokens
+    part = items[made.start : made.end]
+    kept = tuple(item.uuid for item in (*items[: made.start], *items[made.end :]))
+    if made.empty:
+        return Preview((), kept, 0, before, before, (), len(c.log.view.pins), NOTHING)
+    parts = put_together(c, items, made, Got("", Usage()), Wanted("manual", pivot is not None, "", before), fresh=False)
+    return Preview(
+        tuple(item.uuid for item in part),
+        kept,
+        len(rounds(part)),
+        before,
+        parts.after + min(EXPECTED, reserve(c)),
+        parts.put.files,
+        len(c.log.view.pins),
+    )
+
+
+def _full(
+    c: Conversation,
+    *,
+    trigger: str,
+    instructions: str = "",
+    pivot: Pivot | None = None,
+    refused: PromptTooLong | None = None,
+) -> Flow[Compacted]:
+    wanted = Wanted(trigger, pivot is not None, c.clock(), c.count.tokens)
+    items = tuple(c.log.view.items)
+    made = _plan(c, items, pivot)
+    if made.empty:
+        return Compacted(why=NOTHING, tokens_before=wanted.before)
+    if c.host.pre_compact is not None:
+        said = c.host.pre_compact(trigger, instructions)
+        c.notices += [*said.messages, *said.faults]
+        if said.block is not None:
+            return Compacted(why=f"a PreCompact hook said no: {said.block}", tokens_before=wanted.before)
+        instructions = "\n\n".join(part for part in (instructions.strip(), *said.context) if part)
+    how: How = "summary"
+    made_ahead = None if instructions or pivot is not None else (yield from ahead.ready(c, items, landed))
+    if made_ahead is not None:
+        # It stands for all there was then; of that the tail may be kept too.
+        how, made = "ahead", Plan(0, min(made.end, len(made_ahead.items)), len(items))
+        asked: Got | Failed = Got(made_ahead.text, made_ahead.usage)
+    else:
+        asked = yield from summarise(c, items, made, instructions=instructions, partial=wanted.partial, too_long=refused)
+    if isinstance(asked, Failed) and asked.answered and c.count.judged >= c.limits.blocking:
+        # The model answers, but with no summary, and nothing more can be said: rules are better than the end.
+        asked = without_model(c, items, made, asked.usage)
+    if isinstance(asked, Failed):
+        c.tell("compaction_failed", {"trigger": trigger, "why": asked.why})
+        return Compacted(why=asked.why, usage=asked.usage, tokens_before=wanted.before)
+    return enter(c, items, made, asked, "rules" if asked.mechanical else how, wanted)
+
+
+def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None) -> Plan:
+    policy, limits = c.policy.compact, c.limits
+    # The tail leaves room for the summary and what stands before the messages.
+    most = max(0, ceiling(c) - c.count.fixed - reserve(c) // 2)
+    return plan(
+        items,
+        size=lambda blocks: size_of(c, tuple(blocks)),
+        tail_min=min(limits.scaled(policy.tail_min), most),
+        tail_max=min(limits.scaled(policy.tail_max), most),
+        most_kept=limits.autocompact * MOST_KEPT_PERCENT // 100,
+        open_calls=c.log.view.flat.open_calls,
+        pivot=pivot,
+    )
+
+
+# The breakers' state lies in the log: the last event of its name.
+
+
+def _ledger(c: Conversation) -> Ledger:
+    event = c.log.events.get(EVENT)
+    return read_ledger(event.data if event is not None else None)
+
+
+def _judged(c: Conversation, before: Ledger, done: Compacted) -> Ledger:
+    return worked(before, done.boundary, by_hand=False) if done.done else failed(before, c.policy.compact)
+
+
+def _paused(c: Conversation, ledger: Ledger, count: int) -> bool:
+    """After an undo the person has the messages back; only the blocking limit takes them away again."""
+    return ledger.boundary in c.log.revoked and count < c.limits.blocking - c.limits.scaled(NEAR)
+
+
+def _since(c: Conversation) -> int | None:
+    newest = c.log.decisions.get(_newest(c))
+    return rounds_since(c.log.view.items, newest.kept) if isinstance(newest, Boundary) else None
+
+
+def _newest(c: Conversation) -> str:
+    return next((uuid for uuid, made in reversed(c.log.decisions.items()) if isinstance(made, Boundary)), "")
+
+
+def _write(c: Conversation, ledger: Ledger, why: str = "") -> None:
+    """Kept in the log; when compaction by itself stops, the person is told."""
+    c.tell(EVENT, ledger.to_json())
+    if sentence := explanation(ledger, c.policy.compact):
+        c.notices.append(f"{sentence} The last reason: {why}." if why else sentence)

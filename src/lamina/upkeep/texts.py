@@ -1,0 +1,202 @@
+"""Taking a subject out of texts (B11): plain text, markdown, JSON values. Pure; doing it twice changes nothing more.
+
+In plain text the line that holds it becomes `[removed]`, of a very long line the sentence; in a text without blanks (a path, a
+branch) only the words themselves. In markdown the paragraph, the list item with what is indented below it, or the section under
+a heading goes. In JSON every text is treated so, keys too, but for those that hold a record together: ids, types, roles. A
+thinking block that changed loses its signature, which would no longer fit; readers leave such a block out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from .subject import Span, Subject, merged
+
+MARK = "[removed]"
+# A longer line is a minified file or a long paragraph: there a sentence is taken.
+LONG_LINE = 1_000
+# How far a sentence is looked for on either side.
+SENTENCE = 300
+
+_LINE_END = re.compile(r"\n|\\+[nr]")
+_SENTENCE_END = re.compile(r"[.!?;](?=\s)|[。！？；]|\n")
+_HEADING = re.compile(r"(#{1,6})\s")
+_FENCE = re.compile(r"\s*(```|~~~)")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s*\|")
+# What holds records together. Inside what a person's tools said or were given these are words like any other.
+# fmt: off
+_HOLDING = frozenset({
+    "uuid", "parentUuid", "logicalParentUuid", "leafUuid", "sessionId", "id", "ids", "uuids", "allUuids", "kept", "tool_use_id",
+    "toolUseId", "toolUseID", "parentToolUseID", "agentId", "requestId", "promptId", "messageId", "message_id", "type",
+    "subtype", "role", "timestamp", "version", "signature", "media_type", "model", "kind", "stop_reason",
+    "sourceToolAssistantUUID", "digest", "sha256", "boundary", "target", "parent", "headUuid", "anchorUuid", "tailUuid",
+    "compactedToolIds", "clearedAttachmentUUIDs", "renderedRole", "userType", "entrypoint", "snapshotMessageId",
+})
+# fmt: on
+
+
+class Cleaned(NamedTuple):
+    """`places`: how often it was found."""
+
+    text: str
+    places: int
+
+
+class Value(NamedTuple):
+    value: Any
+    places: int
+
+
+def cleaned(text: str, subject: Subject) -> Cleaned:
+    found = subject.spans(text)
+    if not found:
+        return Cleaned(text, 0)
+    wider = found if not any(map(str.isspace, text)) else merged(_widened(text, span) for span in found)
+    return Cleaned(_replaced(text, wider), len(found))
+
+
+def _replaced(text: str, spans: Iterable[Span]) -> str:
+    parts, at = list[str](), 0
+    for span in spans:
+        parts += [text[at : span.start], MARK]
+        at = span.end
+    return "".join([*parts, text[at:]])
+
+
+def _widened(text: str, span: Span) -> Span:
+    start = _last_end(_LINE_END, text, max(0, span.start - LONG_LINE), span.start)
+    stop = _LINE_END.search(text, span.end, span.end + LONG_LINE)
+    end = stop.start() if stop is not None else min(len(text), span.end + LONG_LINE)
+    if end - start <= LONG_LINE:
+        return Span(start, end)
+    first = _last_end(_SENTENCE_END, text, max(start, span.start - SENTENCE), span.start)
+    ending = _SENTENCE_END.search(text, span.end, min(end, span.end + SENTENCE))
+    return Span(first, ending.end() if ending is not None else min(end, span.end + SENTENCE))
+
+
+def _last_end(pattern: re.Pattern[str], text: str, low: int, high: int) -> int:
+    """Behind the last match before `high`; `low` where there is none."""
+    return max((found.end() for found in pattern.finditer(text, low, high)), default=low)
+
+
+def without(text: str, subject: Subject) -> Cleaned:
+    """Markdown without the parts that hold the subject."""
+    found = subject.spans(text)
+    if not found:
+        return Cleaned(text, 0)
+    lines = text.splitlines(keepends=True)
+    gone: set[int] = set()
+    at = 0
+    for number, line in enumerate(lines):
+        if any(span.start < at + len(line) and span.end > at for span in found):
+            gone |= _part(lines, number)
+        at += len(line)
+    return Cleaned("".join(line for number, line in enumerate(lines) if number not in gone), len(found))
+
+
+def _part(lines: list[str], hit: int) -> set[int]:
+    fenced = sum(_FENCE.match(line) is not None for line in lines[:hit]) % 2 == 1
+    if fenced or not lines[hit].strip():
+        return {hit}
+    if heading := _HEADING.match(lines[hit]):
+        ends = (
+            number
+            for number in range(hit + 1, len(lines))
+            if (next_one := _HEADING.match(lines[number])) and len(next_one[1]) <= len(heading[1])
+        )
+        return set(range(hit, next(ends, len(lines))))
+    first = hit
+    if not _ITEM.match(lines[hit]):
+        # Prose may be wrapped: its sentence begins above.
+        while first and lines[first - 1].strip() and not _starts(lines[first]):
+            first -= 1
+    return set(range(first, _end_of(lines, first, hit)))
+
+
+def _starts(line: str) -> bool:
+    return bool(_ITEM.match(line) or _HEADING.match(line) or _FENCE.match(line))
+
+
+def _end_of(lines: list[str], first: int, hit: int) -> int:
+    """Where what begins at `first` ends: wrapped lines belong to it, and what is indented below an item."""
+    deep = _indent(lines[first])
+    number = hit + 1
+    while number < len(lines) and lines[number].strip():
+        below = _ITEM.match(lines[first]) is not None and _indent(lines[number]) > deep
+        if _starts(lines[number]) and not below:
+            break
+        number += 1
+    return number
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def in_json(value: Any, subject: Subject, *, free: bool = False) -> Value:
+    """The value without the subject. `free`: no key holds anything together here."""
+    match value:
+        case str():
+            return _in_text(value, subject)
+        case list():
+            items = [in_json(item, subject, free=free) for item in value]
+            return Value([item.value for item in items], sum(item.places for item in items))
+        case dict():
+            return _in_object(value, subject, free)
+        case _:
+            return Value(value, 0)
+
+
+def _in_text(text: str, subject: Subject) -> Value:
+    if text[:1] in ("{", "[") and subject.holds(text):
+        try:
+            inner = in_json(json.loads(text), subject, free=True)
+        except (ValueError, RecursionError):
+            return Value(*cleaned(text, subject))
+        return (
+            Value(json.dumps(inner.value, ensure_ascii=False), inner.places) if inner.places else Value(*cleaned(text, subject))
+        )
+    return Value(*cleaned(text, subject))
+
+
+def _in_object(value: dict[str, Any], subject: Subject, free: bool) -> Value:
+    new: dict[str, Any] = {}
+    places = 0
+    for key, item in value.items():
+        if _holds_together(value, key, free):
+            new[key] = item
+            continue
+        named = cleaned(key, subject)
+        inner = in_json(item, subject, free=free or key in ("input", "toolUseResult"))
+        new[_unused(named.text, new)] = inner.value
+        places += named.places + inner.places
+    if places and value.get("type") == "thinking":
+        new.pop("signature", None)
+    return Value(new, places)
+
+
+def _holds_together(value: dict[str, Any], key: str, free: bool) -> bool:
+    if key == "data":
+        return value.get("type") in ("base64", "redacted_thinking")
+    if key == "name":
+        return value.get("type") in ("tool_use", "server_tool_use") or "input_schema" in value
+    return not free and key in _HOLDING
+
+
+def _unused(key: str, taken: dict[str, Any]) -> str:
+    number, free = 1, key
+    while free in taken:
+        number += 1
+        free = f"{key} {number}"
+    return free
+
+
+def encoded(value: Any) -> bytes:
+    """One line of JSON; half a surrogate pair, which no encoding has, stays an escape."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()

@@ -1,0 +1,41 @@
+"""`lamina sessions search`: the last resort for what memory does not know."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lamina.agent import Agent
+
+from .running import here, misused
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for said in ("The error was E4711 in the importer.", "错误发生在导入器里。"):
+        with Agent.open("offline", cwd=tmp_path) as agent:
+            agent.run(said)
+    return tmp_path
+
+
+@pytest.mark.spec("S10")
+@pytest.mark.parametrize(
+    ("term", "expected"), [("e4711", "The error was E4711 in the importer."), ("导入器", "错误发生在导入器里。")]
+)
+def test_what_was_said_is_found_with_its_session(project: Path, term: str, expected: str) -> None:
+    [hit] = json.loads(here("sessions", "search", term, "--json", cwd=project).stdout)
+    assert set(hit) == {"session", "time", "role", "text"}
+    assert (hit["role"], hit["text"]) == ("user", expected)
+    shown = here("sessions", "search", term, cwd=project).stdout
+    assert shown.startswith(hit["session"])
+    assert expected in shown
+
+
+def test_nothing_found_is_said_and_is_no_failure(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    for where in (project, tmp_path_factory.mktemp("elsewhere")):
+        done = here("sessions", "search", "unheard of", cwd=where)
+        assert (done.returncode, done.stdout) == (0, "")
+        assert "Nobody said" in done.stderr
+    assert misused(here("sessions", "search", " ", cwd=project))

@@ -1,0 +1,59 @@
+"""`lamina stats`: one session, all of a project, and nothing at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lamina.session import Session
+
+from .running import failed, here
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path / "work"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("LAMINA_HOME", str(tmp_path / "home"))
+    return place
+
+
+def spoken(work: Path, home: Path, count: int) -> str:
+    with Session(home=home, cwd=work, window=12_000) as session:
+        for number in range(count):
+            session.add_user(f"The port of service {number} is {8000 + number}. " + "word " * 100)
+            session.ask()
+        if count > 10:
+            assert session.compact("keep the ports").done
+    return session.id
+
+
+@pytest.mark.spec("K4")
+def test_the_figures_of_one_session_and_of_all(work: Path, tmp_path: Path) -> None:
+    long, short = spoken(work, tmp_path / "home", 30), spoken(work, tmp_path / "home", 2)
+    one = json.loads(here("stats", long, "--json").stdout)
+    assert (one["session_id"], one["turns"], one["calls"]) == (long, 30, 30)
+    assert one["compactions"] == {"summary": 1}
+    assert one["side_calls"]["summary"] == 1
+    assert one["tokens_saved"]["compaction"] > 0
+    assert one["cost_usd"] is None
+    text = here("stats", long[:8]).stdout
+    assert "30 turns, 30 calls" in text
+    assert "1 compactions by summary" in text
+    every = json.loads(here("stats", "--json").stdout)
+    assert {row["session_id"] for row in every["sessions"]} == {long, short}
+    assert every["total"]["turns"] == 32
+    table = here("stats").stdout
+    assert long[:8] in table
+    assert "All 2 together:" in table
+    assert json.loads(here("stats", "--days", "0.0001", "-n", "1", "--json").stdout)["total"]["turns"] == 2
+
+
+def test_no_sessions_are_no_error_and_an_unknown_one_is() -> None:
+    done = here("stats")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "No sessions here." in done.stderr
+    assert failed(here("stats", "00000000"))

@@ -1,0 +1,47 @@
+"""What a tool returned, before it is decided whether it may stay: nothing is copied that need not be."""
+
+from __future__ import annotations
+
+from array import array
+from io import BytesIO, StringIO
+from pathlib import Path
+
+import pytest
+
+from lamina.core.inputs import result_content, result_output
+
+
+def viewed(output: object) -> memoryview:
+    read = result_output(output)
+    assert isinstance(read, memoryview)
+    return read
+
+
+def test_bytes_are_looked_at_and_not_copied() -> None:
+    data = bytearray(b"abc")
+    assert viewed(data).obj is data
+    assert viewed(memoryview(b"abcdef")[::2]).tobytes() == b"ace"
+    numbers = array("i", [1, 2])
+    assert viewed(memoryview(numbers)).tobytes() == numbers.tobytes()
+    assert result_content(b"caf\xc3\xa9 \xff") == "café \ufffd"
+
+
+def test_a_stream_is_handed_on_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"in the file")
+    with (tmp_path / "f").open("rb") as stream:
+        assert result_output(stream) is stream
+        assert result_content(stream) == "in the file"
+    assert result_content(StringIO("text")) == "text"
+    assert result_content(BytesIO(b"")) == ""
+
+
+def test_a_path_is_its_name_and_not_what_is_in_the_file(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("secret")
+    assert result_output(tmp_path / "f") == str(tmp_path / "f")
+
+
+@pytest.mark.parametrize(
+    ("output", "content"), [(None, ""), ("text", "text"), ({"a": 1}, '{"a":1}'), ([1, 2], "[1,2]"), (7, "7")]
+)
+def test_values_are_text_and_json(output: object, content: str) -> None:
+    assert result_output(output) == content

@@ -1,0 +1,42 @@
+"""An original is saved as it was."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lamina.core.blocks import tool_result
+from lamina.core.records import UNRECORDED_MARKER
+from lamina.layers.l2_micro import is_marker, marker
+from lamina.layers.l2_micro.original import original
+
+IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+
+
+@pytest.mark.parametrize(
+    ("content", "ending", "data"),
+    [
+        ("words\n", ".txt", b"words\n"),
+        ("", ".txt", b""),
+        ("grüß 世界", ".txt", "grüß 世界".encode()),
+        ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], ".txt", b"a\nb"),
+    ],
+)
+def test_text_is_saved_as_text(content: str | list[dict[str, str]], ending: str, data: bytes) -> None:
+    assert original(tool_result("t1", content)) == (ending, data)
+
+
+def test_what_holds_an_image_is_saved_with_it() -> None:
+    suffix, data = original(tool_result("t1", [{"type": "text", "text": "a"}, IMAGE]))
+    assert suffix == ".json"
+    assert json.loads(data) == [{"type": "text", "text": "a"}, IMAGE]
+
+
+@pytest.mark.spec("M2")
+def test_a_marker_carries_the_path_and_is_the_same_every_time() -> None:
+    assert marker("/home/x/tool-results/t1.txt") == marker("/home/x/tool-results/t1.txt")
+    assert "/home/x/tool-results/t1.txt" in marker("/home/x/tool-results/t1.txt")
+    assert is_marker(marker("/x"))
+    assert is_marker(UNRECORDED_MARKER)
+    assert not is_marker("<persisted-output> the first lines")

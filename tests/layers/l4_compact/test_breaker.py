@@ -1,0 +1,63 @@
+"""When compaction stops by itself, and what makes it start again."""
+
+from __future__ import annotations
+
+import pytest
+
+from lamina.core.policy import CompactPolicy
+from lamina.layers.l4_compact import Ledger, explanation, failed, filled, read_ledger, rounds_since, worked
+
+from .made import answer, said, summary
+
+POLICY = CompactPolicy()
+
+
+@pytest.mark.spec("C8")
+def test_three_failures_in_a_row_stop_it_and_a_success_resets() -> None:
+    ledger = Ledger()
+    for _ in range(2):
+        ledger = failed(ledger, POLICY)
+    assert not ledger.stopped
+    assert not failed(worked(ledger, "b", by_hand=False), POLICY).stopped
+    ledger = failed(ledger, POLICY)
+    assert ledger.stopped == "failing"
+    assert "failed 3 times" in explanation(ledger, POLICY)
+
+
+@pytest.mark.spec("C8", "B3")
+def test_a_compaction_by_hand_starts_afresh() -> None:
+    stopped = Ledger(failures=3, refills=2, stopped="failing")
+    assert worked(stopped, "b", by_hand=True) == Ledger(boundary="b")
+
+
+@pytest.mark.spec("B3")
+def test_a_window_that_is_full_again_at_once_three_times_stops_it() -> None:
+    ledger = Ledger()
+    for rounds in (None, 3, 2):
+        ledger = worked(filled(ledger, rounds, POLICY), "b", by_hand=False)
+        assert not ledger.stopped
+    ledger = filled(ledger, 1, POLICY)
+    assert ledger.stopped == "thrashing"
+    assert "full again" in explanation(ledger, POLICY)
+
+
+@pytest.mark.spec("B3")
+def test_a_window_that_lasted_resets_the_count() -> None:
+    ledger = filled(filled(Ledger(), 2, POLICY), 4, POLICY)
+    assert ledger.refills == 0
+
+
+def test_answers_since_are_those_that_were_not_kept() -> None:
+    items = [summary("s", "x"), answer("old"), said("u"), answer("new"), answer("newer")]
+    assert rounds_since(items, ["old"]) == 2
+
+
+@pytest.mark.parametrize("data", [None, {}, {"failures": "many"}, {"stopped": "otherwise"}])
+def test_what_cannot_be_read_counts_as_nothing(data: dict[str, object] | None) -> None:
+    assert read_ledger(data) == Ledger()
+
+
+def test_the_state_survives_being_written() -> None:
+    ledger = Ledger(2, 1, "thrashing", "b")
+    assert read_ledger(ledger.to_json()) == ledger
+    assert explanation(Ledger(), POLICY) == ""

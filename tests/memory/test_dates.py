@@ -1,0 +1,95 @@
+"""Relative dates: which words are found, what they meant on the day of writing, what is left alone."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamina.memory.dates import MOST_PHRASES, dated, relative_dates
+
+# A Tuesday.
+DAY = date(2026, 3, 31)
+
+MEANT = [
+    ("It broke yesterday.", "2026-03-30", True),
+    ("Ship it Tomorrow", "2026-04-01", True),
+    ("as of today, two", "2026-03-31", True),
+    ("the day before yesterday", "2026-03-29", True),
+    ("3 days ago it worked", "2026-03-28", True),
+    ("two  days\nago it worked", "2026-03-29", True),
+    ("yesterday's build", "2026-03-30", False),
+    ("two weeks ago", "about 2026-03-17", False),
+    ("next week we move", "the week of 2026-04-06", False),
+    ("last month", "2026-02", False),
+    ("next year", "2027", False),
+    ("昨天上线了", "2026-03-30", True),
+    ("后天发布", "2026-04-02", True),
+    ("三天前坏了", "2026-03-28", True),
+    ("下周三发布", "the week of 2026-04-06", False),
+    ("上个月", "2026-02", False),
+    ("来週リリース", "the week of 2026-04-06", False),
+    ("어제 배포", "2026-03-30", True),
+]
+
+
+@pytest.mark.parametrize(("text", "says", "certain"), MEANT)
+def test_a_phrase_means_a_date_of_the_day_it_was_written(text: str, says: str, certain: bool) -> None:
+    [found] = relative_dates(text, DAY)
+    assert (found.says, found.certain) == (says, certain)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Every standup names what was done yesterday.",
+        "Always say what changed today.",
+        "每天说明昨天做了什么",
+        "Write `yesterday` as a date.",
+        'The button says "Today" on it.',
+        "```\nlast week\n```",
+        "https://example.com/next/today",
+        "yesterday (2026-03-30)",
+        "next week (the week of 2026-04-06)",
+        "昨天（2026-03-30）",
+        "the yesterdays of a todayish week",
+        "weekly, monthly, yearly",
+        "2026-03-30",
+        "",
+    ],
+)
+def test_what_is_no_date_of_one_day_is_left_alone(text: str) -> None:
+    assert relative_dates(text, DAY) == []
+
+
+def test_lines_are_counted() -> None:
+    assert [found.line for found in relative_dates("a\nyesterday\n\ntoday and tomorrow", DAY)] == [2, 4, 4]
+
+
+def test_dates_are_put_behind_the_words() -> None:
+    text = "It broke yesterday; 明天修。"
+    assert dated(text, relative_dates(text, DAY)) == "It broke yesterday (2026-03-30); 明天 (2026-04-01)修。"
+
+
+WORDS = st.sampled_from(
+    ["yesterday", "today", "next week", "昨天", "3 days ago", "every", '"', "`", "```", "\n", " ", ".", "x", "2026-01-01"]
+)
+
+
+@given(st.lists(WORDS, max_size=30).map(" ".join))
+def test_dating_a_text_twice_changes_nothing_more(text: str) -> None:
+    once = dated(text, relative_dates(text, DAY))
+    assert dated(once, relative_dates(once, DAY)) == once
+
+
+@given(st.text(max_size=200), st.dates())
+def test_no_text_and_no_day_makes_it_raise(text: str, day: date) -> None:
+    for found in relative_dates(f"{text} 999 years ago, yesterday, next month", day):
+        assert found.says
+
+
+def test_a_text_that_is_full_of_them_gives_the_first() -> None:
+    assert len(relative_dates("yesterday " * 100_000, DAY)) == MOST_PHRASES
+    assert relative_dates("every " + "yesterday " * 1_000, DAY)[0].start > 100

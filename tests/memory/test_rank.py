@@ -1,0 +1,103 @@
+"""The ranker: which memories fit a question."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamina.memory.rank import Corpus, Document, best, explained
+
+MEMORIES = [
+    Document("a.md", "testing-db", "Integration tests run against a real database", "Mocks once hid a broken migration."),
+    Document(
+        "b.md", "deploy-day", "Deploys happen on Tuesdays", "The people on call are there. The database is backed up before."
+    ),
+    Document("c.md", "集成测试", "集成测试使用真实数据库", "模拟对象曾经掩盖了损坏的迁移。"),
+    Document("d.md", "部署", "每周二部署", "值班的人在场。"),
+    Document("e.md", "テスト", "結合テストは本物のデータベースを使う"),
+    Document("f.md", "배포", "배포는 화요일에 합니다"),
+    Document("g.md", "lunch", "Lunch is at noon"),
+]
+CORPUS = Corpus(MEMORIES)
+
+
+def found(question: str, most: int = 5) -> list[str]:
+    return [MEMORIES[ranked.at].file for ranked in CORPUS.rank(question, most)]
+
+
+@pytest.mark.spec("B15")
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What database do our integration tests use?", "a.md"),
+        ("Which day do we deploy?", "b.md"),
+        ("broken migrations", "a.md"),
+        ("我们的集成测试用什么数据库？", "c.md"),
+        ("什么时候部署？", "d.md"),
+        ("結合テストは何を使いますか", "e.md"),
+        ("배포는 언제 합니까?", "f.md"),
+    ],
+)
+def test_the_memory_that_answers_comes_first(question: str, expected: str) -> None:
+    assert found(question)[0] == expected
+
+
+def test_what_shares_nothing_is_not_found() -> None:
+    assert found("quantum chromodynamics") == []
+    assert found("what is it") == []
+    assert found("") == []
+    assert Corpus([]).rank("tests", 5) == []
+
+
+def test_a_name_counts_more_than_a_description_and_that_more_than_a_body() -> None:
+    documents = [
+        Document("body.md", "x", "y", "about caching here"),
+        Document("description.md", "x", "caching", "nothing else here"),
+        Document("name.md", "caching strategy", "y", "nothing else here"),
+    ]
+    assert [each.file for each in best(documents, "caching", 3)] == ["name.md", "description.md", "body.md"]
+
+
+def test_a_memory_that_is_called_by_its_name_comes_first() -> None:
+    documents = [
+        Document("long.md", "release notes and release dates", "How release notes are written for each release"),
+        Document("exact.md", "release", "When"),
+    ]
+    assert best(documents, "release", 1)[0].file == "exact.md"
+
+
+def test_a_word_inside_another_is_no_match() -> None:
+    assert [each.file for each in best([Document("a.md", "latest contest", "protest")], "test", 5)] == []
+
+
+def test_the_whole_question_counts_more_than_one_word_of_it_many_times() -> None:
+    documents = [
+        Document("often.md", "tests", "tests tests tests tests", "tests " * 50),
+        Document("both.md", "flaky", "How flaky tests are handled"),
+        *(Document(f"{number}.md", f"other {number}", "tests") for number in range(20)),
+    ]
+    assert best(documents, "flaky tests", 1)[0].file == "both.md"
+
+
+def test_why_is_said_field_by_field() -> None:
+    [first, *_] = CORPUS.rank("real database tests", 1)
+    assert explained(first) == "name: test; description: real, databas, test"
+    assert first.coverage == 1
+
+
+def test_equal_memories_come_in_the_order_of_their_files() -> None:
+    documents = [Document(file, "same", "words") for file in ("b.md", "a.md", "c.md")]
+    assert [each.file for each in best(documents, "words", 3)] == ["a.md", "b.md", "c.md"]
+
+
+TEXTS = st.text(alphabet="ab 测试,.-\x00\x01é", max_size=12)
+
+
+@given(documents=st.lists(st.tuples(TEXTS, TEXTS, TEXTS), max_size=6), question=TEXTS)
+def test_any_texts_are_ranked_the_same_way_twice(documents: list[tuple[str, str, str]], question: str) -> None:
+    made = [Document(f"{number}.md", *fields) for number, fields in enumerate(documents)]
+    once, again = Corpus(made).rank(question, 3), Corpus(made).rank(question, 3)
+    assert once == again
+    assert all(each.score > 0 and 0 < each.coverage <= 1 + 1e-9 for each in once)
+    assert [each.score for each in once] == sorted((each.score for each in once), reverse=True)

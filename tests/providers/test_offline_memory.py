@@ -1,0 +1,298 @@
+"""Memory without a model: notes made from a sentence, and the calls that save, find and remove them."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamina.core.fence import Fenced, fence, reminder
+from lamina.core.front_matter import read_front_matter
+from lamina.providers.offline.chat import NOT_FOUND, answer
+from lamina.providers.offline.note import no_memory, noted
+
+Wire = dict[str, Any]
+MEMORY = "/home/p/.lamina/projects/x/memory"
+TOOLS = ("Read", "Write", "Edit", "Grep", "Bash")
+INDEX = (
+    "- [integration-tests](integration-tests.md) — integration tests run against a real database\n"
+    "- [deploys](deploys.md) — deploys happen on Tuesdays\n"
+    "- [部署](<部署 日.md>) — 每周二部署"
+)
+
+
+def text(said: str) -> Wire:
+    return {"type": "text", "text": said}
+
+
+class Talk:
+    """A conversation with the stand-in; tool calls are answered by hand."""
+
+    def __init__(self, *, index: str = "", memory: str | None = MEMORY, tools: tuple[str, ...] = TOOLS) -> None:
+        system = [text("You are an agent."), text(f"# Memory\n\n- Memory directory: {memory}\n\nMore.")] if memory else []
+        parts = [Fenced("# Date\nToday is 2026-03-05.")]
+        if index:
+            parts.insert(0, Fenced(f"# Memory index\n\nContents of {memory}/MEMORY.md:\n{fence('memory-index', index)}"))
+        self.request: Wire = {
+            "system": system,
+            "tools": [{"name": name} for name in tools],
+            "messages": [{"role": "user", "content": [text(reminder(parts))]}],
+        }
+
+    def say(self, said: str) -> Wire:
+        self.request["messages"].append({"role": "user", "content": [text(said)]})
+        return self._next()
+
+    def result(self, said: str, *, is_error: bool = False) -> Wire:
+        call = self.request["messages"][-1]["content"][0]["id"]
+        block = {"type": "tool_result", "tool_use_id": call, "content": said, "is_error": is_error}
+        self.request["messages"].append({"role": "user", "content": [block]})
+        return self._next()
+
+    def _next(self) -> Wire:
+        content = answer(self.request)
+        self.request["messages"].append({"role": "assistant", "content": content})
+        return content[0]
+
+
+def called(block: Wire) -> tuple[str, str]:
+    """The tool and the file of a call."""
+    return block["name"], str(block["input"].get("file_path", block["input"].get("path")))
+
+
+SAID = "Remember: integration tests run against a real database, because mocks once hid a broken migration"
+
+
+@pytest.mark.spec("S7", "O1")
+def test_a_wish_to_remember_is_a_file_with_front_matter() -> None:
+    talk = Talk()
+    call = talk.say(SAID)
+    assert called(call) == ("Write", f"{MEMORY}/integration-tests-real-database.md")
+    assert call["input"]["content"] == (
+        "---\nname: integration-tests-real-database\ndescription: integration tests run against a real database\ntype: feedback\n"
+        "---\n\nIntegration tests run against a real database.\n\n**Why:** Mocks once hid a broken migration.\n"
+    )
+    done = talk.result("Saved the memory 'integration-tests-real-database' in x; its line in MEMORY.md is in place.")
+    assert done["text"] == "I will remember that: integration tests run against a real database"
+
+
+@pytest.mark.spec("S6")
+def test_the_same_again_updates_and_keeps_the_reason() -> None:
+    talk = Talk(index=INDEX)
+    assert called(talk.say("Please remember that integration tests run against the real database")) == (
+        "Read",
+        f"{MEMORY}/integration-tests.md",
+    )
+    there = "1\t---\n2\tname: integration-tests\n3\tdescription: x\n4\t---\n5\t\n6\tThey do.\n7\t\n8\t**Why:** Mocks hid it."
+    call = talk.result(there)
+    assert called(call) == ("Write", f"{MEMORY}/integration-tests.md")
+    assert "name: integration-tests\n" in call["input"]["content"]
+    assert "**Why:** Mocks hid it." in call["input"]["content"]
+
+
+def test_a_file_that_is_there_after_all_is_read_first() -> None:
+    talk = Talk()
+    talk.say(SAID)
+    call = talk.result("x exists and has not been read in this conversation: Read it first, then try again.", is_error=True)
+    assert call["name"] == "Read"
+    assert talk.result("1\told")["name"] == "Write"
+    assert talk.result("The disk is full.", is_error=True)["text"] == "That is not saved: The disk is full."
+
+
+def test_what_waits_for_a_yes_is_told_as_it_is() -> None:
+    talk = Talk()
+    talk.say(SAID)
+    said = "x is not changed yet: the change waits for the person's yes. Tell them: lamina inbox accept 12"
+    assert talk.result(said)["text"] == said
+
+
+@pytest.mark.parametrize(
+    ("talk", "why"), [(Talk(memory=None), "there is no memory"), (Talk(tools=("Read",)), "I have no Write tool")]
+)
+def test_without_memory_it_says_that_it_is_kept_here_only(talk: Talk, why: str) -> None:
+    said = talk.say(SAID)["text"]
+    assert said.startswith("Noted in this conversation only")
+    assert why in said
+    assert "real database" in talk.say("What do integration tests run against?")["text"]
+
+
+@pytest.mark.spec("S8")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Remember: ```def f(): return 1```",
+        "Remember: the parser is in src/lamina/parser.py",
+        "Remember: we are currently working on the login bug",
+        "记住：我们正在修复登录问题",
+    ],
+)
+def test_what_is_no_memory_is_asked_back_about(said: str) -> None:
+    assert "What about it is worth keeping" in Talk().say(said)["text"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "integration tests need a real database",
+        "the tracker is at https://tracker.example/board/index.html",
+        "never touch src/vendor/x.py, because it is generated elsewhere",
+        "and/or is fine in prose",
+        "version 1.2/1.3 is supported",
+    ],
+)
+def test_other_things_are_not_taken_for_code(said: str) -> None:
+    assert no_memory(said) is None
+
+
+@pytest.mark.spec("S7")
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("I am a physicist and new to Rust", "user"),
+        ("我是后端工程师", "user"),
+        ("never mock the database", "feedback"),
+        ("we prefer small commits", "feedback"),
+        ("不要使用快照测试", "feedback"),
+        ("the dashboard is at https://grafana.example/d/1", "reference"),
+        ("pipeline bugs are tracked in INGEST", "reference"),
+        ("Ana leads the migration to the new billing", "project"),
+        ("发布由安娜负责", "project"),
+    ],
+)
+def test_the_type_follows_simple_rules(said: str, kind: str) -> None:
+    assert noted(f"Remember: {said}").type == kind
+
+
+@pytest.mark.parametrize(
+    ("said", "rule", "why"),
+    [
+        ("Deploys wait for Tuesday because people are on call", "Deploys wait for Tuesday", "people are on call"),
+        ("Because the linter is slow, run it last", "run it last", "the linter is slow"),
+        ("部署在周二，因为有人值班", "部署在周二", "有人值班"),
+        ("因为有人值班，所以周二部署", "周二部署", "有人值班"),
+        ("Deploys wait for Tuesday", "Deploys wait for Tuesday", ""),
+    ],
+)
+def test_the_reason_is_kept_apart(said: str, rule: str, why: str) -> None:
+    note = noted(said)
+    assert (note.rule, note.why) == (rule, why)
+
+
+@pytest.mark.spec("S7")
+def test_a_day_that_means_another_one_tomorrow_is_dated() -> None:
+    call = Talk().say("Remember: merges are frozen from Thursday")
+    assert "Said on 2026-03-05." in call["input"]["content"]
+    assert "Said on" not in Talk().say("Remember: merges go through review")["input"]["content"]
+
+
+@given(st.text(max_size=80))
+def test_any_words_make_a_file_that_can_be_read(said: str) -> None:
+    note = noted(f"Remember: {said}")
+    assert note.name
+    assert "/" not in note.name
+    matter = read_front_matter(note.file())
+    assert matter.fields["name"] == note.name
+    assert matter.fields["type"] == note.type
+
+
+# Forgetting
+
+
+@pytest.mark.spec("S7")
+@pytest.mark.parametrize(
+    ("said", "file"),
+    [
+        ("Forget what you know about the integration tests", "integration-tests.md"),
+        ("forget integration-tests", "integration-tests.md"),
+        ("Please forget everything about deploys.", "deploys.md"),
+        ("忘记关于部署的一切", "部署 日.md"),
+        ("忘掉部署", "部署 日.md"),
+    ],
+)
+def test_what_is_to_be_forgotten_is_read_and_written_empty(said: str, file: str) -> None:
+    talk = Talk(index=INDEX)
+    path = posixpath.join(MEMORY, file)
+    assert called(talk.say(said)) == ("Read", path)
+    call = talk.result("1\ttext")
+    assert called(call) == ("Write", path)
+    assert call["input"]["content"] == ""
+    assert talk.result("Removed the memory 'x'.")["text"] == "Removed the memory 'x'."
+
+
+def test_a_subject_takes_all_its_memories() -> None:
+    talk = Talk(index="- [a](a.md) — flaky tests are retried\n- [b](b.md) — tests that are flaky are marked\n- [c](c.md) — lunch")
+    assert called(talk.say("Forget all about flaky tests"))[1].endswith("/a.md")
+    talk.result("1\tx")
+    assert called(talk.result("Removed a."))[1].endswith("/b.md")
+    talk.result("b.md does not exist.", is_error=True)
+    assert talk.request["messages"][-1]["content"][0]["text"] == "Removed a.\nb.md does not exist."
+
+
+def test_what_is_not_in_the_index_is_searched_for() -> None:
+    talk = Talk(index=INDEX)
+    call = talk.say("Forget the kubernetes cluster")
+    assert call["name"] == "Grep"
+    assert call["input"]["path"] == MEMORY
+    assert called(talk.result(f"{MEMORY}/MEMORY.md\n{MEMORY}/old.md")) == ("Read", f"{MEMORY}/old.md")
+    talk = Talk(index=INDEX)
+    talk.say("Forget the kubernetes cluster")
+    assert "Say which: a, b" in talk.result(f"{MEMORY}/a.md\n{MEMORY}/b.md")["text"]
+    talk = Talk(index=INDEX)
+    talk.say("Forget the kubernetes cluster")
+    assert "I know nothing about kubernetes cluster" in talk.result("No files match.")["text"]
+
+
+def test_what_was_saved_in_this_conversation_can_be_forgotten_in_it() -> None:
+    talk = Talk()
+    talk.say(SAID)
+    talk.result("Saved the memory.")
+    assert called(talk.say("Forget what you know about integration tests")) == (
+        "Read",
+        f"{MEMORY}/integration-tests-real-database.md",
+    )
+    talk.result("1\tx")
+    talk.result("Removed.")
+    assert talk.say("What do integration tests run against?")["text"] == NOT_FOUND
+
+
+# Answering
+
+
+@pytest.mark.spec("S9")
+def test_a_question_is_answered_from_the_file_behind_the_line() -> None:
+    talk = Talk(index=INDEX)
+    assert called(talk.say("What do our integration tests run against?")) == ("Read", f"{MEMORY}/integration-tests.md")
+    said = talk.result("1\t---\n2\tname: integration-tests\n3\t---\n4\t\n5\tA real database.\n6\t\n7\t**Why:** Mocks.")["text"]
+    assert said == "A real database.\n\n**Why:** Mocks.\n(memory: integration-tests)"
+
+
+def test_a_file_that_cannot_be_read_leaves_the_line() -> None:
+    talk = Talk(index=INDEX)
+    talk.say("When do deploys happen?")
+    assert "deploys happen on Tuesdays" in talk.result("Not allowed.", is_error=True)["text"]
+    assert "Tuesdays" in Talk(index=INDEX, tools=()).say("When do deploys happen?")["text"]
+
+
+def test_what_only_a_body_says_is_searched_for() -> None:
+    talk = Talk(index=INDEX)
+    call = talk.say("Which vendor prints the invoices?")
+    assert (call["name"], call["input"]["path"]) == ("Grep", MEMORY)
+    found = f"{MEMORY}/MEMORY.md:1:- invoices\n{MEMORY}/billing.md:7:The vendor Papyrus prints invoices."
+    assert talk.result(found)["text"] == "The vendor Papyrus prints invoices.\n(memory: billing)"
+    talk = Talk(index=INDEX)
+    talk.say("Which vendor prints the invoices?")
+    assert talk.result("No lines match.")["text"] == NOT_FOUND
+
+
+@pytest.mark.spec("S9")
+@pytest.mark.parametrize("said", ["Ignore memory. When do deploys happen?", "忽略记忆。什么时候部署？"])
+def test_told_to_ignore_memory_it_is_as_if_there_were_none(said: str) -> None:
+    assert Talk(index=INDEX).say(said)["text"] == NOT_FOUND
+
+
+def test_asked_what_it_remembers_it_lists_the_index() -> None:
+    assert "- deploys: deploys happen on Tuesdays" in Talk(index=INDEX).say("What do you remember?")["text"]
+    assert Talk().say("What do you remember?")["text"] == "Nothing is remembered here yet."

@@ -1,0 +1,355 @@
+"""Compaction that does not go well: whatever the summariser says or does, the conversation goes on and nothing is lost."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from lamina.core.effects import Ask, drive
+from lamina.core.errors import Aborted, InputError, PromptTooLong, WindowFull
+from lamina.core.policy import CLASSIC
+from lamina.core.receipts import Told
+from lamina.core.records import Boundary, Pin
+from lamina.core.view import Item
+from lamina.layers.l4_compact import Pivot, page, stands_for
+from lamina.session import Session
+from lamina.steps import compact as step
+from lamina.testing import MessagesServer
+from lamina.testing.received import Received
+from lamina.testing.script import Status, Step, make_answer
+
+from .compacting import (
+    LONG,
+    SECTIONS,
+    SUMMARY,
+    Answers,
+    boundaries,
+    fates,
+    ids,
+    is_summary,
+    opened,
+    records,
+    rounds,
+    summaries,
+    summarising,
+    told,
+    until_compacted,
+)
+from .words import refused, said
+
+EMPTY = make_answer(text=" ")
+REFUSED = make_answer(text="I can't.", stop_reason="refusal")
+CUT_OFF = make_answer(text=SUMMARY, stop_reason="max_tokens")
+UNTAGGED = make_answer(text="We talked about files.")
+HUGE = make_answer(text=f"<summary>{SECTIONS} {'word ' * 20_000}</summary>")
+CALLING = make_answer(text="I look first.", tool_use=[("Read", {"file_path": "x"}, "other")])
+BROKEN = Status(status=500)
+
+
+def words(session: Session) -> str:
+    return "\n".join(said(session.messages))
+
+
+@pytest.mark.spec("C8", "B1")
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (EMPTY, "empty"),
+        (REFUSED, "refused"),
+        (CUT_OFF, "cut off"),
+        (UNTAGGED, "no <summary>"),
+        (HUGE, "as large as"),
+        (CALLING, "calls a tool"),
+        (BROKEN, "500"),
+    ],
+    ids=["empty", "refused", "cut-off", "untagged", "huge", "calling", "broken"],
+)
+def test_what_is_no_summary_is_asked_for_again_and_never_replaces_history(
+    messages_server: MessagesServer, tmp_path: Path, bad: Step, why: str
+) -> None:
+    messages_server.answer_with(summarising(bad))
+    with opened(messages_server, tmp_path) as session:
+        rounds(session, messages_server, 4)
+        before = session.messages
+        done = session.compact()
+        assert not done.done
+        assert why in done.why
+        assert session.messages == before
+        assert not boundaries(session)
+        assert len(summaries(messages_server)) == 3
+        if bad is not BROKEN:
+            assert "An earlier try was not usable" in str(summaries(messages_server)[-1].body["messages"][-1])
+        messages_server.answer_with(summarising())
+        assert session.compact().done, "and by hand it is tried again"
+
+
+@pytest.mark.spec("C8")
+def test_the_second_try_counts(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(summarising())
+    with opened(messages_server, tmp_path) as session:
+        rounds(session, messages_server, 4)
+        messages_server.reply(text="", fork="summary")
+        done = session.compact()
+        assert done.done
+        assert len(summaries(messages_server)) == 2
+        assert done.usage.output_tokens > 0
+
+
+def fill(session: Session, server: MessagesServer, *, most: int = 60) -> None:
+    """Work until nothing more is taken."""
+    for number in range(most):
+        rounds(session, server, 1, start=number)
+    raise AssertionError("the window never filled up")
+
+
+@pytest.mark.spec("C8")
+def test_three_failed_compactions_stop_it_and_the_person_is_told(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(summarising(Status(status=529)))
+    with opened(messages_server, tmp_path) as session:
+        with pytest.raises(WindowFull):
+            fill(session, messages_server)
+        assert len(told(session, "compaction_failed")) == 3
+        assert len(summaries(messages_server)) == 9
+        assert sum("failed 3 times in a row" in notice for notice in session.notices) == 1
+        assert not boundaries(session)
+        messages_server.answer_with(summarising())
+        assert session.compact().done
+        session.add_user("We go on")
+        session.ask()
+        until_compacted(session, messages_server, start=100)
+
+
+@pytest.mark.spec("C8")
+def test_the_breaker_is_known_to_a_resumed_session(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(summarising(Status(status=529)))
+    with opened(messages_server, tmp_path) as session, pytest.raises(WindowFull):
+        fill(session, messages_server)
+    count = len(summaries(messages_server))
+    with opened(messages_server, tmp_path, resume=session.id) as again, pytest.raises(WindowFull):
+        again.before_call()
+    assert len(summaries(messages_server)) == count
+
+
+def test_a_model_that_never_summarises_does_not_end_the_conversation(messages_server: MessagesServer, tmp_path: Path) -> None:
+    """Between the threshold and the blocking limit history stands; at the limit rules take the model's place."""
+    messages_server.answer_with(summarising(UNTAGGED))
+    with opened(messages_server, tmp_path) as session:
+        rounds(session, messages_server, 8)
+        session.add_user("The last question " + LONG * 4)
+        session.ask()
+        [event] = told(session, "compaction")
+        assert event["by"] == "rules"
+        assert "No model made this summary" in words(session)
+        assert "The last question" in words(session)
+
+
+def too_long(received: Received, window: int, *, numbers: bool = True) -> Step | None:
+    assert received.use is not None
+    if received.use.total <= window:
+        return None
+    message = f"prompt is too long: {received.use.total} tokens > {window} maximum" if numbers else "prompt is too long"
+    return Status(status=400, kind="invalid_request_error", message=message)
+
+
+def narrow(window: int, *, numbers: bool = True) -> Answers:
+    """A server whose summaries must fit a smaller window than the conversation."""
+
+    def answers(received: Received) -> Step | str | None:
+        return (too_long(received, window, numbers=numbers) or SUMMARY) if is_summary(received) else "Done."
+
+    return answers
+
+
+@pytest.mark.spec("C7", "B1")
+@pytest.mark.parametrize("numbers", [True, False], ids=["gap", "no-gap"])
+def test_too_long_drops_the_oldest_rounds_and_says_so(messages_server: MessagesServer, tmp_path: Path, numbers: bool) -> None:
+    messages_server.answer_with(summarising())
+    with opened(messages_server, tmp_path) as session:
+        rounds(session, messages_server, 9)
+        with session.working() as c:
+            c.enter([Pin("p", c.log.tree.leaf, "", target=ids(session)[0])])
+        order = ids(session)
+        messages_server.answer_with(narrow(9_000, numbers=numbers))
+        done = session.compact()
+        assert done.done
+        assert done.left_out > 0
+        assert 2 <= len(summaries(messages_server)) <= 4
+        last = summaries(messages_server)[-1].body
+        assert refused(last) == []
+        assert re.search(r"The oldest \d+ rounds", str(last["messages"][-1]))
+        [boundary] = boundaries(session)
+        found = fates(boundary, order)
+        left = [uuid for uuid, fate in found.items() if fate == Told("left_out")]
+        assert left
+        assert left == [uuid for uuid in order if uuid in left], "in order"
+        text = words(session)
+        assert "Question 0: what is in it?" in text, "the person's words of dropped rounds are carried"
+        assert found[order[0]].fate == "folded", "the pin has a record of its own"
+        assert any("does not cover" in notice for notice in session.notices)
+
+
+@pytest.mark.spec("C7")
+def test_when_nothing_fits_the_summary_is_made_without_a_model(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(narrow(500, numbers=False))
+    with opened(messages_server, tmp_path) as session:
+        rounds(session, messages_server, 6)
+        done = session.compact()
+        assert done.done
+        assert done.how == "rules"
+        assert len(summaries(messages_server)) == 4, "the call and three shorter ones"
+        text = words(session)
+        assert "No model made this summary" in text
+        assert "Question 5: what is in it?" in text
+        assert "f5.py" in text
+
+
+@pytest.mark.spec("C7")
+def test_a_conversation_refused_as_too_long_is_compacted_and_may_be_sent_again(
+    messages_server: MessagesServer, tmp_path: Path
+) -> None:
+    messages_server.answer_with(summarising())
+    with opened(messages_server, tmp_path) as session:
+        rounds(session, messages_server, 9)
+        messages_server.window = 9_000
+        session.add_user("One more")
+        with session.working() as c:
+            request = session.before_call()
+            with pytest.raises(PromptTooLong) as caught:
+                session.provider.ask(request)
+            assert drive(step.too_long(c, caught.value), session._perform)
+        assert session.ask().text == "Done."
+        assert "One more" in words(session)
+
+
+@pytest.mark.parametrize("numbers", [True, False], ids=["gap", "no-gap"])
+def test_one_message_larger_than_the_window(messages_server: MessagesServer, tmp_path: Path, numbers: bool) -> None:
+    """It is cut into a summary by rules, the transcript has all of it, and the conversation goes on."""
+
+    def answers(received: Received) -> Step | str | None:
+        return too_long(received, 8_000, numbers=numbers) or (SUMMARY if is_summary(received) else "Done.")
+
+    messages_server.answer_with(answers)
+    with opened(messages_server, tmp_path, window=8_000) as session:
+        whole = "".join(f"line {number} of a very long message\n" for number in range(6_000))
+        session.add_user(whole)
+        assert session.ask().text == "Done."
+        assert session.window.at_blocking is False
+        text = words(session)
+        assert "line 0 of a very long message" in text
+        assert "line 5999 of a very long message" in text
+        assert "characters of this message are left out here" in text
+        assert whole in str([item.blocks[0].wire["text"] for item in opened_again(session)]).replace("\\n", "\n")
+        rounds(session, messages_server, 2)
+
+
+def opened_again(session: Session) -> list[Item]:
+    [boundary] = boundaries(session)
+    with session.working() as c:
+        return stands_for(c.store.read, boundary.uuid)
+
+
+@pytest.mark.spec("B3")
+def test_a_window_that_fills_up_again_at_once_stops_with_an_explanation(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(summarising())
+    # A round of this test is two answers, so four are two rounds.
+    policy = replace(CLASSIC, compact=replace(CLASSIC.compact, thrash_turns=4))
+    with opened(messages_server, tmp_path, policy=policy) as session:
+        with pytest.raises(WindowFull):
+            rounds(session, messages_server, 40, content=LONG * 10)
+        assert len(boundaries(session)) == 3
+        assert any("full again within 4 rounds" in notice for notice in session.notices)
+        assert len([notice for notice in session.notices if "full again" in notice]) == 1
+        assert session.compact().done
+        session.add_user("Smaller steps now")
+        session.ask()
+
+
+@pytest.mark.spec("B1")
+def test_what_a_summary_stands_for_can_be_opened_page_by_page(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(summarising())
+    with opened(messages_server, tmp_path) as session:
+        rounds(session, messages_server, 4)
+        order = ids(session)
+        first = session.compact()
+        rounds(session, messages_server, 3, start=4)
+        second = session.compact()
+        with session.working() as c:
+            items = stands_for(c.store.read, first.boundary)
+            assert [item.uuid for item in items] == order
+            later = stands_for(c.store.read, second.boundary[:12])
+        assert later[0].kind == "summary"
+        pages = [page(items, number, size=2_000) for number in range(1, page(items, size=2_000).pages + 1)]
+        whole = "".join(one.text for one in pages)
+        assert "Question 0: what is in it?" in whole
+        assert 'Read {"file_path":"/w/src/f3.py"}' in whole
+        assert LONG in whole
+
+
+@pytest.mark.spec("B1", "C6")
+def test_what_a_part_in_the_middle_stands_for_can_be_opened_too(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(summarising())
+    with opened(messages_server, tmp_path) as session:
+        rounds(session, messages_server, 2)
+        pivot = session.add_user("From here on")
+        session.ask()
+        rounds(session, messages_server, 4, start=2)
+        order = ids(session)
+        done = session.compact(pivot=Pivot("from", pivot))
+        with session.working() as c:
+            assert [item.uuid for item in stands_for(c.store.read, done.boundary)] == order[order.index(pivot) :]
+            with pytest.raises(InputError, match="no compaction with this id"):
+                stands_for(c.store.read, "nothing-like-it")
+
+
+def test_a_session_in_memory_compacts_too(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(summarising())
+    with opened(messages_server, tmp_path, in_memory=True) as session:
+        until_compacted(session, messages_server)
+        assert "is kept by the host" in words(session)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_transcript_written_before_a_compaction_keeps_every_byte(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(summarising())
+    with opened(messages_server, tmp_path) as session:
+        rounds(session, messages_server, 4)
+        assert session.path is not None
+        before = session.path.read_bytes()
+        assert session.compact().done
+        assert session.path.read_bytes().startswith(before)
+        assert any(isinstance(record, Boundary) for record in records(session))
+
+
+def test_stopped_in_the_middle_of_the_call_nothing_has_changed(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(summarising())
+    with opened(messages_server, tmp_path) as session:
+        rounds(session, messages_server, 4)
+        before = session.messages
+        with session.working() as c:
+            flow = step.compact(c)
+            assert isinstance(next(flow), Ask)
+            with pytest.raises(Aborted):
+                flow.throw(Aborted())
+        assert session.messages == before
+        assert not boundaries(session)
+
+
+def test_a_result_that_arrives_after_a_compaction_finds_its_call(messages_server: MessagesServer, tmp_path: Path) -> None:
+    messages_server.answer_with(summarising())
+    with opened(messages_server, tmp_path) as session:
+        rounds(session, messages_server, 4)
+        messages_server.reply(text="Two at once.", tool_use=[("Read", {}, "one"), ("Read", {}, "two")])
+        session.add_user("Look at both")
+        session.ask()
+        session.add_tool_result("one", "first")
+        assert session.compact().done
+        assert session.open_calls == ("two",)
+        session.add_tool_result("two", "second")
+        session.ask()
+        sent = messages_server.requests[-1].body
+        assert refused(sent) == []
+        assert "'second'" in str(sent)
+        assert "Look at both" in words(session)

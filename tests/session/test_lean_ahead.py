@@ -1,0 +1,28 @@
+"""The lean policy begins notes behind its trigger, so a summary is made ahead of need although notes are switched on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lamina.core.policy import LEAN
+from lamina.core.settings import Settings
+from lamina.testing import MessagesServer
+
+from .compacting import boundaries, opened, summarising, until_compacted
+from .noting import Seen, settle
+
+
+@pytest.mark.spec("N3", "C1")
+def test_with_notes_on_the_lean_policy_compacts_with_a_summary_made_ahead_and_keeps_no_notes(
+    messages_server: MessagesServer, tmp_path: Path
+) -> None:
+    messages_server.answer_with(summarising())
+    with opened(messages_server, tmp_path, policy=LEAN, settings=Settings()) as session:
+        session.host.observer = seen = Seen()
+        until_compacted(session, messages_server)
+        settle(session)
+        assert len(boundaries(session)) == 1
+        assert [done["by"] for done in seen.named("compaction")] == ["ahead"]
+        assert seen.named("notes") == []

@@ -1,0 +1,119 @@
+"""A session killed before every system call of a spill: resumed, it sends what was sent, and no preview lacks its file."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.disk.crash.harness import Fail, Kill, Say, Short, every
+from tests.disk.processes import needs_fork
+
+from lamina.core.blocks import tool_result
+from lamina.core.records import Spill
+from lamina.disk.files import is_temp
+from lamina.layers.l1_results import open_spill
+from lamina.session import Session
+
+from .spills import LINES, asked, contents, directory, spills, use
+from .words import Wire, answer, refused, unmarked
+
+pytestmark = needs_fork
+
+
+def prepare(home: Path) -> None:
+    with Session(home=home, session_id="s", cwd=home) as session:
+        asked(session, use("before"))
+        session.add_tool_result("before", LINES)
+        session.before_call()
+        session.after_call(answer("m2", use("a"), use("b"), use("c")))
+
+
+def spill_two(home: Path, say: Say) -> None:
+    """One by a batch, one by being judged together, then the request they leave in."""
+    with Session(home=home, resume="s", cwd=home) as session:
+        session.add_results([tool_result("a", "a" * 60_000), tool_result("b", "b" * 150_000)])
+        say("results")
+        session.add_tool_result("c", "c" * 100)
+        session.before_call()
+        session.end_turn()
+        say("sent")
+
+
+def next_request(home: Path) -> Wire:
+    with Session(home=home, resume="s", cwd=home) as session:
+        for name in session.open_calls:
+            session.add_tool_result(name, "again")
+        request: Wire = unmarked(session.before_call())
+        assert session.breaks == 0
+        return request
+
+
+@pytest.mark.spec("R4", "B1")
+@pytest.mark.parametrize("fault", [Kill(), Kill(torn=True)], ids=["killed", "torn"])
+def test_killed_anywhere_every_preview_has_its_whole_file_and_the_resumed_request_is_the_same_twice(
+    tmp_path: Path, fault: Kill
+) -> None:
+    met = set()
+    for run in every(tmp_path, prepare, spill_two, fault):
+        met.add(run.point)
+        first, second = next_request(run.directory), next_request(run.directory)
+        assert json.dumps(first) == json.dumps(second), run
+        assert refused(first) == [], run
+        with Session(home=run.directory, resume="s", cwd=run.directory) as session:
+            # What the process died behind without its message is taken back: the result that came then is the one that is shown.
+            standing = [made for made in session._c.log.decisions.values() if isinstance(made, Spill)]
+            assert all(isinstance(open_spill(spill), str) for spill in spills(session)), run
+            assert all(contents(first)[spill.tool_use_id] == spill.preview for spill in standing), run
+            shown = contents(first)
+            assert all(shown[name].startswith("<persisted-output>") or shown[name] == "again" for name in ("a", "b")), run
+            if "results" in run.said:
+                assert {"before", "a", "b"} <= {spill.tool_use_id for spill in spills(session)}, run
+            assert all(
+                path.stat().st_size in (len(LINES), 60_000, 150_000)
+                for path in directory(session).iterdir()
+                if not is_temp(path.name)
+            ), run
+    assert {"spill.write", "temp.create", "temp.rename", "append.write"} <= met
+
+
+@pytest.mark.parametrize("fault", [Fail(errno.ENOSPC), Fail(errno.EIO), Short()], ids=["full", "broken", "short"])
+def test_one_failing_call_anywhere_loses_no_result(tmp_path: Path, fault: Fail | Short) -> None:
+    for run in every(tmp_path, prepare, spill_two, fault):
+        if run.ended != "finished":
+            assert run.error, run  # the session could not be opened
+            continue
+        shown = contents(next_request(run.directory))
+        for name, size in (("a", 60_000), ("b", 150_000)):
+            if not shown[name].startswith("<persisted-output>"):
+                assert shown[name] in (name * size, "again"), run
+
+
+def test_what_a_killed_writer_left_is_swept_by_the_next_spill(tmp_path: Path) -> None:
+    left = None
+    for run in every(tmp_path, prepare, spill_two, Kill(torn=True)):
+        if run.point == "spill.write":
+            left = run.directory
+            break
+    assert left is not None
+    with Session(home=left, resume="s", cwd=left) as session:
+        assert any(is_temp(name) for name in os.listdir(directory(session)))
+        session.add_tool_result("a", LINES)
+        assert not any(is_temp(name) for name in os.listdir(directory(session)))
+
+
+@pytest.mark.spec("R4")
+def test_a_fork_of_a_live_session_shows_the_same_previews(tmp_path: Path) -> None:
+    with Session(home=tmp_path, session_id="s", cwd=tmp_path) as session:
+        asked(session, use("a"))
+        session.add_tool_result("a", LINES)
+        before = contents(session.before_call())
+        session.after_call(answer("m2", "seen"))
+        with Session(home=tmp_path, resume="s", cwd=tmp_path) as forked:
+            assert forked.id != "s"
+            forked.add_user("go on")
+            assert contents(forked.before_call()) == before
+            (spill,) = (made for made in forked._c.log.decisions.values() if isinstance(made, Spill))
+            assert open_spill(spill) == LINES
