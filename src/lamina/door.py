@@ -35,7 +35,7 @@ from .providers.models import Cost, cost
 from .providers.offline import DEFAULT_TABLE
 from .shaping import Shaping
 from .steps import micro, results
-from .steps.forks import Beside
+from .steps.beside import Beside
 from .steps.local import offline
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ thread at a time; calls from two at once wait for each other. What it decides is
 from __future__ import annotations
 
 import time
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from . import turn
 from .core.blocks import Wire
@@ -22,9 +22,10 @@ from .core.effects import Ask, Effect, Sleep, Wait, drive, drive_async
 from .core.errors import BadRequest, PromptTooLong, StreamBroken, UsageError
 from .core.reply import Reply
 from .door import Door
-from .layers.l4_compact import Pivot
 from .providers import OnEvent
-from .steps.compact import Compacted
+
+if TYPE_CHECKING:
+    from .steps.compact import Compacted, Pivot
 
 
 class Session(Door):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 from . import revision
@@ -17,12 +17,11 @@ from .core.blocks import Text
 from .core.errors import InputError, UsageError
 from .core.records import Boundary, Clear, Pin, Span, Spill
 from .core.view import Item
-from .layers.l1_results.kept import open_spill
-from .layers.l4_compact import Page, Pivot, is_said, page, stands_for
-from .layers.l4_compact.expand import PAGE
-from .steps import compact, fold
-from .steps.compact import Preview
-from .tools.expand import Opened
+
+if TYPE_CHECKING:  # layer 4 is loaded when somebody asks for it
+    from .layers.l4_compact import Page, Pivot
+    from .steps.compact import Preview
+    from .tools.expand import Opened
 
 # The beginning of an id that is worth comparing.
 SHORTEST = 4
@@ -96,10 +95,16 @@ class Shaping:
     def expand(self, node: str, *, page_number: int = 1) -> Page:
         """What a summary, a snip, a collapse or a clearing stands for, or a spilled result, page by page."""
         with self._open():
+            from .layers.l4_compact import Page
+
             return Page(*self.opened(node, page_number))
 
     def opened(self, node: str, number: int | None) -> Opened:
         """`expand` for a tool, which runs while its turn holds the session; None: all pages."""
+        from .layers.l1_results.kept import open_spill
+        from .layers.l4_compact import Page, page, stands_for
+        from .tools.expand import Opened
+
         if (spill := self._spilled(node)) is not None:
             held = open_spill(spill, self._c.directory)
             shown = page_in(held, number or 1) if number is not None else Page(_text_of(held), 1, 1)
@@ -117,11 +122,15 @@ class Shaping:
     def snip(self, first: str, last: str | None = None) -> str:
         """Take the messages between two ids out of what the model sees (C10); the decision's id is returned."""
         with self._open():
+            from .steps import fold
+
             return fold.snip(self._c, first, last or first).uuid
 
     @property
     def turns(self) -> list[Spoken]:
         """The turns in view, oldest first: what each began with, and the ids of its first and last message."""
+        from .layers.l4_compact import is_said
+
         items = self._c.log.view.items
         starts = [index for index, item in enumerate(items) if is_said(item)]
         return [spoken(items[start:end]) for start, end in zip(starts, [*starts[1:], len(items)], strict=True)]
@@ -140,6 +149,8 @@ class Shaping:
     def preview(self, *, pivot: Pivot | None = None) -> Preview:
         """What compact() would do, without a call and without a change (B1)."""
         with self._open():
+            from .steps import compact
+
             return compact.preview(self._c, pivot=pivot)
 
 
@@ -161,6 +172,8 @@ def _text_of(held: str | bytes) -> str:
 
 def page_in(held: str | bytes, number: int) -> Page:
     """One page of a spilled result."""
+    from .layers.l4_compact.expand import PAGE, Page
+
     text = _text_of(held)
     pages = max(1, -(-len(text) // PAGE))
     if not 1 <= number <= pages:

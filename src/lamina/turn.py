@@ -12,28 +12,34 @@ A step changes the conversation only by entering records (conversation.py). Step
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from .conversation import Conversation
 from .core.blocks import Block, Wire, text, tool_result
 from .core.effects import Flow
-from .core.errors import Aborted, BadRequest, LaminaError, NothingToSend, PromptTooLong, ProviderError, WindowFull
+from .core.errors import BadRequest, NothingToSend, PromptTooLong, ProviderError, WindowFull
 from .core.flatten import MISSING_RESULT
-from .core.records import Attachment, Message, Record, Snapshot
+from .core.records import Attachment, Message, Record
 from .core.reply import Reply
 from .layers.l0_window import answered, measure_all, state_of
 from .prompt.marks import mark_messages
-from .steps import compact, fold, mending, micro, notes, results
-from .steps.breaks import announce_break, detect_break
-from .steps.compact import Compacted, Pivot
+from .steps import mending, micro, near, results
+from .steps.aside import stepping_aside
+from .steps.breaks import announce_break, detect_break, remember_prompt
+
+if TYPE_CHECKING:  # the dear layers are loaded when they are first needed (steps/near.py)
+    from .steps.compact import Compacted, Pivot
 
 
 def add_user(c: Conversation, blocks: Sequence[Block]) -> Message:
     """A full window takes no more, unless a compaction makes room before the next call."""
-    if not compact.will_help(c):
-        check_window(c)
+    if near.blocking(c):
+        from .steps import compact
+
+        if not compact.will_help(c):
+            check_window(c)
     return _say(c, blocks)
 
 
@@ -66,8 +72,14 @@ def before_call(c: Conversation) -> Flow[Wire]:
     with stepping_aside(c, "l2_micro"):
         micro.clear(c)
     with stepping_aside(c, "l4_compact"):
-        fold.collapse(c)
-        yield from compact.if_needed(c)
+        if near.collapse(c):
+            from .steps import fold
+
+            fold.collapse(c)
+        if near.compaction(c):
+            from .steps import compact
+
+            yield from compact.if_needed(c)
     check_window(c)
     request = assemble(c)
     announce_break(c, request)
@@ -78,6 +90,8 @@ def mend(c: Conversation, error: ProviderError) -> Flow[bool]:
     """The server refused the request: whether another one is worth sending. Too long: compact. A block it objects to: leave it out."""
     match error:
         case PromptTooLong():
+            from .steps import compact
+
             return (yield from compact.too_long(c, error))
         case BadRequest():
             return mending.mend(c, error)
@@ -88,6 +102,8 @@ def mend(c: Conversation, error: ProviderError) -> Flow[bool]:
 def compact_now(c: Conversation, instructions: str = "", pivot: Pivot | None = None) -> Flow[Compacted]:
     """By hand, between two turns or in the middle of one."""
     land(c)
+    from .steps import compact
+
     return (yield from compact.compact(c, instructions=instructions, pivot=pivot))
 
 
@@ -95,18 +111,9 @@ def land(c: Conversation) -> None:
     """What background work brought, entered by the caller's own thread."""
     for one in c.background.drain():
         with stepping_aside(c, one.name):
-            (notes if one.name == "notes" else compact).landed(c, one)
+            from .steps import compact
 
-
-@contextmanager
-def stepping_aside(c: Conversation, layer: str) -> Iterator[None]:
-    """A layer that fails loses nothing and stops nobody: it is told, and the next one catches."""
-    try:
-        yield
-    except Aborted:
-        raise
-    except (LaminaError, OSError) as error:
-        c.tell("layer_failed", {"layer": layer, "why": str(error)})
+            compact.landed(c, one)
 
 
 def answer_open_calls(c: Conversation) -> None:
@@ -139,15 +146,6 @@ def _paused(c: Conversation) -> bool:
     return c.log.view.items[-1].stop_reason == "pause_turn"
 
 
-def remember_prompt(c: Conversation) -> None:
-    """The prompt snapshot: written when it changes, so that a resumed session sends the same bytes."""
-    last, prompt = c.log.view.snapshot, c.prompt
-    sent = (prompt.system, prompt.tools, prompt.options, prompt.model, prompt.max_tokens)
-    if last is None or (last.system, last.tools, last.options, last.model, last.max_tokens) != sent:
-        uuid, parent, time = c.head()
-        c.enter([Snapshot(uuid, parent, time, *sent)])
-
-
 def after_call(c: Conversation, reply: Reply) -> Sequence[Message]:
     """The records of the answer; none where it was handed in already, so that its usage counts once.
 
@@ -162,7 +160,10 @@ def after_call(c: Conversation, reply: Reply) -> Sequence[Message]:
     with stepping_aside(c, "l2_micro"):
         micro.confirmed(c, reply)
     with stepping_aside(c, "l3_notes"):
-        notes.after_answer(c)
+        if near.notes(c):
+            from .steps import notes
+
+            notes.after_answer(c)
     return records
 
 

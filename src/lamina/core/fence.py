@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from typing import Literal, NewType, TypeAlias, get_args
 
 Tag: TypeAlias = Literal[
@@ -48,16 +49,18 @@ def _name(tag: str) -> str:
 
 # After the opener come spaces, slashes and what nobody sees, in any order. The quantifiers give nothing back, so a hostile text costs
 # no more than its length.
-_TAG = re.compile(
-    rf"[{_OPENERS}](?=[\s/\\\uff0f\u2044\u2215{_UNSEEN}\x00-\x1f]*+(?:{'|'.join(map(_name, TAGS))}))", re.IGNORECASE
-)
+@cache
+def _tag() -> re.Pattern[str]:
+    """Made when a text first needs it: that takes as long as a small program's start."""
+    names = "|".join(map(_name, TAGS))
+    return re.compile(rf"[{_OPENERS}](?=[\s/\\\uff0f\u2044\u2215{_UNSEEN}\x00-\x1f]*+(?:{names}))", re.IGNORECASE)
 
 
 def escape(text: str) -> Fenced:
     """The text, unable to open or close a fence."""
     if text.isascii() and "<" not in text:
         return Fenced(text)
-    return Fenced(_TAG.sub("&lt;", text))
+    return Fenced(_tag().sub("&lt;", text))
 
 
 def fence(tag: Tag, text: str) -> Fenced:

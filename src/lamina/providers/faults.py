@@ -7,7 +7,6 @@ SDKs, both transports and an error event in the middle of a stream. Whether the 
 
 from __future__ import annotations
 
-import email.utils
 import json
 import re
 from collections.abc import Mapping
@@ -214,5 +213,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
             return max(0.0, float(headers[name]) * scale)
         except (KeyError, ValueError):
             continue
+    import email.utils  # dear to load, and only for servers that name a time of day
+
     moment = email.utils.parsedate_tz(headers.get("retry-after") or "")
     return max(0.0, email.utils.mktime_tz(moment) - now) if moment else None

@@ -1,4 +1,5 @@
-"""Breaks of the prompt cache in a turn: announced before a request leaves (K3), looked for when its answer is there (K2)."""
+"""What a request starts with: the prompt is remembered as it is sent, a break of the prompt cache is announced before a request leaves (K3)
+and looked for when its answer is there (K2)."""
 
 from __future__ import annotations
 
@@ -9,11 +10,20 @@ from ..conversation import Conversation, seconds_between
 from ..core.blocks import Wire
 from ..core.cache import BREAK_HEADER
 from ..core.prefix import Reason, Sent, compare
-from ..core.records import Break, Event
+from ..core.records import Break, Event, Snapshot
 from ..core.reply import Reply
 from ..core.usage import Usage
 from ..prompt.breaks import judge, readable_after
 from .mending import Refused
+
+
+def remember_prompt(c: Conversation) -> None:
+    """The prompt snapshot: written when it changes, so that a resumed session sends the same bytes."""
+    last, prompt = c.log.view.snapshot, c.prompt
+    sent = (prompt.system, prompt.tools, prompt.options, prompt.model, prompt.max_tokens)
+    if last is None or (last.system, last.tools, last.options, last.model, last.max_tokens) != sent:
+        uuid, parent, time = c.head()
+        c.enter([Snapshot(uuid, parent, time, *sent)])
 
 
 class Coming(NamedTuple):

@@ -40,8 +40,6 @@ def carry_out(c: Conversation, state: MicroState, rows: Sequence[Clearable], *, 
     told |= {"decision": uuid, "count": c.count.to_json()}
     event = Event(str(uuid4()), parent, time, "clearing", told)
     c.enter([Clear(uuid, parent, time, markers, gone, trigger, saved, receipt), event], reason="clearing")
-    if c.host.observer is not None:
-        c.host.observer("clearing", told)
     return True
 
 

@@ -17,12 +17,12 @@ from ..core.blocks import ToolUse, Wire, tool_result
 from ..core.effects import Ask, Effect, RunTools, Sleep, Wait
 from ..core.errors import Aborted
 from ..core.reply import Reply
-from ..core.usage import Usage
 from ..fork.fork import NO_TOOLS, ForkOutcome
 from ..fork.handover import PLACEHOLDER, Handover, PrefixChanged, chain_of
 from ..prompt.breaks import TTL_SECONDS, CacheBreak, judge
 from ..providers.models import Cost, cost
 from . import mending, micro
+from .beside import Beside
 from .breaks import coming_break
 
 if TYPE_CHECKING:
@@ -106,15 +106,6 @@ class Side(msgspec.Struct, frozen=True):
 def side(c: Conversation, *, desk: Desk | None = None, abort: Event | None = None) -> Side:
     """A `perform` for a job: `drive(run_fork(…), side(c, desk=…).until(abort))`. `desk` is one that `fork.lent.lend` made."""
     return Side(c.ask_side, abort or Event(), desk)
-
-
-class Beside:
-    """What the calls beside a conversation have used; it never counts in its window (T10)."""
-
-    def __init__(self) -> None:
-        self.usage = Usage()
-        self.cost = Cost(0.0, 0.0)
-        self.forks = 0
 
 
 def ended(c: Conversation, purpose: str, outcome: ForkOutcome, seconds: float) -> None:

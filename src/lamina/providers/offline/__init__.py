@@ -16,7 +16,6 @@ from ...core.errors import Aborted, BadRequest
 from ...core.reply import Reply, read_response
 from ...core.usage import Usage
 from .. import Capabilities, OnEvent
-from .chat import answer
 
 # A local function: the request in, content blocks out.
 Local: TypeAlias = Callable[[Wire], list[Wire]]
@@ -24,7 +23,14 @@ Local: TypeAlias = Callable[[Wire], list[Wire]]
 # No tokenizer is at hand; four bytes a token is the usual rule of thumb for what a call would have cost.
 BYTES_PER_TOKEN = 4
 
-DEFAULT_TABLE: Mapping[str, Local] = {"chat": answer}
+
+def _chat(request: Wire) -> list[Wire]:
+    from .chat import answer  # loaded when it is first asked
+
+    return answer(request)
+
+
+DEFAULT_TABLE: Mapping[str, Local] = {"chat": _chat}
 
 
 class OfflineProvider:
