@@ -48,6 +48,14 @@ def cache_keys(model: str, options: Wire) -> bytes:
 T = TypeVar("T")
 
 
+def _learnt(live: Live) -> Count | None:
+    """What the session before had learnt of tokens when it last changed the view, so that a resumed one counts and decides the same."""
+    told = [event for event in live.log.events.values() if "count" in event.data]
+    newest = max(told, key=lambda event: event.time, default=None)
+    known = known_count(newest.data) if newest is not None else None
+    return known or known_count(live.state)
+
+
 def seconds_between(before: str, now: str) -> float:
     """Never less than nothing: a clock that went back has not gone back in the conversation."""
     try:
@@ -114,7 +122,7 @@ class Conversation:
         self.remembered: dict[str, Callable[[], Any]] = {}  # what a room wants to find in the next checkpoint, by its name
         self._rooms: dict[type, Any] = {}
         self.memo = Memo()
-        self.count: Count = recount(live.log.view, self.memo, known_count(live.state))
+        self.count: Count = recount(live.log.view, self.memo, _learnt(live))
         self.spent = Usage()
         # The answer to the request before, to know it when it is handed in again: its id and the digests of its blocks.
         self.answer: tuple[str, ...] | None = None

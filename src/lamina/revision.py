@@ -35,3 +35,4 @@ def undo(c: Conversation, target: str) -> None:
     log.check_undo(target)
     uuid, parent, time = c.head()
     c.enter([Revoke(uuid, parent, time, target)], reason="undo")
+    c.tell("undo", {"decision": target, "count": c.count.to_json()})

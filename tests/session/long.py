@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -203,7 +204,7 @@ def stages(written: Sequence[Record]) -> Iterator[Stage]:
         before = tuple(log.view.items)
         if not log.add(record):
             assert isinstance(record, Revoke), f"{record} is no extension"
-            log.refold(lambda: written[: index + 1])  # noqa: B023 - called at once
+            log.refold(partial(list, written[: index + 1]))
         if isinstance(record, Decision):
             yield Stage(record, before)
         elif not getattr(record, "by", None):

@@ -148,3 +148,15 @@ def test_an_async_session_compacts_too(tmp_path: Path) -> None:
             assert session.undo().id == done.boundary
 
     asyncio.run(run())
+
+
+@pytest.mark.spec("T10", "B1")
+def test_after_an_undo_a_resumed_session_counts_as_the_one_that_took_it_back(tmp_path: Path) -> None:
+    with Session(home=tmp_path, tools=[READ], system="be brief " * 500) as session:
+        long(session)
+        assert session.compact("keep the paths").done
+        session.undo()
+        tokens = session.tokens
+    with Session(home=tmp_path, resume=session.id) as resumed:
+        assert resumed.tokens == tokens
+        assert resumed.window.percent_left == session.window.percent_left

@@ -6,18 +6,15 @@ from pathlib import Path
 
 from ..conversation import Conversation
 from ..core.blocks import Block, tool_result
-from ..core.records import Clear, Spill
+from ..core.records import Clear
 from ..disk.spills import DIRECTORY
 from ..layers.l0_window import measure_all
-from ..layers.l0_window.recount import known_count, recount
 from ..layers.l2_micro import Edits, Registry, marker
 from ..layers.l2_micro.registry import Rules
 
 # An id as long as the providers make them, to know how long a marker is before there is one.
 USUAL_ID = "toolu_" + "0" * 24
 EDITS_EVENT = "cache_edits"
-# Decisions without a checkpoint behind them: their events carry what was learnt of the tokens (T10).
-COUNTED_EVENTS = ("clearing", "collapse", "snip", "compaction")
 
 
 class MicroState:
@@ -58,20 +55,9 @@ def _begin(c: Conversation, state: MicroState) -> None:
     state.edits = Edits(marked, confirmed=event is None or (answer is not None and answer.time > event.time))
     state.edits.off = bool(event is not None and event.data.get("ignored"))
     state.spared = frozenset(_names(known.get("spared")))
-    _recount(c)
     path = str((c.directory or Path()) / DIRECTORY / f"{USUAL_ID}.txt")
     state.marker_tokens = tokens_of(c, tool_result(USUAL_ID, marker(path)))
     c.remembered["micro"] = lambda: {"spared": sorted(state.spared), "edits": list(state.edits.marked)}
-
-
-def _recount(c: Conversation) -> None:
-    """Count a resumed view as the session did that changed it last, so that both decide the same."""
-    last = next((uuid for uuid, one in reversed(c.log.decisions.items()) if not isinstance(one, Spill)), None)
-    if last is None or c.log.revoked:
-        return
-    for event in (c.log.events[name] for name in COUNTED_EVENTS if name in c.log.events):
-        if event.data.get("decision") == last:
-            c.count = recount(c.log.view, c.memo, known_count(event.data))
 
 
 def _note_revoked(c: Conversation, state: MicroState) -> None:
