@@ -31,3 +31,16 @@ def test_the_coding_task_is_done_with_a_model_and_without(root: Path) -> None:
     assert said.count("The tests pass now.") == 2
     assert "stopped after 2 rounds" in said
     assert "6 requests, 0 refused" in said
+
+
+def test_a_compaction_of_the_example_is_opened_and_taken_back(root: Path) -> None:
+    said = said_by(root / "examples" / "compact_and_undo.py")
+    assert "compacted: " in said
+    assert "False" not in said
+    assert said.splitlines()[-1] == "taken back, byte for byte: True"
+
+
+def test_the_memory_of_the_example_is_found_changed_and_restored(root: Path) -> None:
+    said = said_by(root / "examples" / "memory.py")
+    assert said.startswith("found: testing-db")
+    assert "restored: Deploys go out on Tuesdays\nleft: deploys\n" in said

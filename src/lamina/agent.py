@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self, assert_never
+from typing import TYPE_CHECKING, Any, Self, assert_never
 
 import msgspec
 
@@ -41,11 +41,13 @@ from .prompt.system import system_prompt, with_section
 from .providers import OnEvent, Provider
 from .remembering import Remembering
 from .session import Session
-from .steps.compact import Compacted
 from .steps.results import adopts
 from .talking import Heard, MainTalk
 from .tools import Context, Tool, builtin_tools, definition
 from .tools.todo import rendered
+
+if TYPE_CHECKING:
+    from .steps.compact import Compacted
 
 # A hook that says "not done yet" sends the model back to work; more often than this it is the hook that is stuck.
 MOST_STOPS = 3

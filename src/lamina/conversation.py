@@ -21,7 +21,7 @@ from .core.errors import DiskError
 from .core.log import Log
 from .core.policy import Policy
 from .core.prefix import Reason, Sent, base_chain
-from .core.records import Attachment, Checkpoint, Event, Message, Record, Revoke
+from .core.records import Attachment, Boundary, Checkpoint, Event, Message, Record, Revoke
 from .core.reply import Reply
 from .core.settings import Settings
 from .core.usage import Usage
@@ -159,13 +159,17 @@ class Conversation:
     def _chain_at_last_answer(self) -> Sequence[bytes]:
         """What was sent before a decision changed it, folded again from the records of that time. Where those are no longer read, a
         compaction has put a summary first: that it differs is known, where is not."""
+        unknown = (b"",)
+        partly = bool(self.start or self.resumed)  # what stands before the last compaction is not read
         if self.log.last_answer is None:
-            return (b"",) if self.log.due == "compaction" else ()
+            return unknown if partly or self.log.due == "compaction" else ()
         before: list[Record] = []
         for record in self.store.read(self.start):
             if isinstance(record, Message) and self.log.last_answer in (record.message_id, record.uuid):
                 break
             before.append(record)
+        if partly and not any(isinstance(record, Boundary) for record in before):
+            return unknown  # an answer that was kept: it stands before the compaction, and so does what it replied to
         flat = Log.load(lambda: before, lambda: seeded(self.resumed)).view.flat
         flat.messages()
         return flat.chain
@@ -227,7 +231,16 @@ class Conversation:
         else:
             added = [block for record in records if isinstance(record, Message | Attachment) for block in record.blocks]
             self.count = appended(self.count, measure_all(added, self.memo))
+        for record in records:
+            if isinstance(record, Event):
+                self._observe(record)
+
+    def _observe(self, event: Event) -> None:
+        """Whoever watches is code of the host's: where it fails the person is told, and what was entered stays entered."""
         if self.host.observer is not None:
-            for record in records:
-                if isinstance(record, Event):
-                    self.host.observer(record.name, record.data)
+            try:
+                self.host.observer(event.name, event.data)
+            except Exception as error:  # noqa: BLE001  # whatever it is, the conversation does not depend on it
+                sentence = f"The host's observer failed: {type(error).__name__}: {error}"
+                if sentence not in self.notices:
+                    self.notices.append(sentence)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec.structs import replace
 
@@ -48,6 +48,8 @@ DEFAULT_MAX_TOKENS = 8_000
 class Door(Shaping):
     """One conversation and its provider."""
 
+    _awaits: ClassVar[bool] = False  # whether there is an event loop for a client that needs one
+
     def __init__(
         self,
         provider: str | Provider = "offline",
@@ -69,6 +71,7 @@ class Door(Shaping):
     ) -> None:
         self._lock = threading.RLock()
         self._closed = False
+        self._aborted = threading.Event()
         self.settings = settings if settings is not None else Settings()
         self.provider = _provider(provider, client, self.settings)
         # Everything that was handed in is read first: a session that cannot be opened leaves no file and holds no lock.
@@ -157,6 +160,9 @@ class Door(Shaping):
         """Go on with another model. The next request is a break, announced as one (K3); what the old model reported no longer
         measures what the new one reads (T10)."""
         with self._open():
+            # What is under way was asked in the old model's name.
+            for name in self._c.background.names:
+                self._c.background.abort(name)
             self.provider, self._side = provider, None
             self._c.capabilities = provider.capabilities
             self._replace_prompt(self._c.prompt.system, self._c.prompt.tools)
@@ -188,6 +194,12 @@ class Door(Shaping):
                 self._side = offline(getattr(self.provider, "table", DEFAULT_TABLE))
             else:
                 self._side = self.provider if getattr(self.provider, "can_call", True) else self._found()
+            if not self._awaits and getattr(self._side, "only_async", False):
+                self.notices.append(
+                    "Summaries and notes are made by local functions, without a model: the client can only be awaited "
+                    "(use AsyncSession, or hand over a client that is not async)."
+                )
+                self._side = offline()
         return self._side
 
     def _found(self) -> Provider:
@@ -334,25 +346,29 @@ class Door(Shaping):
     # Life and end
 
     def abort(self) -> None:
-        """Stop at once; what was said so far is in the transcript."""
+        """Stop at once, from any thread; what was said so far is in the transcript. A call to a model under way is left."""
+        self._aborted.set()
+        self._c.background.abort()
         with self._lock:
             if not self._closed:
                 self._closed = True
-                self._c.background.abort()
                 self._c.store.close()
 
     def _finish(self, timeout: float) -> None:
-        """Background work is waited for; what it brings is still written."""
+        """Background work is waited for; what it brings is still written. Nobody else waits meanwhile: the session is closed to them."""
         with self._lock:
-            if not self._closed:
-                try:
-                    for name in self._c.background.close(timeout):
-                        self.notices.append(f"Background work ({name}) was not done after {timeout:.0f} seconds and was ended.")
-                    turn.land(self._c)
-                finally:  # Ctrl-C while waiting too
-                    self._closed = True
-                    self._c.store.sync(force=True)
-                    self._c.store.close()
+            if self._closed:
+                return
+            self._closed = True
+        try:
+            for name in self._c.background.close(timeout):
+                self.notices.append(f"Background work ({name}) was not done after {timeout:.0f} seconds and was ended.")
+            with self._lock:
+                turn.land(self._c)
+        finally:  # Ctrl-C while waiting too
+            with self._lock:
+                self._c.store.sync(force=True)
+                self._c.store.close()
 
     @contextmanager
     def _open(self) -> Iterator[None]:

@@ -17,10 +17,21 @@ from uuid import uuid4
 from . import __version__
 from .core.errors import DiskError, InputError
 from .core.log import Log
-from .core.records import Envelope, Forked
+from .core.records import Attachment, Envelope, Forked, Message
 from .disk.lines import Health
 from .disk.paths import slug
-from .disk.transcript import FileStore, Live, MemoryStore, Store, find_transcript, live_lines, load_live, origin, refuse_newer
+from .disk.transcript import (
+    FileStore,
+    Live,
+    MemoryStore,
+    Store,
+    find_transcript,
+    live_lines,
+    load_live,
+    origin,
+    read_transcript,
+    refuse_newer,
+)
 
 # A session id is a file name.
 MAX_ID = 100
@@ -29,6 +40,8 @@ TAKEN = frozenset({"memory"})
 # Of the first line of a file in a working tree, and of a branch's name: every record carries it.
 MAX_LINE = 4_096
 MAX_BRANCH = 200
+# The first bytes of every record that is written here.
+RECORD_BEGINS = b'{"parentUuid":'
 
 
 class Opened(NamedTuple):
@@ -86,6 +99,7 @@ def open_again(place: Place, session: str | Path, clock: Callable[[], str]) -> O
     """Continue a session by its id, the beginning of its id, or its file."""
     path = _locate(place, session)
     refuse_newer(path)
+    _refuse_strange(place, path)
     if place.home is None:
         return _read_only(place, path, ())
     try:
@@ -115,6 +129,19 @@ def _locate(place: Place, session: str | Path) -> Path:
     if place.home is None:
         raise InputError("resume", "a session in memory knows no ids", "give the transcript's file")
     return find_transcript(place.projects, place.project, checked_id(session))
+
+
+def _refuse_strange(place: Place, path: Path) -> None:
+    """A file that somebody names and that holds nothing of a conversation is not ours to write to. One that begins as our records do
+    had its first one torn, and one in our own directory nobody else began."""
+    if place.home is not None and path.is_relative_to(place.projects.absolute()):
+        return
+    with path.open("rb") as file:
+        head = file.read(len(RECORD_BEGINS))
+    if RECORD_BEGINS.startswith(head):
+        return
+    if not any(isinstance(record, Message | Attachment) for record in read_transcript(path)):
+        raise InputError("resume", f"{path} is no transcript: it holds no messages", "name a session or its file")
 
 
 def _fork(place: Place, source: Path, reason: str, clock: Callable[[], str]) -> Opened:

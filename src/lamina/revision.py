@@ -21,11 +21,22 @@ def compact(c: Conversation, boundary: Boundary, follow: Sequence[Record]) -> No
 
 
 def rewind(c: Conversation, target: str | None) -> None:
-    """Go on from an earlier message; None: from nothing."""
-    if target is not None and target not in c.log.tree.nodes:
+    """Go on from an earlier message; None: from nothing. One from before the last compaction, kept by it or not, has all of the
+    conversation before it again, which memory does not hold."""
+    if not _in_memory(c, target):
         c.reload(everything=True)
     uuid, parent, time = c.head()
     c.enter([Rewind(uuid, parent, time, target)], reason="branch")
+
+
+def _in_memory(c: Conversation, target: str | None) -> bool:
+    """Whether the conversation up to this record is: all of the log, or what stands behind its last boundary."""
+    if not c.start:
+        return target is None or target in c.log.tree.nodes
+    if target is None or target not in c.log.tree.nodes:
+        return False
+    last = next((uuid for uuid, made in reversed(c.log.decisions.items()) if isinstance(made, Boundary)), None)
+    return c.log.tree.boundary_above(target) == last
 
 
 def undo(c: Conversation, target: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
@@ -15,6 +16,7 @@ from . import revision
 from .conversation import Conversation
 from .core.blocks import Text
 from .core.errors import InputError, UsageError
+from .core.log import Log
 from .core.records import Boundary, Clear, Pin, Span, Spill
 from .core.view import Item
 
@@ -57,9 +59,15 @@ class Shaping:
                 raise InputError("pin", "give a text or a message's id, one of them")
             if message is not None and all(item.uuid != message for item in self._c.log.view.items):
                 raise InputError("pin", f"message {message} is not in view", "pin one the model sees now")
+            if message is not None and (known := self._pinned(message)) is not None:
+                return known
             uuid, parent, time = str(uuid4()), self._c.log.tree.leaf, self._c.clock()
             self._c.enter([Pin(uuid, parent, time, target=message, text=text)])
             return uuid
+
+    def _pinned(self, message: str) -> str | None:
+        """A message is kept once, however often it is pinned."""
+        return next((pin.uuid for pin in self._c.log.view.pins.values() if pin.target == message), None)
 
     @property
     def pins(self) -> dict[str, str]:
@@ -74,17 +82,16 @@ class Shaping:
             return found
 
     def _undoable(self, wanted: str | None) -> Undone:
-        known = [
-            Undone(uuid, _kind(one))
-            for uuid, one in self._c.log.decisions.items()
-            if not isinstance(one, Spill) and (not isinstance(one, Boundary) or uuid in self._c.log.tree.members)
-        ]
+        known = _standing(self._c.log)
         pins = [Undone(uuid, "pin") for uuid in self._c.log.view.pins]
         if wanted is None:
             if not known:
                 raise UsageError("There is nothing to undo: no compaction, clearing or snip stands.")
             return known[-1]
         matching = [one for one in (*known, *pins) if one.id.startswith(wanted) and len(wanted) >= SHORTEST]
+        if not matching and self._c.start and len(wanted) >= SHORTEST:
+            # One that a later compaction took out of memory: the undo itself says which to undo first.
+            matching = [one for one in _standing(Log.load(self._c.store.read)) if one.id.startswith(wanted)]
         if len(matching) != 1:
             problem = "begins more than one decision" if matching else "is no decision that stands"
             spilled = any(uuid.startswith(wanted) for uuid, one in self._c.log.decisions.items() if isinstance(one, Spill))
@@ -114,10 +121,13 @@ class Shaping:
         return Opened(*shown)
 
     def _spilled(self, node: str) -> Spill | None:
-        for uuid, one in self._c.log.decisions.items():
-            if isinstance(one, Spill) and (uuid == node or one.tool_use_id == node):
-                return one
-        return None
+        """Among what is in memory, else in the whole log: a compaction takes the decision out of view, not the file."""
+        from .layers.l4_compact.expand import decision_of
+
+        found = _spill_in(self._c.log, node)
+        if found is None and node and self._c.start and decision_of(self._c.store.read, node) is None:
+            found = _spill_in(Log.load(self._c.store.read), node)
+        return found
 
     def snip(self, first: str, last: str | None = None) -> str:
         """Take the messages between two ids out of what the model sees (C10); the decision's id is returned."""
@@ -133,7 +143,7 @@ class Shaping:
 
         items = self._c.log.view.items
         starts = [index for index, item in enumerate(items) if is_said(item)]
-        return [spoken(items[start:end]) for start, end in zip(starts, [*starts[1:], len(items)], strict=True)]
+        return [spoken(items[start:end]) for start, end in pairwise([*starts, len(items)])]
 
     def snip_turns(self, wanted: str) -> str:
         """Take turns out by their numbers in `turns`, from 1: "2" or "2-4"."""
@@ -152,6 +162,20 @@ class Shaping:
             from .steps import compact
 
             return compact.preview(self._c, pivot=pivot)
+
+
+def _spill_in(log: Log, node: str) -> Spill | None:
+    spills = (one for one in log.decisions.values() if isinstance(one, Spill))
+    return next((one for one in spills if node in (one.uuid, one.tool_use_id)), None)
+
+
+def _standing(log: Log) -> list[Undone]:
+    """What can be undone, oldest first."""
+    return [
+        Undone(uuid, _kind(one))
+        for uuid, one in log.decisions.items()
+        if not isinstance(one, Spill) and (not isinstance(one, Boundary) or uuid in log.tree.members)
+    ]
 
 
 def _kind(decision: Boundary | Clear | Span | Spill) -> str:

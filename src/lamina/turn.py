@@ -92,7 +92,10 @@ def mend(c: Conversation, error: ProviderError) -> Flow[bool]:
         case PromptTooLong():
             from .steps import compact
 
-            return (yield from compact.too_long(c, error))
+            helped = False
+            with stepping_aside(c, "l4_compact"):
+                helped = yield from compact.too_long(c, error)
+            return helped
         case BadRequest():
             return mending.mend(c, error)
         case _:

@@ -90,3 +90,9 @@ def test_what_is_not_there_is_said_in_one_sentence(session: str) -> None:
     assert misused(here("sessions", "expand", session, shown("show", session)["decisions"][-1]["id"], "--page", "99"))
     assert misused(here("sessions", "pin", session, "--message", "nowhere"))
     assert failed(here("sessions", "undo", "00000000"))
+
+
+@pytest.mark.spec("C10")
+def test_turns_are_listed_where_a_summary_stands_for_all_of_them(session: str) -> None:
+    assert shown("snip", session)["turns"] == []
+    assert misused(here("sessions", "snip", session, "1"))

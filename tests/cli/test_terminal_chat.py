@@ -179,7 +179,7 @@ def test_commands_do_what_they_say(chat: Terminal, tmp_path: Path) -> None:
     chat.expect("mode accept-edits · ")
     chat.say("/model nobody-knows-this")
     chat.expect("does not say who serves this model")
-    chat.say("/etc/hosts is a path, remember that.")
+    chat.say("/etc/hosts is a path.")
     chat.expect("Noted")
     chat.say("/context")
     chat.expect(" tokens, ")

@@ -16,7 +16,7 @@ from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, outco
 from lamina.cli.terminal.commands import COMMANDS, find, parse
 from lamina.cli.terminal.complete import Choice, Completing
 from lamina.cli.terminal.flow import Flow
-from lamina.cli.terminal.screen import Style, clean, fit, wrapped
+from lamina.cli.terminal.screen import Style, clean, fit, folded, wrapped
 from lamina.cli.terminal.status import Status, fitted, parts
 from lamina.core.usage import Usage
 from lamina.layers.l0_window import State
@@ -86,6 +86,14 @@ def test_carriage_returns_are_dropped_and_tabs_become_blanks() -> None:
     assert clean("a\r\n\tb\x1b[31m\x9b\u202e") == "a\n    b\ufffd[31m\ufffd\ufffd"
 
 
+@given(st.text(st.characters(exclude_categories=["C", "Z"]) | st.just(" ")), st.integers(9, 40))
+def test_a_command_is_folded_without_losing_a_character(text: str, width: int) -> None:
+    lines = folded(text, width, "    ", "  ")
+    first, *rest = lines
+    assert (first.removeprefix("    ") + "".join(line.removeprefix("      ") for line in rest)).rstrip() == text.rstrip()
+    assert all(get_cwidth(line.rstrip()) <= width for line in lines)
+
+
 def test_a_sentence_is_broken_between_words() -> None:
     assert wrapped("one two three", 8, "  ") == ["  one", "  two", "  three"]
     assert wrapped("unbreakable", 4) == ["unbreakable"]
@@ -134,6 +142,14 @@ def test_a_call_is_told_in_one_line(name: str, arguments: Any, shown: str) -> No
 )
 def test_a_result_is_told_in_half_a_line(name: str, content: Any, facts: dict[str, Any], is_error: bool, shown: str) -> None:
     assert outcome(name, {}, content, facts, is_error=is_error) == shown
+
+
+def test_a_file_of_the_memory_is_told_by_its_short_path() -> None:
+    home = Path("/home/me/.lamina")
+    given = {"file_path": "/home/me/.lamina/projects/-work-app/memory/testing-db.md"}
+    assert title("Write", given, CWD, home) == "Write memory/testing-db.md"
+    assert title("Write", given, CWD) == f"Write {given['file_path']}", "the question shows all of it"
+    assert title("Write", {"file_path": "/etc/projects/x/memory/a.md"}, CWD, home) == "Write /etc/projects/x/memory/a.md"
 
 
 def test_a_change_is_told_by_its_lines() -> None:

@@ -16,6 +16,8 @@ MEET = [
     ("migrate", "migration"),
     ("database", "databases"),
     ("deployed", "deploys"),
+    ("deploy", "deploys"),
+    ("Thursday", "Thursdays"),
     ("Größe", "GROSSE"),
     ("café", "cafe"),
     ("ＡＰＩ", "api"),

@@ -54,7 +54,9 @@ def act(directory: Path, say: Say) -> None:
 @pytest.mark.parametrize("fault", [Kill(), Kill(torn=True), Fail(errno.ENOSPC), Short()], ids=str)
 def test_whatever_stops_a_fix_nothing_is_half_and_the_next_one_ends_it(tmp_path: Path, fault: Kill | Fail | Short) -> None:
     stopped = 0
-    for run in every(tmp_path, prepare, act, fault):
+    # A kill is tried before every call; the other faults, which go other ways through the same code, before every third.
+    step = 1 if fault == Kill() else 3
+    for run in every(tmp_path, prepare, act, fault, step=step):
         stopped += bool(run.point)
         patient = Patient(run.directory)
         index = (patient.memory / "MEMORY.md").read_text()
@@ -69,4 +71,4 @@ def test_whatever_stops_a_fix_nothing_is_half_and_the_next_one_ends_it(tmp_path:
         _, report = patient.fix()
         assert [found for found in report.findings if found.fix is not None and found.kind != "leftover"] == [], run
         assert {entry.file for entry in entries((patient.memory / "MEMORY.md").read_text())} == {"a.md"}, run
-    assert stopped > 20
+    assert stopped > 20 // step

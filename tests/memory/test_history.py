@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lamina.disk import crash
 from lamina.memory import history
 from lamina.memory.directory import DirectoryStore
 from lamina.memory.store import Why
@@ -43,6 +44,51 @@ def test_each_save_writes_one_line_with_who_why_and_where(store: DirectoryStore,
     first, second = rows(memory)
     assert first["why"] == {"who": "user", "why": "a test", "session": "session-1", "message": "message-1"}
     assert (second["action"], second["why"]["who"], second["before"]) == ("save", "dream", first["digest"])
+
+
+def opened_by(act: Callable[[], object]) -> int:
+    """How many files were opened meanwhile."""
+    count = 0
+
+    def watch(point: str, _: int) -> None:
+        nonlocal count
+        count += point == "file.open"
+
+    with crash.watched(watch):
+        act()
+    return count
+
+
+def test_the_newest_line_is_found_without_the_others(store: DirectoryStore, memory: Path) -> None:
+    for number in range(40):
+        save(store, f"{number} " + "word " * 500, name=f"n{number}")
+    with DirectoryStore.open(memory, durability="process") as again:
+        newest = again.history.newest()
+        assert (newest, again.history.last("n39.md")) == (store.history.newest(), None)
+    path = memory / ".history" / "journal-000001.jsonl"
+    with path.open("ab") as journal:
+        journal.write(b'{"broken": \n{"file": "torn')
+    with DirectoryStore.open(memory, durability="process") as again:
+        assert again.history.newest() == newest
+
+
+def test_a_newest_line_of_any_length_is_found(store: DirectoryStore, memory: Path) -> None:
+    save(store, "one")
+    save(store, "word " * 20_000, name="long")
+    with DirectoryStore.open(memory, durability="process") as again:
+        newest = again.history.newest()
+        assert newest is not None
+        assert newest.file == "long.md"
+
+
+def test_a_segment_that_did_not_grow_is_not_opened_again(store: DirectoryStore, memory: Path) -> None:
+    save(store, "one")
+    store.history.catch_up()
+    assert opened_by(store.history.catch_up) == 0
+    with DirectoryStore.open(memory, durability="process") as other:
+        save(other, "two", name="b")
+    assert opened_by(store.history.catch_up) == 1
+    assert store.history.last("b.md") is not None
 
 
 @pytest.mark.spec("B4")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamina.memory import rank
 from lamina.memory.rank import Corpus, Document, best, explained
 
 MEMORIES = [
@@ -89,6 +90,49 @@ def test_why_is_said_field_by_field() -> None:
 def test_equal_memories_come_in_the_order_of_their_files() -> None:
     documents = [Document(file, "same", "words") for file in ("b.md", "a.md", "c.md")]
     assert [each.file for each in best(documents, "words", 3)] == ["a.md", "b.md", "c.md"]
+
+
+LATIN = ["tests", "testing", "test", "protest", "database", "dä", "a1", "TEST-db", "é"]
+OTHERS = ["集成测试", "测测测测", "数", "データベース", "test测试", "화요일", "\x00", "\x01"]
+PROSE = st.lists(st.sampled_from(LATIN + OTHERS), max_size=6).map(" ".join)
+
+
+@given(
+    documents=st.lists(st.tuples(PROSE, PROSE, PROSE), max_size=8),
+    questions=st.lists(PROSE, min_size=1, max_size=6),
+    at_once=st.integers(1, 4),
+)
+def test_the_index_and_the_text_give_the_same_answer(
+    documents: list[tuple[str, str, str]], questions: list[str], at_once: int
+) -> None:
+    made = [Document(f"{number}.md", *fields) for number, fields in enumerate(documents)]
+    asked_often = Corpus(made)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rank, "AT_ONCE", at_once)
+        for question in questions:
+            assert asked_often.rank(question, 5) == Corpus(made).rank(question, 5)
+
+
+def test_who_asks_again_is_answered_from_the_index() -> None:
+    corpus = Corpus(MEMORIES)
+    first = corpus.rank("real database tests", 5)
+    assert corpus._index.fields == 0
+    assert corpus.rank("real database tests", 5) == first
+    assert corpus._index.fields == 3 * len(MEMORIES)
+
+
+@pytest.mark.parametrize("asked_before", [0, 1, 2])
+def test_a_term_that_is_everywhere_is_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch, asked_before: int) -> None:
+    monkeypatch.setattr(rank, "MOST_PLACES", 3)
+    monkeypatch.setattr(rank, "AT_ONCE", 1)
+    corpus = Corpus(Document(f"{number}.md", "x", "tests") for number in range(9))
+    for _ in range(asked_before):
+        corpus.rank("tests", 9)
+    assert [found.at for found in corpus.rank("tests", 9)] == [0, 1, 2]
+
+
+def test_nothing_is_asked_for_and_nothing_is_given() -> None:
+    assert CORPUS.rank("tests", 0) == CORPUS.rank("tests", -1) == []
 
 
 TEXTS = st.text(alphabet="ab 测试,.-\x00\x01é", max_size=12)

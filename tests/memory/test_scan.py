@@ -111,6 +111,30 @@ def test_the_cache_serves_the_next_process_and_a_broken_one_is_empty(root: RootD
     assert Scanner(root).headers() == first
 
 
+def test_the_newest_comes_first_whoever_read_the_heads(root: RootDir) -> None:
+    for number in range(60):
+        put(root, f"t{number}.md", age=number * 7 % 60)
+    scanner = Scanner(root)
+    first = scanner.headers()
+    assert [header.mtime_ns for header in first] == sorted((header.mtime_ns for header in first), reverse=True)
+    assert scanner.headers() == Scanner(root).headers() == first
+    put(root, "t5.md", "changed", age=-1)
+    assert scanner.headers()[0].file == Scanner(root).headers()[0].file == "t5.md"
+    (root.path / "t6.md").unlink()
+    assert [header.file for header in scanner.headers()] == [
+        "t5.md",
+        *(h.file for h in first if h.file not in ("t5.md", "t6.md")),
+    ]
+
+
+def test_what_a_caller_does_with_the_heads_changes_nothing_here(root: RootDir) -> None:
+    put(root, "a.md")
+    scanner = Scanner(root)
+    scanner.headers()
+    scanner.headers().clear()
+    assert [header.file for header in scanner.headers()] == ["a.md"]
+
+
 def test_a_file_younger_than_the_clock_can_tell_is_read_again(root: RootDir) -> None:
     put(root, "a.md")
     scanner = Scanner(root, clock_ns=lambda: OLD * 1_000_000_000 + 1_000)

@@ -92,6 +92,7 @@ def test_dates_of_a_source_are_carried_through_the_store(tmp_path: Path) -> None
     store = InMemoryStore()
     import_into(store, tmp_path / "mem0.json", why=WHY)
     assert "2024-07-26T08:29:36.000Z" in store.topics()[0].body
+    assert store.topics()[0].modified == 1_721_982_576.0, "it is as old as it says"
     export_from(store, tmp_path / "again.json", "mem0")
     assert msgspec.json.decode((tmp_path / "again.json").read_bytes()) == {"results": rows}
 

@@ -3,65 +3,16 @@
 from __future__ import annotations
 
 import posixpath
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.core.fence import Fenced, fence, reminder
 from lamina.core.front_matter import read_front_matter
-from lamina.providers.offline.chat import NOT_FOUND, answer
+from lamina.providers.offline.chat import NOT_FOUND
 from lamina.providers.offline.note import no_memory, noted
 
-Wire = dict[str, Any]
-MEMORY = "/home/p/.lamina/projects/x/memory"
-TOOLS = ("Read", "Write", "Edit", "Grep", "Bash")
-INDEX = (
-    "- [integration-tests](integration-tests.md) — integration tests run against a real database\n"
-    "- [deploys](deploys.md) — deploys happen on Tuesdays\n"
-    "- [部署](<部署 日.md>) — 每周二部署"
-)
-
-
-def text(said: str) -> Wire:
-    return {"type": "text", "text": said}
-
-
-class Talk:
-    """A conversation with the stand-in; tool calls are answered by hand."""
-
-    def __init__(self, *, index: str = "", memory: str | None = MEMORY, tools: tuple[str, ...] = TOOLS) -> None:
-        system = [text("You are an agent."), text(f"# Memory\n\n- Memory directory: {memory}\n\nMore.")] if memory else []
-        parts = [Fenced("# Date\nToday is 2026-03-05.")]
-        if index:
-            parts.insert(0, Fenced(f"# Memory index\n\nContents of {memory}/MEMORY.md:\n{fence('memory-index', index)}"))
-        self.request: Wire = {
-            "system": system,
-            "tools": [{"name": name} for name in tools],
-            "messages": [{"role": "user", "content": [text(reminder(parts))]}],
-        }
-
-    def say(self, said: str) -> Wire:
-        self.request["messages"].append({"role": "user", "content": [text(said)]})
-        return self._next()
-
-    def result(self, said: str, *, is_error: bool = False) -> Wire:
-        call = self.request["messages"][-1]["content"][0]["id"]
-        block = {"type": "tool_result", "tool_use_id": call, "content": said, "is_error": is_error}
-        self.request["messages"].append({"role": "user", "content": [block]})
-        return self._next()
-
-    def _next(self) -> Wire:
-        content = answer(self.request)
-        self.request["messages"].append({"role": "assistant", "content": content})
-        return content[0]
-
-
-def called(block: Wire) -> tuple[str, str]:
-    """The tool and the file of a call."""
-    return block["name"], str(block["input"].get("file_path", block["input"].get("path")))
-
+from .talk import INDEX, MEMORY, Talk, called
 
 SAID = "Remember: integration tests run against a real database, because mocks once hid a broken migration"
 
@@ -237,6 +188,7 @@ def test_what_is_not_in_the_index_is_searched_for() -> None:
     assert call["name"] == "Grep"
     assert call["input"]["path"] == MEMORY
     assert called(talk.result(f"{MEMORY}/MEMORY.md\n{MEMORY}/old.md")) == ("Read", f"{MEMORY}/old.md")
+    assert called(talk.result("1\tThe kubernetes cluster is old.")) == ("Write", f"{MEMORY}/old.md")
     talk = Talk(index=INDEX)
     talk.say("Forget the kubernetes cluster")
     assert "Say which: a, b" in talk.result(f"{MEMORY}/a.md\n{MEMORY}/b.md")["text"]

@@ -260,7 +260,7 @@ def test_stopped_anywhere_every_file_is_old_or_new_and_a_second_call_finishes(tm
             say("done")
 
     stopped = 0
-    for run in every(tmp_path, prepare, act, fault):
+    for run in every(tmp_path, prepare, act, fault, step=1 if fault == Kill() else 3):
         home = run.directory / "home"
         for path in (home / "projects").rglob("*.jsonl"):
             for line in path.read_bytes().splitlines():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from . import offering
 from .printing import document, printable, sentence
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def opened(session: str, cwd: str) -> Iterator[Session]:
 
 
 @click.command("undo")
-@click.argument("session")
+@click.argument("session", shell_complete=offering.sessions)
 @click.argument("decision", required=False)
 @_CWD
 @_JSON
@@ -55,7 +56,7 @@ def undo_command(session: str, decision: str | None, cwd: str, as_json: bool) ->
 
 
 @click.command("expand")
-@click.argument("session")
+@click.argument("session", shell_complete=offering.sessions)
 @click.argument("node")
 @click.option("--page", type=click.IntRange(min=1), default=1, show_default=True)
 @_CWD
@@ -89,7 +90,7 @@ def expand_command(session: str, node: str, page: int, cwd: str, as_json: bool) 
 
 
 @click.command("snip")
-@click.argument("session")
+@click.argument("session", shell_complete=offering.sessions)
 @click.argument("turns", required=False)
 @_CWD
 @_JSON
@@ -114,7 +115,7 @@ def snip_command(session: str, turns: str | None, cwd: str, as_json: bool) -> No
 
 
 @click.command("pin")
-@click.argument("session")
+@click.argument("session", shell_complete=offering.sessions)
 @click.argument("text", required=False)
 @click.option("--message", metavar="ID", help="Pin a message in view instead of a text.")
 @_CWD

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from . import offering
 from .start import Wish, check_rules, notice
 
 FORMATS = ("text", "json", "stream-json")
@@ -49,6 +50,7 @@ def _rules(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tup
     metavar="[ID]",
     is_flag=False,
     flag_value="",
+    shell_complete=offering.sessions,
     help="Go on with the session ID (its beginning is enough) or a transcript file; without ID, choose from a list.",
 )
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True, help="What -p prints.")

@@ -30,16 +30,14 @@ LONGEST = 100_000
 )
 @click.option("--trusted", is_flag=True, help="Show what would hold if you trusted the files in that directory.")
 @click.option("--reference", "as_reference", is_flag=True, help="Print the reference of all settings as markdown.")
-@click.pass_context
-def command(context: click.Context, key: str | None, as_json: bool, cwd: Path | None, trusted: bool, as_reference: bool) -> None:
+def command(key: str | None, as_json: bool, cwd: Path | None, trusted: bool, as_reference: bool) -> None:
     """Show every setting, its value and where it came from, or one of them."""
     if as_reference:
         click.echo(reference(), nl=False)
         return
     row = find(key) if key is not None else None
     if key is not None and row is None:
-        click.echo(f"There is no setting {printable(key)!r}; `lamina config` lists them.", err=True)
-        context.exit(2)
+        raise click.UsageError(f"there is no setting {printable(key)!r}; lamina config lists them.")
     where = _directory(cwd)
     settings = load_settings(cwd=where, environ=os.environ, trusted=trusted)
     if as_json:
@@ -50,7 +48,7 @@ def command(context: click.Context, key: str | None, as_json: bool, cwd: Path | 
         _print_all(settings)
     if not as_json:
         for found in _findings(settings, row):
-            click.echo(printable(found.text, LONGEST), err=True)
+            click.echo(f"lamina: {printable(found.text, LONGEST)}", err=True)
 
 
 def _directory(cwd: Path | None) -> Path:

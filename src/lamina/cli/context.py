@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from . import offering
 from .printing import document, printable, sentence
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Report(NamedTuple):
 
 
 @click.command("context")
-@click.argument("session", metavar="SESSION|FILE")
+@click.argument("session", metavar="SESSION|FILE", shell_complete=offering.sessions)
 @click.option(
     "--turn", "number", metavar="N", type=click.IntRange(min=1), help="The exact request of the N-th call, block by block."
 )
@@ -108,7 +109,7 @@ def recorded(read: Callable[[], Iterable[Record]], settings: Settings) -> Report
     log = Log.load(noting)
     view = log.view
     if not view.items:
-        raise InputError("session", "holds no messages that Lamina can read", "lamina sessions list shows those that do")
+        raise InputError("session", "it holds no messages that Lamina can read", "lamina sessions list shows those that do")
     info = known(model)
     facts = {model: ModelFacts(info.window, info.max_output, info.needs_header_for_1m)} if info is not None else {}
     policy = settings.policy.window

@@ -63,7 +63,7 @@ def command(subject: str, everywhere: bool, anywhere: bool, dry_run: bool, yes: 
 def ask(question: str) -> None:
     """A yes of the person at the terminal; without one there nothing is removed."""
     if not sys.stdin.isatty():
-        raise click.UsageError("nobody is there to be asked: --dry-run shows what would go, --yes removes it.")
+        raise click.UsageError("nobody is there to be asked: --yes does it without a question.")
     if not click.confirm(question, default=False, err=True):
         raise click.Abort
 

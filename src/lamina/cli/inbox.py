@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .group import Group
 from .memory import opened
 from .printing import document, printable
 
@@ -11,7 +12,7 @@ _cwd = click.option("--cwd", type=click.Path(file_okay=False, exists=True), defa
 _json = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 
 
-@click.group("inbox", invoke_without_command=True)
+@click.group("inbox", cls=Group, invoke_without_command=True)
 @_cwd
 @_json
 @click.pass_context

@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .. import __version__
 from ..core.errors import InputError, LaminaError, SettingError
 from .printing import mend_streams, sentence
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 # Name → module that holds it as `command`; the first line of its help is repeated here so that `--help` imports none of them.
 COMMANDS = {
@@ -37,6 +40,10 @@ COMMANDS = {
 }
 
 
+class ReaderGone(Exception):
+    """Whoever read our output has seen enough. It is no OSError: of those click makes a failure."""
+
+
 class Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -52,9 +59,27 @@ class Commands(click.Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing and not args:
+            # A shell completes the first word: it may become a command as well as an option of `chat`.
+            return super().parse_args(ctx, args)
         if not args or (args[0].startswith("-") and args[0] not in ("--help", "-h", "--version")):
             args = ["chat", *args]
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ReaderGone from error
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        found = super().shell_complete(ctx, incomplete)
+        chat = self.get_command(ctx, "chat")
+        if chat is None or not incomplete.startswith("-"):
+            return found
+        known = {item.value for item in found}
+        more = chat.shell_complete(click.Context(chat, parent=ctx, info_name="chat"), incomplete)
+        return [*found, *(item for item in more if item.value not in known)]
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -65,6 +90,8 @@ def command() -> None:
     \b
     lamina -p "Remember: tests run against a real database"
     lamina --continue -p "What do tests run against?"
+
+    Without a command's name, chat is meant; lamina chat --help lists its options.
     """
 
 
@@ -73,8 +100,9 @@ def main(argv: list[str] | None = None) -> None:
     mend_streams()
     try:
         code = _run(argv)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; the interpreter must not complain when it flushes.
+        sys.stdout.flush()
+    except (ReaderGone, BrokenPipeError):
+        # The interpreter must not complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     sys.exit(code)
@@ -95,8 +123,6 @@ def _run(argv: list[str] | None) -> int:
         return _say(str(error), 1)
     except KeyboardInterrupt:
         return _say("stopped", 130)
-    except BrokenPipeError:
-        raise
     except OSError as error:
         # Without a file's name it is where we stand that is gone.
         return _say(f"{error.filename or 'the current directory'}: {os.strerror(error.errno or 0).lower()}", 1)

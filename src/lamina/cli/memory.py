@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from . import offering
+from .group import Group
 from .printing import document, printable
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ _cwd = click.option("--cwd", type=click.Path(file_okay=False, exists=True), defa
 _json = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 
 
-@click.group("memory")
+@click.group("memory", cls=Group)
 def command() -> None:
     """See, save, trace and take back what is remembered."""
 
@@ -57,7 +59,7 @@ def list_command(cwd: str, as_json: bool) -> None:
 
 
 @command.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=offering.memories)
 @_cwd
 @_json
 def show_command(name: str, cwd: str, as_json: bool) -> None:
@@ -95,7 +97,7 @@ def search_command(query: str, most: int, explain: bool, cwd: str, as_json: bool
 
 
 @command.command("save")
-@click.argument("name")
+@click.argument("name", shell_complete=offering.memories)
 @click.option("--type", "kind", type=click.Choice(TYPES), help="What it is about.")
 @click.option("--description", default="", help="One line: all that is looked at when memories are chosen.")
 @click.option("--scope", type=click.Choice(("private", "team")), default="private", show_default=True)
@@ -122,7 +124,7 @@ def save_command(name: str, kind: Any, description: str, scope: Any, body: str |
 
 
 @command.command("rm")
-@click.argument("name")
+@click.argument("name", shell_complete=offering.memories)
 @_cwd
 @_json
 def rm_command(name: str, cwd: str, as_json: bool) -> None:
@@ -136,7 +138,7 @@ def rm_command(name: str, cwd: str, as_json: bool) -> None:
 
 
 @command.command("log")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=offering.memories)
 @_cwd
 @_json
 def log_command(name: str | None, cwd: str, as_json: bool) -> None:
@@ -150,7 +152,7 @@ def log_command(name: str | None, cwd: str, as_json: bool) -> None:
 
 
 @command.command("diff")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=offering.memories)
 @click.option("--version", "version_id", help="A change of the log; without it the newest.")
 @_cwd
 @_json
@@ -168,7 +170,7 @@ def diff_command(name: str | None, version_id: str | None, cwd: str, as_json: bo
 
 
 @command.command("blame")
-@click.argument("name")
+@click.argument("name", shell_complete=offering.memories)
 @_cwd
 @_json
 def blame_command(name: str, cwd: str, as_json: bool) -> None:
@@ -186,7 +188,7 @@ def blame_command(name: str, cwd: str, as_json: bool) -> None:
 
 
 @command.command("restore")
-@click.argument("name")
+@click.argument("name", shell_complete=offering.memories)
 @click.option("--version", "version_id", help="A change of the log; without it the state before the last one.")
 @_cwd
 @_json

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from . import offering
 from .by_hand import expand_command, pin_command, snip_command, undo_command
+from .columns import show
+from .group import Group
 from .printing import document, printable, sentence
 from .session_search import search_command
 
@@ -23,7 +26,7 @@ SOURCES = ("all", "lamina", "claude-code")
 SHOWN_CHARS = 400
 
 
-@click.group("sessions")
+@click.group("sessions", cls=Group)
 def command() -> None:
     """List, show and clean up recorded conversations; undo, open again and keep what is in them."""
 
@@ -55,7 +58,7 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: str, as_json: b
 
 
 @command.command("show")
-@click.argument("session")
+@click.argument("session", shell_complete=offering.sessions)
 @click.option("--full", is_flag=True, help="Whole texts, not only their beginning.")
 @click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
@@ -164,19 +167,12 @@ def _time(seconds: float) -> datetime:
 
 
 def _table(found: list[SessionInfo], everywhere: bool) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    columns = ["id", "when", "size", "from", *(["directory"] if everywhere else []), "about"]
-    for name in columns:
-        table.add_column(name, no_wrap=name in ("id", "when", "size", "from"), overflow="fold" if name == "about" else "ellipsis")
+    header = ["id", "when", "size", "from", *(["directory"] if everywhere else []), "about"]
+    rows = []
     for info in found:
         when = _time(info.modified).strftime("%Y-%m-%d %H:%M")
-        row = [info.id[:8], when, _size(info.size), info.source, *([info.cwd] if everywhere else []), info.title]
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    Console(soft_wrap=False).print(table)
+        rows.append([info.id[:8], when, _size(info.size), info.source, *([info.cwd] if everywhere else []), info.title])
+    show(header, rows, right=("size",))
 
 
 def _size(size: int) -> str:

@@ -72,7 +72,8 @@ def settings_for(wish: Wish, home: Path | None) -> Settings:
     )
 
     def load(trusted: bool) -> Settings:
-        return load_settings(cwd=wish.cwd, home=home, environ=os.environ, command_line=given, trusted=trusted)
+        # Without `home`, which is the environment's: what is wrong with that variable is then among the findings.
+        return load_settings(cwd=wish.cwd, environ=os.environ, command_line=given, trusted=trusted)
 
     return while_trusted(home, wish.cwd, load) if home is not None else load(False)
 

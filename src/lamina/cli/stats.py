@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from .printing import document, printable, sentence
+from . import offering
+from .columns import show
+from .output import FREE
+from .printing import document
 
 if TYPE_CHECKING:
     from ..core.figures import Figures
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 
 # A person reads so many rows; --json has all that were asked for.
 MOST_ROWS = 20
+# Below this, all columns together leave no room for what a session is about.
+NARROW = 90
 
 
 class Row(NamedTuple):
@@ -23,7 +28,7 @@ class Row(NamedTuple):
 
 
 @click.command("stats")
-@click.argument("session", metavar="[SESSION|FILE]", required=False)
+@click.argument("session", metavar="[SESSION|FILE]", required=False, shell_complete=offering.sessions)
 @click.option("--all", "everywhere", is_flag=True, help="Sessions of every directory, not only of this one.")
 @click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Only sessions used in the last so many days.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many, newest first.")
@@ -31,6 +36,7 @@ class Row(NamedTuple):
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def command(session: str | None, everywhere: bool, days: float | None, limit: int, cwd: str, as_json: bool) -> None:
     """Show what sessions cost and what the layers saved."""
+    from ..core.errors import InputError
     from ..core.figures import Figures, figures_of
     from ..disk.transcript import read_transcript
     from .sessions import locate
@@ -39,6 +45,10 @@ def command(session: str | None, everywhere: bool, days: float | None, limit: in
     if session is not None:
         path = locate(session, where)
         found = figures_of(read_transcript(path))
+        if not (found.turns or found.calls):
+            raise InputError(
+                "session", f"{session} holds no messages that Lamina can read", "lamina sessions list shows those that do"
+            )
         if as_json:
             click.echo(document({"session_id": path.stem, **to_json(found)}))
         else:
@@ -90,7 +100,7 @@ def _progress(count: int) -> Any:
 def dollars(figures: Figures) -> float | None:
     from ..providers.models import cost
 
-    spent = [cost(model, usage).usd for model, usage in figures.usage.items()]
+    spent = [0.0 if model == FREE else cost(model, usage).usd for model, usage in figures.usage.items()]
     known = [usd for usd in spent if usd is not None]
     return sum(known) if len(known) == len(spent) else None
 
@@ -123,7 +133,7 @@ def to_json(figures: Figures) -> dict[str, Any]:
 
 def lines(figures: Figures) -> list[str]:
     total, usd = figures.total, dollars(figures)
-    money = f"${usd:.4f}" if usd is not None else "not known in money"
+    money = f"${usd:.4f}" if usd is not None else "the cost is not known"
     shown = [
         f"  {figures.turns} turns, {figures.calls} calls: {total.prompt:,} tokens sent, {figures.hit_ratio:.1%} of them read from the "
         f"cache, {total.output_tokens:,} answered; {money}",
@@ -156,28 +166,30 @@ def lines(figures: Figures) -> list[str]:
 
 
 def _table(rows: list[Row]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
-    for name in ("id", "turns", "calls", "tokens sent", "cached", "cost", "compactions", "about"):
-        wide = name == "about"
-        justify: Any = "left" if wide or name == "id" else "right"
-        table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=1 if wide else None, justify=justify)
+    shown = []
     for row in rows[:MOST_ROWS]:
         figures, usd = row.figures, dollars(row.figures)
-        cells = [
-            row.info.id[:8],
-            str(figures.turns),
-            str(figures.calls),
-            f"{figures.total.prompt:,}",
-            f"{figures.hit_ratio:.0%}",
-            f"${usd:.4f}" if usd is not None else "?",
-            str(sum(figures.compactions.values())),
-            sentence(row.info.title),
-        ]
-        table.add_row(*(Text(printable(cell)) for cell in cells))
-    Console(soft_wrap=False).print(table)
+        cells = {
+            "id": row.info.id[:8],
+            "turns": str(figures.turns),
+            "calls": str(figures.calls),
+            "tokens sent": f"{figures.total.prompt:,}",
+            "cached": f"{figures.hit_ratio:.0%}",
+            "cost": f"${usd:.4f}" if usd is not None else "?",
+            "compactions": str(sum(figures.compactions.values())),
+            "about": row.info.title,
+        }
+        shown.append({name: cell for name, cell in cells.items() if name not in _left_out()})
+    header = list(shown[0])
+    show(header, [list(cells.values()) for cells in shown], right=header[1:-1])
     if len(rows) > MOST_ROWS:
         click.echo(f"and {len(rows) - MOST_ROWS} more")
+
+
+def _left_out() -> tuple[str, ...]:
+    """A narrow terminal has room for what a session cost and what it was about."""
+    import shutil
+    import sys
+
+    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < NARROW
+    return ("turns", "compactions") if narrow else ()

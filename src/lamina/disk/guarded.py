@@ -56,18 +56,16 @@ class Found(NamedTuple):
     inode: int
 
 
-_make = Found._make
+def walk(root: RootDir, *, suffix: str, skip: Callable[[str], bool]) -> Iterator[tuple[str, os.stat_result]]:
+    """Plain files whose names end in `suffix`, in no order; hidden names, and directories that `skip` names, are passed over.
 
-
-def walk(root: RootDir, *, suffix: str, skip: Callable[[str], bool]) -> list[Found]:
-    """Plain files whose names end in `suffix`, in no order; hidden names, and directories that `skip` names, are passed over."""
-    found: list[Found] = []
+    One by one, with what the system says: a caller that knows them already needs no object for each.
+    """
     with root._directory("") as where:
-        _walk(where, "", suffix, skip, found, MAX_DEPTH)
-    return found
+        yield from _walk(where, "", suffix, skip, MAX_DEPTH)
 
 
-def _walk(where: Dir, prefix: str, suffix: str, skip: Callable[[str], bool], found: list[Found], depth: int) -> None:
+def _walk(where: Dir, prefix: str, suffix: str, skip: Callable[[str], bool], depth: int) -> Iterator[tuple[str, os.stat_result]]:
     below: list[str] = []
     for entry in where.entries():
         name = entry.name
@@ -82,15 +80,14 @@ def _walk(where: Dir, prefix: str, suffix: str, skip: Callable[[str], bool], fou
         except FileNotFoundError:
             continue
         if stat.S_ISREG(info.st_mode) and info.st_nlink == 1:
-            # `_make` of a tuple costs half of a call by name, and there may be ten thousand.
-            found.append(_make((prefix + name, info.st_mtime_ns, info.st_size, info.st_ino)))
+            yield prefix + name, info
     for name in below:
         try:
             directory = where.child(name)
         except DiskError:
             continue
         with directory:
-            _walk(directory, f"{prefix}{name}/", suffix, skip, found, depth - 1)
+            yield from _walk(directory, f"{prefix}{name}/", suffix, skip, depth - 1)
 
 
 def read_heads(root: RootDir, files: list[str], max_bytes: int) -> dict[str, bytes]:

@@ -27,7 +27,7 @@ from .faults import AbsentIsFine, reporting
 from .files import Durability, is_bookkeeping, read_at, remove_at, replace_at, update_at
 from .lock import GUARD_TIMEOUT
 from .names import fold
-from .temps import sweep_at
+from .temps import is_temp, sweep_at
 
 # How deep a sweep or a walk goes: deeper trees are not ours.
 MAX_DEPTH = 16
@@ -174,8 +174,13 @@ class RootDir:
         return self._sweep(self._root, now, MAX_DEPTH)
 
     def _sweep(self, where: Dir, now: float | None, depth: int) -> int:
-        swept = sweep_at(where, now=now)
-        below = [found.name for found in where.entries() if found.is_dir(follow_symlinks=False)] if depth else []
+        # Listed once: hardly ever is there anything to sweep, and a directory may hold ten thousand files.
+        left, below = False, list[str]()
+        for found in where.entries():
+            left = left or is_temp(found.name)
+            if depth and found.is_dir(follow_symlinks=False):
+                below.append(found.name)
+        swept = sweep_at(where, now=now) if left else 0
         for name in below:
             with where.child(name) as directory:
                 swept += self._sweep(directory, now, depth - 1)
@@ -223,12 +228,12 @@ def _parts(rel: Relative) -> list[str]:
 
 def _refuse_twin(where: Dir, name: str) -> None:
     """A file whose name is the same but for case or Unicode form is the same file on some systems."""
-    folded, twin = fold(name), None
-    for found in where.entries():
-        if found.name == name:
-            return
-        if twin is None and fold(found.name) == folded:
-            twin = found.name
+    names = [found.name for found in where.entries()]
+    if name in names:
+        return
+    folded = fold(name)
+    # Plain ASCII folds to small letters, and most names are: a directory may hold ten thousand.
+    twin = next((each for each in names if (each.lower() if each.isascii() else fold(each)) == folded), None)
     if twin is not None:
         raise PathRefused(where.full(name), f"differs from {twin!r} there only in its spelling", f"use {twin!r}")
 

@@ -45,6 +45,7 @@ MIN_BEGINNING = 4
 _RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # Of a message or attachment; what stands inside a text is escaped and does not look like this.
 _SPOKEN = re.compile(rb'"(?:message|attachment)"\s*:\s*\{')
+_UUID = re.compile(rb'"uuid"\s*:\s*"([^"]+)"')
 _PARENT = re.compile(rb'"parentUuid"\s*:\s*"([^"]+)"')
 
 
@@ -307,8 +308,10 @@ def _resume_point(lines: Iterable[tuple[int, bytes]]) -> tuple[int, Checkpoint |
 
 
 def _offset_of(lines: Iterable[tuple[int, bytes]], uuids: set[str]) -> int:
+    wanted = {uuid.encode() for uuid in uuids}
     for offset, line in lines:
-        if any(uuid.encode() in line for uuid in uuids):
+        # One look at the line, however many are wanted; what stands inside a text is escaped and does not look like this.
+        if not wanted.isdisjoint(_UUID.findall(line)):
             uuids.difference_update(record.uuid or "" for record in _records(line))
         if not uuids:
             return offset
@@ -334,10 +337,12 @@ def load_live(store: Store) -> Live:
 
 
 def _is_enough(log: Log) -> bool:
-    """Whether a log that was not read from the top holds all of its conversation: nothing in it refers to what lies before, and the
-    last boundary and what it kept are there."""
+    """Whether a log that was not read from the top holds all of its conversation: nothing in it refers to what lies before, the
+    conversation goes on from the last boundary (a rewind may have led to before it), and what that kept is there."""
     boundaries = [decision for decision in log.decisions.values() if isinstance(decision, Boundary)]
-    return not log.tree.bridged and bool(boundaries) and all(uuid in log.tree.nodes for uuid in boundaries[-1].kept)
+    if log.tree.bridged or not boundaries or boundaries[-1].uuid not in log.tree.members:
+        return False
+    return all(uuid in log.tree.nodes for uuid in boundaries[-1].kept)
 
 
 def _has_prompt(log: Log, store: Store) -> bool:

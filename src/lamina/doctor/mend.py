@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, assert_never
 
+from ..core.dates import dated
 from ..core.errors import DiskError, InputError, LaminaError
 from ..disk.mend import drop_fork, make_private, repair_transcript
 from ..disk.paths import RootDir
 from ..disk.survey import look_at
 from ..disk.temps import sweep_temps
-from ..memory.dates import dated
 from ..memory.directory import DirectoryStore
 from ..memory.index import INDEX, Entry
 from ..memory.index_lint import IndexPlan, kept_indexes, mend_index

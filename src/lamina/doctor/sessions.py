@@ -33,7 +33,8 @@ def check_home(home: Path, project: Path) -> Iterator[Finding]:
     places = [home, *(home / name for name in _OWN_FILES), project.parent, project]
     seen = [(path, found) for path in places if (found := look_at(path)) is not None]
     for path, found in seen:
-        if found.kind in ("file", "directory"):
+        # A file where a directory should be is somebody else's: whoever named it as the home did not mean to have it changed.
+        if found.kind == "directory" or (found.kind == "file" and path.parent == home and path.name in _OWN_FILES):
             # An empty path stands for the place itself.
             yield from not_private([found._replace(path="")], path, "sessions")
 

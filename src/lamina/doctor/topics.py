@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import date
 
-from ..memory.dates import Phrase, relative_dates
+from ..core.dates import Phrase, relative_dates
 from ..memory.evidence import Anchor, Freshness, judge, look, read_evidence, taken_together
 from ..memory.index import entries
 from ..memory.journal_check import said_since

@@ -10,11 +10,15 @@ from __future__ import annotations
 import queue
 from contextvars import copy_context
 from threading import Event, Semaphore, Thread
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..core.effects import Ask
+from ..core.errors import Aborted
 from ..core.reply import Reply
 from ..providers import OnEvent, Provider
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 # How long an abort can go unnoticed: below what a person feels, and 20 wake-ups a second cost nothing.
 GLANCE = 0.05
@@ -48,6 +52,27 @@ def ask_until(abort: Event, provider: Provider, ask: Ask, on_event: OnEvent) -> 
     finally:
         call.left.set()
         call.heard.release()
+
+
+def ask_on_loop(loop: AbstractEventLoop, abort: Event, provider: Provider, ask: Ask) -> Reply:
+    """The reply of a provider whose client belongs to an event loop, from any other thread; an abort, and the end of the loop, leave
+    the call."""
+    import asyncio
+    from concurrent.futures import CancelledError, wait
+
+    if not loop.is_running():
+        raise Aborted
+    call = provider.ask_async(ask.request, purpose=ask.purpose, on_event=ask.on_event)
+    future = asyncio.run_coroutine_threadsafe(call, loop)
+    while not future.done():
+        if abort.is_set() or not loop.is_running():
+            future.cancel()
+            raise Aborted
+        wait([future], GLANCE)
+    try:
+        return future.result()
+    except CancelledError as error:  # by the loop, as it ended
+        raise Aborted from error
 
 
 class _Call:

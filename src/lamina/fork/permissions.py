@@ -180,7 +180,7 @@ def _by_kind(case: _Case, mode: Mode) -> Verdict:
         verdict = _read_only_command(case)
         if isinstance(verdict, Allow):
             return verdict
-        why = verdict.why if isinstance(asked.plan, Plan) else "The command is not known only to read."
+        why = verdict.why if isinstance(asked.plan, Plan) else "The command may do more than read."
         return Ask(why, _offer(case, suggest.for_command(asked.command or "")))
     if asked.tool == "WebFetch":
         return Ask(f"It fetches from {asked.host or 'an address that is not clear'}.", _offer(case, suggest.for_host(asked.host)))

@@ -31,7 +31,7 @@ from .history import Change, History, digest_of, is_of
 from .index import INDEX, Entry, Rewritten, added, entries, line_of, rewritten, with_entry, without_entry
 from .scan import Header, Scanner, is_topic
 from .secrets import redact
-from .store import MOST_READ, Draft, Saved, Version, Why, applied, drafted, other_file, spelled
+from .store import MOST_READ, READ_IN_PART, Draft, Saved, Version, Why, applied, drafted, other_file, spelled
 from .topic import Kind, Topic, dated, file_name, folded, one_line, read_topic, same_name, stamped, write_topic
 
 GUARD = ".memory.lock"
@@ -120,6 +120,9 @@ class DirectoryStore:
 
     def get(self, name: str) -> Topic | None:
         """By name, whatever its case and Unicode form, or by file."""
+        # As a search asks for what it found: read once, and no scan.
+        if name.endswith(".md") and is_topic(name) and (topic := self._topic(name)) is not None:
+            return topic
         file = self._find(name)
         return self._topic(file) if file is not None else None
 
@@ -153,7 +156,7 @@ class DirectoryStore:
         topic = read_topic(file, _text(data), found.st_mtime)
         if len(data) < MOST_READ:
             return topic
-        return msgspec.structs.replace(topic, problems=(*topic.problems, f"larger than {MOST_READ >> 10} KiB, read in part"))
+        return msgspec.structs.replace(topic, problems=(*topic.problems, READ_IN_PART))
 
     def _find(self, name: str) -> str | None:
         """The file of the memory of this name, or the file of that name."""
@@ -166,7 +169,7 @@ class DirectoryStore:
         key, direct = same_name(name), file_name(name)
         if (topic := self._topic(direct)) is not None and same_name(topic.name) == key:
             return direct
-        return min((header.file for header in self.scanner.look() if same_name(header.name) == key), default=None)
+        return min((header.file for header in self.scanner.headers() if same_name(header.name) == key), default=None)
 
     def _with_file(self, file: str) -> str | None:
         """As it is spelled, which needs no scan; else in whatever case it has."""
@@ -290,7 +293,8 @@ class DirectoryStore:
             old = self._whole(file, missing_is_fine=True)
             text = self._version(versions, version_id, digest_of(old))
             if text is None:
-                raise InputError(name, "has no such version any more", "`lamina memory log` lists those there are")
+                wrong = "has no other version to go back to" if version_id is None else f"has no version {version_id!r}"
+                raise InputError(name, wrong, f"`lamina memory log {name}` lists those there are")
             data = text.encode("utf-8", "replace")
             topic = read_topic(file, text, self.clock())
             if data != old:
@@ -366,7 +370,7 @@ class DirectoryStore:
 
     def _mend(self) -> None:
         """A change that did not happen is noted; a missing index is made from the memories; a line that a crash left out is added."""
-        if (newest := self.history.newest()) is not None:
+        if (newest := self.history.newest()) is not None and self._plain(newest.file):
             self.history.settle(self.root.read_bytes(newest.file, MOST_READ), now=self.clock())
         if self._index_bytes() is None and (headers := self.scanner.headers()):
             self._edit_index(lambda _: _rebuilt(headers))
@@ -377,13 +381,21 @@ class DirectoryStore:
                 f"{self.root.path / INDEX} lacked the line of {topic.file}, whose save was interrupted; it was added.",
             )
 
+    def _plain(self, file: str) -> bool:
+        """Whether it is missing or can be read. One file that somebody made a link of keeps no other memory from being saved."""
+        try:
+            self.root.read_bytes(file, 1)
+        except DiskError:
+            return False
+        return True
+
     def _unlisted(self) -> Topic | None:
         """The memory whose save ended between its file and its index line: only the newest change can be one.
 
         A line that a person took out later stays out: then the index is newer than the file.
         """
         newest = self.history.newest()
-        if newest is None or newest.action not in ("save", "restore"):
+        if newest is None or newest.action not in ("save", "restore") or not self._plain(newest.file):
             return None
         file, index = self.root.stat(newest.file), self.root.stat(INDEX)
         if file is None or index is None or index.st_mtime_ns > file.st_mtime_ns:

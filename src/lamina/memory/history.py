@@ -32,6 +32,8 @@ DIRECTORY = ".history"
 # A few hundred versions a segment: read in milliseconds by the first save of a process.
 SEGMENT_BYTES = 2 << 20
 SEGMENTS = 8
+# Holds the newest line of most journals, whose memories are a page long; where it does not, the whole journal is read.
+_PEEK_BYTES = 32 << 10
 _NAME = re.compile(r"journal-(\d{6})\.jsonl")
 
 
@@ -97,7 +99,7 @@ class History:
 
     def _forget(self) -> None:
         self._read: dict[int, int] = {}  # segment → how far it was read
-        self._files: dict[int, int] = {}  # and which file that was: `lamina forget` puts another one in its place
+        self._files: dict[int, tuple[int, int]] = {}  # and its inode and size: `lamina forget` puts another file in its place
         self._last: dict[str, Last] = {}
         self._newest: Last | None = None
         self._kept: set[str] = set()  # digests whose content some segment has
@@ -157,13 +159,12 @@ class History:
     def _room(self) -> int:
         """The segment to append to; a new one, and an old one dropped, when it is full."""
         self.catch_up()
-        numbers = self._segments()
-        newest = max(numbers, default=1)
-        found = self._root.stat(_path(newest))
-        if found is not None and found.st_size > SEGMENT_BYTES:
+        numbers = sorted(self._files)
+        newest = numbers[-1] if numbers else 1
+        if numbers and self._files[newest][1] > SEGMENT_BYTES:
             newest += 1
             self._segment_digests = set()
-            for number in sorted(numbers)[: max(0, len(numbers) + 1 - SEGMENTS)]:
+            for number in numbers[: max(0, len(numbers) + 1 - SEGMENTS)]:
                 self._root.unlink(_path(number))
             # What a dropped segment had is not known any more.
             self.catch_up()
@@ -177,32 +178,46 @@ class History:
 
     def newest(self) -> Last | None:
         """What the newest line says: the only change that a crash may have left half done."""
+        if not self._read and (newest := self._peek()) is not None:
+            return newest
         self.catch_up()
         return self._newest
+
+    def _peek(self) -> Last | None:
+        """The newest line without the others: opening a memory with a long history asks for no more. None: all have to be read."""
+        number = max(self._segments(), default=0)
+        found = self._root.stat(_path(number)) if number else None
+        if found is None:
+            return None
+        start = max(0, found.st_size - _PEEK_BYTES)
+        # Behind the last end of a line nothing is whole, and nor is what stands before the first unless it begins the file.
+        rows = self._tail(number, start).split(b"\n")[:-1]
+        heads = map(_head, reversed(rows[1:] if start else rows))
+        return next((_last(head) for head in heads if head is not None), None)
 
     def catch_up(self) -> None:
         """Reads what was appended since the last look, by whichever process."""
         numbers = self._segments()
-        there = {number: found.st_ino for number in numbers if (found := self._root.stat(_path(number))) is not None}
-        if any(there.get(number) != inode for number, inode in self._files.items()):
+        stats = {number: found for number in numbers if (found := self._root.stat(_path(number))) is not None}
+        there = {number: (found.st_ino, found.st_size) for number, found in stats.items()}
+        if any(number not in there or there[number][0] != inode for number, (inode, _) in self._files.items()):
             self._forget()
         self._files = there
         for number in sorted(there):
             if number not in self._read:
                 self._segment_digests = set()
             start = self._read.get(number, 0)
-            data = self._tail(number, start)
+            # Most segments never change again, and are not opened again.
+            data = self._tail(number, start) if there[number][1] != start else b""
             whole = data[: data.rfind(b"\n") + 1]
             self._read[number] = start + len(whole)
             for row in whole.split(b"\n"):
                 self._take(row)
 
     def _take(self, row: bytes) -> None:
-        try:
-            head = msgspec.json.decode(row, type=_Head)
-        except msgspec.DecodeError:
+        if (head := _head(row)) is None:
             return
-        self._newest = self._last[head.file] = Last(head.file, head.name, head.action, head.digest, head.before)
+        self._newest = self._last[head.file] = _last(head)
         if bytes(head.content) not in (b"", b"null"):
             self._kept.add(head.digest)
             self._segment_digests.add(head.digest)
@@ -290,6 +305,17 @@ class History:
             return b"".join(parts)
         finally:
             os.close(fd)
+
+
+def _head(row: bytes) -> _Head | None:
+    try:
+        return msgspec.json.decode(row, type=_Head)
+    except msgspec.DecodeError:
+        return None
+
+
+def _last(head: _Head) -> Last:
+    return Last(head.file, head.name, head.action, head.digest, head.before)
 
 
 def _filled(lines: Iterator[Line]) -> list[Line]:

@@ -32,6 +32,7 @@ _ENTRY = re.compile(r"[ \t]{0,8}[-*+][ \t]+\[(?P<title>[^\n]*?)\]\((?P<file><[^<
 _DASH = re.compile(r"^(?:—|–|--?|:)\s+")
 _MARKUP = re.compile(r"<(?=[/!?\w])")
 _COMMENT = re.compile(r"^[ \t]*<!--.*?-->[ \t]*(?:\r?\n|\Z)", re.MULTILINE | re.DOTALL)
+_WORD_END = re.compile(r"[-_./ ]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -46,8 +47,8 @@ def entries(text: str) -> list[Entry]:
     return [found for line in text.split("\n") if "](" in line and (found := _entry(line)) is not None]
 
 
-# The same lines are read at every save; an index that is sent has at most two hundred.
-@lru_cache(maxsize=2_048)
+# The same lines are read at every save. A cache that is smaller than an index would never find anything.
+@lru_cache(maxsize=16_384)
 def _entry(line: str) -> Entry | None:
     found = _ENTRY.match(line)
     if found is None:
@@ -111,13 +112,17 @@ def _place(places: list[tuple[int, str]], key: str) -> int:
 
     Behind the last one whose file begins with the same word; in a list that is in order, where it belongs; else at the end.
     """
-    word = re.split(r"[-_./ ]", key, maxsplit=1)[0]
-    same = [number for number, file in places if re.split(r"[-_./ ]", file, maxsplit=1)[0] == word]
     files = [file for _, file in places]
     if files == sorted(files):
         position = bisect(files, key)
         return places[position][0] if position < len(places) else places[-1][0] + 1
-    return (same[-1] if same else places[-1][0]) + 1
+    word = _first_word(key)
+    same = (number for number, file in reversed(places) if _first_word(file) == word)
+    return next(same, places[-1][0]) + 1
+
+
+def _first_word(file: str) -> str:
+    return _WORD_END.split(file, maxsplit=1)[0]
 
 
 class Rewritten(NamedTuple):

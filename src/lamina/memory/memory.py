@@ -33,6 +33,9 @@ from .topic import Kind, Topic, evidence_of
 
 Where: TypeAlias = Literal["private", "team"]
 
+# Settings that decide where memory lies and whether it is written.
+_PLACING = frozenset({"autoMemoryDirectory", "teamMemoryDirectory", "lamina.remoteMemoryDirectory", "lamina.memoryMode"})
+
 
 class LoadedIndex(NamedTuple):
     """An index as a session is sent it (S4). `path` is for its heading."""
@@ -95,8 +98,11 @@ class Memory:
         Without `settings` those that hold in `cwd` are read. PathRefused for a directory that may not be used.
         """
         own = Path(home) if home is not None else None
+        said: tuple[str, ...] = ()
         if settings is None:
             settings = load_settings(cwd=Path(cwd), environ=os.environ, home=own)
+            # Who brings settings has seen what is wrong with them; here nobody else would say that memory lies elsewhere.
+            said = tuple(finding.text for finding in settings.findings if finding.key in _PLACING)
         place = _place(cwd, path, own, settings)
         if place.said_by == "default" and (base := own or lamina_home(os.environ)) is not None:
             identify(base, cwd)
@@ -113,7 +119,9 @@ class Memory:
             for scope in opened:
                 scope.store.close()
             raise
-        return cls(place, *opened, project=project_root(cwd), git=settings.history_git)
+        memory = cls(place, *opened, project=project_root(cwd), git=settings.history_git)
+        memory.notices = (*said, *memory.notices)
+        return memory
 
     @property
     def path(self) -> Path:

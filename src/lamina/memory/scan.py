@@ -7,9 +7,10 @@ counts for exactly the file (time, size, inode) it was read from, and a broken c
 
 from __future__ import annotations
 
+import os
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 
 import msgspec
@@ -31,7 +32,8 @@ NEWEST_IN_MANIFEST = 50
 # A file may change twice within one tick of the file system's clock, so one that is younger than this is read again next time.
 RACY_NS = 20_000_000
 CACHE = ".history/heads.msgpack"
-_CACHE_VERSION = 1
+# 2: the newest first.
+_CACHE_VERSION = 2
 _CACHE_BYTES = 64 << 20
 # Writing the cache costs milliseconds: not for a handful of heads.
 _WORTH_WRITING = 50
@@ -67,44 +69,52 @@ class Scanner:
 
     def __init__(self, root: RootDir, *, clock_ns: Callable[[], int] = time.time_ns) -> None:
         self._root = root
-        self._known: dict[str, Header] = {}
-        self._seen: list[str] = []
+        self._known: dict[str, Header] = {}  # the newest first
+        self._seen: Iterable[str] = ()
         self._loaded = False
         self._texts: dict[str, tuple[Header, str]] = {}
         self.clock_ns = clock_ns
 
     def files(self) -> list[Found]:
-        found = walk(self._root, suffix=".md", skip=_SKIPPED.__contains__)
-        return [each for each in found if len(each[0]) != len(_INDEX) or each[0].lower() != _INDEX]
+        return [_found(file, info) for file, info in self._walk() if file.lower() != _INDEX]
+
+    def _walk(self) -> Iterator[tuple[str, os.stat_result]]:
+        return walk(self._root, suffix=".md", skip=_SKIPPED.__contains__)
 
     def headers(self) -> list[Header]:
         """All topics, the newest first."""
-        found = self.look()
-        # Two stable sorts by one attribute each are faster than one by a pair.
-        found.sort(key=_FILE)
-        found.sort(key=_MTIME, reverse=True)
-        return found
-
-    def look(self) -> list[Header]:
-        """All topics, in no order."""
         if not self._loaded:
             self._known = self._from_disk()
             self._loaded = True
         began = self.clock_ns()
-        known, kept, wanted = self._known, {}, []
-        for found in self.files():
-            file, mtime_ns, size, inode = found
-            header = known.get(file)
-            if header is not None and header.mtime_ns == mtime_ns and header.size == size and header.inode == inode:
-                kept[file] = header
-            else:
-                wanted.append(found)
+        kept, wanted = self._compared()
+        if not wanted and len(kept) == len(self._known):
+            self._seen = self._known
+            return list(self._known.values())
         fresh = self._read(wanted)
-        self._seen = [*kept, *(found.file for found in wanted)]
-        self._known = kept | {file: header for file, header in fresh.items() if began - header.mtime_ns > RACY_NS}
+        self._seen = [*(header.file for header in kept), *(found.file for found in wanted)]
+        found = _newest_first([*kept, *fresh])
+        young = {header.file for header in fresh if began - header.mtime_ns <= RACY_NS}
+        self._known = {header.file: header for header in found if header.file not in young}
         if len(fresh) >= _WORTH_WRITING:
             self._to_disk()
-        return [*kept.values(), *fresh.values()]
+        return found
+
+    def _compared(self) -> tuple[list[Header], list[Found]]:
+        """Which heads still hold, and which files are to be read."""
+        known, kept, wanted = self._known, list[Header](), list[Found]()
+        for file, info in self._walk():
+            header = known.get(file)
+            if (
+                header is not None
+                and header.mtime_ns == info.st_mtime_ns
+                and header.size == info.st_size
+                and header.inode == info.st_ino
+            ):
+                kept.append(header)
+            elif file.lower() != _INDEX:
+                wanted.append(_found(file, info))
+        return kept, wanted
 
     def bodies(self, headers: Iterable[Header]) -> dict[str, str]:
         """File → the text behind the front matter, cut where a search stops to look; a second look reads only what changed."""
@@ -126,9 +136,9 @@ class Scanner:
         """The files of the last look."""
         return self._seen
 
-    def _read(self, wanted: list[Found]) -> dict[str, Header]:
+    def _read(self, wanted: list[Found]) -> list[Header]:
         heads = read_heads(self._root, [found.file for found in wanted], HEAD_BYTES)
-        return {found.file: header_of(found, heads[found.file]) for found in wanted if found.file in heads}
+        return [header_of(found, heads[found.file]) for found in wanted if found.file in heads]
 
     def _from_disk(self) -> dict[str, Header]:
         try:
@@ -145,6 +155,17 @@ class Scanner:
         except DiskError:
             # A directory that cannot be written is still read.
             return
+
+
+def _found(file: str, info: os.stat_result) -> Found:
+    return Found(file, info.st_mtime_ns, info.st_size, info.st_ino)
+
+
+def _newest_first(headers: list[Header]) -> list[Header]:
+    # Two stable sorts by one attribute each are faster than one by a pair.
+    headers.sort(key=_FILE)
+    headers.sort(key=_MTIME, reverse=True)
+    return headers
 
 
 def is_topic(file: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -128,13 +129,49 @@ def redact(text: str) -> Redacted:
         return f"{keep}[secret removed: {RULES[number].kind}]"
 
     def assigned(found: re.Match[str]) -> str:
-        if not _looks_secret(found["value"]):
+        if not (_looks_secret(found["value"]) or _is_password(found["keep"], found["value"])):
             return found[0]
         kinds.append(_ASSIGNMENT)
         return f"{found['keep']}[secret removed: {_ASSIGNMENT}]"
 
     cleaned = _ASSIGN.sub(assigned, _KNOWN.sub(known, text))
     return Redacted(cleaned, tuple(dict.fromkeys(kinds)))
+
+
+def secrets_of(text: str) -> tuple[str, ...]:
+    """The secrets themselves: for looking whether they stand somewhere else too. Never to be shown or kept."""
+    values: list[str] = []
+
+    def known(found: re.Match[str]) -> str:
+        keep = next((text for name, text in found.groupdict().items() if name.startswith("keep") and text), "")
+        values.append(found[0][len(keep) :])
+        return " "
+
+    for found in _ASSIGN.finditer(_KNOWN.sub(known, text)):
+        if _looks_secret(found["value"]) or _is_password(found["keep"], found["value"]):
+            values.append(found["value"])
+    return tuple(dict.fromkeys(values))
+
+
+# A piece of a secret that is shorter could be any word; a whole one may be a little shorter.
+_TELLING_CHARS = 8
+_SHORTEST = 6
+# Enough of a long one to see it.
+_LOOKED_AT = 400
+_MARKS = re.compile(r"[^a-z0-9]+")
+
+
+def repeats(name: str, secrets: Sequence[str]) -> bool:
+    """Whether a name holds one of these secrets or a telling piece of one, in whatever case and with whatever hyphens."""
+    plain = _MARKS.sub("", name.lower())
+    pieces = (piece for secret in secrets for piece in _pieces(_MARKS.sub("", secret[:_LOOKED_AT].lower())))
+    return any(piece in plain for piece in pieces)
+
+
+def _pieces(secret: str) -> list[str]:
+    if len(secret) < _TELLING_CHARS:
+        return [secret] if len(secret) >= _SHORTEST else []
+    return [secret[at : at + _TELLING_CHARS] for at in range(len(secret) - _TELLING_CHARS + 1)]
 
 
 def _looks_secret(value: str) -> bool:
@@ -149,6 +186,22 @@ def _looks_secret(value: str) -> bool:
     if _VERSION.fullmatch(core):
         return False
     return _bits(core) >= (_RANDOM_BITS if len(core) >= _LONG_ENOUGH else _MIXED_BITS)
+
+
+# Behind the very word, letters with a digit are a password that a person made up, unless they name a way to keep one.
+_PASSWORD = re.compile(
+    r"(?i)(?:pass(?:word|wd|phrase|code)?|pwd|密码|口令|パスワード|비밀번호)[\"'`]?[ \t]*(?:=>|:=|=|:|：|is|是)[ \t]*[\"'`]?$"
+)
+_HOW_IT_IS_KEPT = re.compile(
+    r"(?i)(?:sha|md|argon|bcrypt|scrypt|pbkdf|base|utf|aes|rsa?|hs|es|ps|v|ed|oauth|sha3|ntlmv?)-?\d[\w-]*|\d+-?[a-z]*"
+)
+
+
+def _is_password(before: str, value: str) -> bool:
+    core = value.rstrip(".:!?…")
+    if len(core) < 6 or not core.isascii() or not core.isalnum() or core.isalpha():
+        return False
+    return _PASSWORD.search(before) is not None and not _HOW_IT_IS_KEPT.fullmatch(core) and not _PLACEHOLDER.match(core)
 
 
 # v1.2.3, 30s, 200k, 4096-bit, RS256, utf-8, sha256: short words with a number, not values anybody logs in with.

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 import msgspec
 
 from ..core.errors import InputError
-from .secrets import redact
+from .secrets import redact, repeats, secrets_of
 from .topic import DESCRIPTION_CHARS, KINDS, NAME_CHARS, Kind, Topic, one_line, read_topic, short_digest
 
 Who: TypeAlias = Literal["user", "agent", "extraction", "dream"]
@@ -23,6 +23,8 @@ Action: TypeAlias = Literal["save", "remove", "restore", "outside", "keep", "und
 MOST_BYTES = 256 << 10
 # A file that was put there by hand may be longer; beyond this it is no memory: its beginning is read and it is never changed.
 MOST_READ = 1 << 20
+# What is said of such a file.
+READ_IN_PART = f"larger than {MOST_READ >> 10} KiB, read in part"
 # A memory rests on a few files; more is a listing. Together they leave room in the front matter for all else.
 MOST_EVIDENCE = 16
 _EVIDENCE_BYTES = 1_500
@@ -124,6 +126,8 @@ def drafted(
     text = text if not text or text.endswith("\n") else f"{text}\n"
     rests_on = _evidence([clean(item) for item in evidence[:MOST_EVIDENCE]])
     line = one_line(clean(description), DESCRIPTION_CHARS)
+    if kinds and repeats(shown, [secret for part in (description, body) for secret in secrets_of(part)]):
+        raise InputError("name", "holds a secret that the text holds too", "give the memory a name that says what it is about")
     if team and kinds:
         raise InputError(shown, f"holds a secret ({', '.join(dict.fromkeys(kinds))})", "take it out: a team's memory is shared")
     return Draft(shown, type, line, text, rests_on, tuple(dict.fromkeys(kinds)))
@@ -166,6 +170,8 @@ def spelled(file: str, text: str, old: Topic | None, *, team: bool = False) -> t
         if old is None or problem not in old.problems:
             raise InputError(file, f"has {problem}" if problem.startswith("no ") else problem, FORM)
     draft = drafted(said.name, type=said.type, description=said.description, body=said.body, team=team)
+    if old is None and (redact(file).kinds or (draft.redacted and repeats(file, secrets_of(text)))):
+        raise InputError("file_path", "the name of the file holds a secret", "give the file a name that says what it is about")
     kept = {} if old is None else old.fields
     fields = {key: _without_secrets(value) for key, value in (kept | said.fields).items()}
     if team and fields != kept | said.fields:

@@ -53,9 +53,20 @@ def portable(topic: Topic) -> Portable:
     ended = topic.body[: found.start()]
     body = ended.removesuffix("\n") if data.get("open") is True else ended
     fields = data.get("fields")
-    kept: dict[str, Any] = {**topic.fields, **fields} if isinstance(fields, dict) else topic.fields
     date = moment(data.get("modified"))
+    own = topic.fields if date is None else _undated(topic.fields)
+    kept: dict[str, Any] = {**own, **fields} if isinstance(fields, dict) else own
     return Portable(topic.name, topic.description, topic.type, body, changed if date is None else date, kept)
+
+
+def _undated(fields: dict[str, Any]) -> dict[str, Any]:
+    """Without the date the store wrote beside ours."""
+    metadata = fields.get("metadata")
+    if not isinstance(metadata, dict) or "modified" not in metadata:
+        return fields
+    rest = {key: value for key, value in metadata.items() if key != "modified"}
+    others = {key: value for key, value in fields.items() if key != "metadata"}
+    return others | ({"metadata": rest} if rest else {})
 
 
 def _data(text: str) -> dict[str, Any] | None:

@@ -32,6 +32,7 @@ class Step(msgspec.Struct, frozen=True):
     action: Action
     draft: Draft | None = None
     why: str = ""
+    modified: float | None = None  # when it was last changed, where the source knows
 
 
 class Steps(NamedTuple):
@@ -53,7 +54,8 @@ def plan(imported: Imported, there: Mapping[str, Topic], *, origin: Format, repl
         if named.draft is None:
             steps.append(Step(one_line(named.topic.name, NAME_CHARS), "refuse", None, named.refusal))
         else:
-            steps.append(_step(named.draft, there.get(same_name(named.draft.name)), replace))
+            step = _step(named.draft, there.get(same_name(named.draft.name)), replace)
+            steps.append(msgspec.structs.replace(step, modified=named.topic.modified))
     return Steps(tuple(steps), tuple(problems))
 
 

@@ -21,7 +21,7 @@ from ..disk.paths import check_child
 from ..disk.user_files import Content, read_whole
 from ..disk.user_files import replace as replace_file
 from ..memory.index import INDEX
-from ..memory.store import MemoryStore, Proposed, Why
+from ..memory.store import READ_IN_PART, MemoryStore, Proposed, Why
 from ..memory.topic import Topic, same_name
 from .agents_md import write_agents_md
 from .claude_code import merged_index, write_claude_code
@@ -117,7 +117,13 @@ def _done(store: MemoryStore, step: Step, why: Why) -> Item:
         return _planned(step)
     try:
         saved = store.save(
-            draft.name, type=draft.type, description=draft.description, body=draft.body, why=why, evidence=draft.evidence
+            draft.name,
+            type=draft.type,
+            description=draft.description,
+            body=draft.body,
+            why=why,
+            evidence=draft.evidence,
+            modified=step.modified,
         )
     except InputError as error:
         return Item(step.name, "refused", error.problem)
@@ -143,7 +149,12 @@ def export_from(store: MemoryStore, target: Path, format: Format, *, replace: bo
     """Every memory of the store into `target`: a directory for claude-code and codex, a file for the others."""
     if "\0" in os.fspath(target):
         raise InputError(ascii(os.fspath(target)), "is no path")
-    topics = [portable(topic) for topic in store.topics()]
+    found = store.topics()
+    # Half a memory would pass for a whole one where it is read.
+    cut = tuple(f"{topic.file} is too long and was left out" for topic in found if READ_IN_PART in topic.problems)
+    topics = [portable(topic) for topic in found if READ_IN_PART not in topic.problems]
+    if not topics and cut:
+        return Report(format, os.fspath(target), dry_run, (), cut)
     if not topics:
         return Report(format, os.fspath(target), dry_run, (), ("there are no memories to export",))
     match format:
@@ -165,7 +176,7 @@ def export_from(store: MemoryStore, target: Path, format: Format, *, replace: bo
     items = [
         Item(each.name, each.outcome, "is there with other content" if each.outcome == "conflict" else "") for each in writes
     ]
-    return Report(format, os.fspath(target), dry_run, tuple(items))
+    return Report(format, os.fspath(target), dry_run, tuple(items), cut)
 
 
 def _ended(topic: Portable) -> Portable:

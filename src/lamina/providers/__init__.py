@@ -71,6 +71,17 @@ class Provider(Protocol):
     async def ask_async(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply: ...
 
 
+# What settings of Claude Code may say instead of a model's name: its directory works in place.
+SHORT_NAMES = {
+    "default": DEFAULT_ANTHROPIC_MODEL,
+    "sonnet": "claude-sonnet-5-5",
+    "haiku": "claude-haiku-5-5",
+    "opus": "claude-opus-5-5",
+    "opusplan": "claude-opus-5-5",
+    "fable": "claude-fable-5-2",
+}
+
+
 class Named(NamedTuple):
     provider: str
     model: str
@@ -88,6 +99,8 @@ def read_spec(spec: str, *, base_url: str | None = None) -> Named:
             raise SettingError("provider", repr(spec), "names no model", "write openai:MODEL")
         return Named(head, rest or "offline")
     name = normal_name(spec)
+    if name in SHORT_NAMES:
+        return Named("anthropic", SHORT_NAMES[name])
     if name.startswith("claude"):
         return Named("anthropic", spec.strip())
     if name.startswith(("gpt-", "chatgpt-", "o1", "o3", "o4")) or (base_url and name):
@@ -149,5 +162,5 @@ def open_provider(
 
 def _need_key(variable: str, spec: str, found: object) -> None:
     if found is None:
-        remedy = f'set {variable}, hand over a client, or use provider="offline"'
+        remedy = f"set {variable}, or choose offline, which needs none"
         raise SettingError("provider", repr(spec), "there is no key for it", remedy)

@@ -96,8 +96,12 @@ class Clients:
     def only_sync(self) -> bool:
         return self._given is not None and self._given_async is None
 
+    @property
+    def only_async(self) -> bool:
+        return self._given is None and self._given_async is not None
+
     def sync(self) -> Any:
-        if self._given is None and self._given_async is not None:
+        if self.only_async:
             raise UsageError("This provider was given an async client only: use the async session or hand over a sync client.")
         with self._lock:
             if self._sync is None:

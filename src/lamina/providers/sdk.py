@@ -82,6 +82,11 @@ class SdkProvider:
         """Word the next request differently after this rejection; False when there is nothing left to change."""
         return False
 
+    @property
+    def only_async(self) -> bool:
+        """Whether it can be asked in an event loop only: the client that was handed over belongs to one."""
+        return self._clients.only_async
+
     def _need_credentials(self) -> None:
         if not self.can_call:
             raise SettingError("provider", self.name, "has neither key, client nor base URL", "hand over one of them")

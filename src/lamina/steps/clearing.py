@@ -55,7 +55,8 @@ def _save(c: Conversation, state: MicroState, rows: Sequence[Clearable]) -> dict
     file from being written keeps the others too, and what is left is tried again before the next call."""
     if c.directory is None:
         return {}
-    spilled = {one.tool_use_id: one.path for one in c.log.decisions.values() if isinstance(one, Spill)}
+    # A transcript may come without its files: then what is left of a spilled result is its preview, and that stays.
+    spilled = {one.tool_use_id: one.path for one in c.log.decisions.values() if isinstance(one, Spill) and _is_file(one.path)}
     paths: dict[str, str] = {}
     try:
         for row in rows:
@@ -70,6 +71,10 @@ def _save(c: Conversation, state: MicroState, rows: Sequence[Clearable]) -> dict
         return paths
     state.trouble = ""
     return paths
+
+
+def _is_file(path: str | None) -> bool:
+    return path is not None and Path(path).is_file()
 
 
 def _saved(directory: Path, row: Clearable, *, whole: bool) -> str | None:

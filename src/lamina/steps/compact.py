@@ -12,6 +12,7 @@ crash leaves the old view, or the new one, at worst without the last of what was
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -22,6 +23,7 @@ from ..core.records import Boundary
 from ..core.usage import Usage
 from ..core.view import Item
 from ..fork.background import Landed
+from ..hooks import HookOutcome
 from ..layers.l4_compact import (
     EVENT,
     NEAR,
@@ -37,7 +39,9 @@ from ..layers.l4_compact import (
     rounds_since,
     worked,
 )
+from ..layers.l4_compact.cuts import FOLDED
 from . import ahead, notes
+from .aside import lent
 from .entering import Compacted, How, Wanted, ceiling, enter, put_together
 from .restoring import restored, size_of
 from .summarise import Failed, Got, reserve, summarise, without_model
@@ -49,6 +53,7 @@ EXPECTED = 3_000
 # An unanswered message above this part of the threshold is cut into the summary instead of being kept as it is.
 MOST_KEPT_PERCENT = 50
 NOTHING = "there is nothing to summarise yet"
+CHANGED = "the conversation was changed while its summary was made"
 
 
 class Preview(msgspec.Struct, frozen=True):
@@ -156,7 +161,7 @@ def _full(
     if made.empty:
         return Compacted(why=NOTHING, tokens_before=wanted.before)
     if c.host.pre_compact is not None:
-        said = c.host.pre_compact(trigger, instructions)
+        said = lent(c, "pre_compact", partial(c.host.pre_compact, trigger, instructions), HookOutcome())
         c.notices += [*said.messages, *said.faults]
         if said.block is not None:
             return Compacted(why=f"a PreCompact hook said no: {said.block}", tokens_before=wanted.before)
@@ -172,10 +177,20 @@ def _full(
     if isinstance(asked, Failed) and asked.answered and c.count.judged >= c.limits.blocking:
         # The model answers, but with no summary, and nothing more can be said: rules are better than the end.
         asked = without_model(c, items, made, asked.usage)
+    now = tuple(c.log.view.items)
+    if not isinstance(asked, Failed) and not _goes_on(items, now):
+        asked = Failed(CHANGED, asked.usage)
     if isinstance(asked, Failed):
         c.tell("compaction_failed", {"trigger": trigger, "why": asked.why})
         return Compacted(why=asked.why, usage=asked.usage, tokens_before=wanted.before)
-    return enter(c, items, made, asked, "rules" if asked.mechanical else how, wanted)
+    made = Plan(made.start, made.end, len(now))
+    return enter(c, now, made, asked, "rules" if asked.mechanical else how, wanted)
+
+
+def _goes_on(items: Sequence[Item], now: Sequence[Item]) -> bool:
+    """Whether what was summarised still stands. An event loop may have said more while the model wrote: that stays as it is."""
+    same = [item.uuid for item in now[: len(items)]] == [item.uuid for item in items]
+    return same and not any(item.kind in FOLDED for item in now[len(items) :])
 
 
 def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None) -> Plan:

@@ -7,6 +7,7 @@ beginning is a span in the middle, so that what stands before it keeps its bytes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 from uuid import uuid4
 
@@ -20,9 +21,9 @@ from ..core.records import Attachment, Boundary, Message, Span
 from ..core.usage import Usage
 from ..core.view import Item
 from ..layers.l4_compact import Budget, Made, Plan, Way, compose, fates, is_said, said_in, used_in, words_of
-from ..layers.l4_compact.users import escaped
-from .restoring import Put, put_back, said_by, size_of, tell_restored, tokens_of
-from .summarise import Got
+from ..layers.l4_compact.users import LEAST_CHARACTERS, escaped, shortened
+from .restoring import HOOK, Put, put_back, said_by, size_of, tell_restored, tokens_of
+from .summarise import Got, reserve
 
 # What is put back fills the window to this part of the threshold at most: a window that is full again at once helps nobody.
 FULL_PERCENT = 75
@@ -122,12 +123,15 @@ def enter(c: Conversation, items: Sequence[Item], made: Plan, got: Got, how: How
     decision, leaf, time = c.head()
     within = made.start > 0
     summary = decision if within else str(uuid4())
-    parts = put_together(c, items, made, got, wanted, by=decision, parent=leaf if within else summary)
+    parent = leaf if within else summary
+    parts = put_together(c, items, made, got, wanted, by=decision, parent=parent)
+    if parts.after > ceiling(c) and (short := _within_reserve(c, got)) != got:
+        got, parts = short, put_together(c, items, made, short, wanted, by=decision, parent=parent)
     receipt = _receipt(items, made, got, parts, decision, summary)
     # By the same estimate on both sides: what was reported may measure with another rule.
     was = c.count.fixed + size_of(c, [block for item in items for block in item.blocks])
     if parts.after >= was:
-        why = f"it would not get smaller ({parts.after:,} of {was:,} tokens)"
+        why = f"it would not get smaller ({was:,} tokens before, {parts.after:,} after)"
         c.tell("compaction_failed", {"trigger": wanted.trigger, "why": why})
         return Compacted(why=why, usage=got.usage, tokens_before=wanted.before)
     last = parts.put.records[-1].uuid if parts.put.records else leaf if within else summary
@@ -145,6 +149,12 @@ def enter(c: Conversation, items: Sequence[Item], made: Plan, got: Got, how: How
     done = msgspec.structs.replace(done, left_out=got.dropped, files=parts.put.files)
     _tell(c, done, parts, wanted.trigger)
     return done
+
+
+def _within_reserve(c: Conversation, got: Got) -> Got:
+    """A server that does not keep to the length it was given: a summary that fills the window could never be summarised away."""
+    words = shortened(got.text, reserve(c), lambda text: tokens_of(c, text), least=LEAST_CHARACTERS)
+    return msgspec.structs.replace(got, text=words)
 
 
 def _receipt(items: Sequence[Item], made: Plan, got: Got, parts: Parts, decision: str, summary: str) -> Receipt:
@@ -169,8 +179,8 @@ def _hooks(c: Conversation, decision: str, parent: str | None) -> list[Attachmen
     """Session-start hooks run again: what they say stands last (C4)."""
     made: list[Attachment] = []
     if c.host.session_start is not None:
-        for kind, words in said_by(c, c.host.session_start("compact")):
-            made.append(Attachment(str(uuid4()), parent, c.clock(), kind, (text(words),), by=decision))
+        for words in said_by(c, "session_start", partial(c.host.session_start, "compact")):
+            made.append(Attachment(str(uuid4()), parent, c.clock(), HOOK, (text(words),), by=decision))
             parent = made[-1].uuid
     return made
 
@@ -196,6 +206,6 @@ def _tell(c: Conversation, done: Compacted, parts: Parts, trigger: str) -> None:
             f"Your own messages in them are carried over; undoing {done.boundary} brings all of it back."
         )
     if c.host.post_compact is not None:
-        for kind, words in said_by(c, c.host.post_compact(trigger, parts.text)):
+        for words in said_by(c, "post_compact", partial(c.host.post_compact, trigger, parts.text)):
             uuid, parent, time = c.head()
-            c.enter([Attachment(uuid, parent, time, kind, (text(words),), by=done.boundary)])
+            c.enter([Attachment(uuid, parent, time, HOOK, (text(words),), by=done.boundary)])

@@ -23,8 +23,8 @@ def collapse(c: Conversation) -> bool:
 
 
 def notes(c: Conversation) -> bool:
-    """Layer 3: before the first update the conversation must reach one number, later it must have grown by another."""
+    """Layer 3: before the first update the conversation must have reached a size."""
     if c.directory is None or not (c.settings.session_notes and c.autocompact):
         return False
-    least = min(c.policy.notes.first_at, c.policy.notes.growth)
-    return c.count.tokens >= c.limits.scaled(least)
+    begun = "notes" in c.log.events or c.resumed.get("notes")
+    return bool(begun) or c.count.tokens >= c.limits.scaled(c.policy.notes.first_at)

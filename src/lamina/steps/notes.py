@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 from uuid import uuid4
 
@@ -33,7 +34,7 @@ from ..layers.l4_compact.compose import users_section
 from ..layers.l4_compact.users import escaped
 from .entering import budget_of, ceiling
 from .noting import NAME, after_answer, landed, limits_of, state_of
-from .restoring import INSTRUCTIONS, NESTED, PIN, Put, put_back, said_by, size_of, tell_restored, tokens_of
+from .restoring import HOOK, INSTRUCTIONS, NESTED, PIN, Put, put_back, said_by, size_of, tell_restored, tokens_of
 
 __all__ = ["after_answer", "compact", "landed"]
 
@@ -242,13 +243,13 @@ def _hooks(c: Conversation, parent: str, decision: str) -> list[Attachment]:
     """Session-start hooks run again; what they say stands last (C4)."""
     made: list[Attachment] = []
     if c.host.session_start is not None:
-        for kind, words in said_by(c, c.host.session_start("compact")):
-            made.append(Attachment(str(uuid4()), parent, c.clock(), kind, (text(words),), by=decision))
+        for words in said_by(c, "session_start", partial(c.host.session_start, "compact")):
+            made.append(Attachment(str(uuid4()), parent, c.clock(), HOOK, (text(words),), by=decision))
             parent = made[-1].uuid
     return made
 
 
 def _tell_host(c: Conversation, said: str, trigger: str, decision: str) -> None:
     if c.host.post_compact is not None:
-        for kind, words in said_by(c, c.host.post_compact(trigger, said)):
-            c.enter([Attachment(str(uuid4()), c.log.tree.leaf, c.clock(), kind, (text(words),), by=decision)])
+        for words in said_by(c, "post_compact", partial(c.host.post_compact, trigger, said)):
+            c.enter([Attachment(str(uuid4()), c.log.tree.leaf, c.clock(), HOOK, (text(words),), by=decision)])

@@ -7,7 +7,7 @@ again from the disk; what cannot be read is told and left out, and so is what do
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -20,10 +20,12 @@ from ..core.records import Attachment
 from ..core.view import Item
 from ..disk.files import read_head
 from ..disk.user_files import open_regular
+from ..fork.host import Restorable
 from ..hooks import HookOutcome
 from ..layers.l0_window import estimate, measure_all
 from ..layers.l4_compact import Back, Found, files_back, is_ours, texts_back, words_of
 from ..tools.reads import ReadFile
+from .aside import lent
 
 # Beyond this no budget for one file reaches, whatever its lines are like.
 MAX_FILE = 1 << 20
@@ -31,6 +33,7 @@ INSTRUCTIONS = "instructions"
 NESTED = "nested_memory"
 PIN = "pin:"
 PINNED = "The user pinned this; it holds, word for word:"
+HOOK = "hook"
 TODOS = "The to-do list as it stands:"
 
 
@@ -125,7 +128,7 @@ def _instructions(c: Conversation, chain: _Chain, gone: Sequence[Item], kept: Se
     """Instruction files stand in full behind every compaction: as they are now where a host can read them, else as they were."""
     old = [item for item in gone if item.kind == f"attachment:{INSTRUCTIONS}"]
     if not any(item.kind == f"attachment:{INSTRUCTIONS}" for item in kept):
-        now = c.host.reminder() if fresh and c.host.reminder is not None else None
+        now = lent(c, "reminder", c.host.reminder, None) if fresh and c.host.reminder is not None else None
         blocks = (text(now),) if now else old[-1].blocks if old else ()
         if blocks:
             made = chain.add(INSTRUCTIONS, blocks)
@@ -202,7 +205,8 @@ def _found(one: ReadFile) -> Found:
 
 def _from_host(c: Conversation, chain: _Chain, room: int) -> None:
     policy, limits = c.policy.compact, c.limits
-    given = [Back(*one) for source in c.host.restorable for one in source()]
+    nothing: Sequence[Restorable] = ()
+    given = [Back(*one) for source in c.host.restorable for one in lent(c, "restorable", source, nothing)]
     # Newest last is how a host registers them; newest first is how they are taken.
     skills = [one for one in reversed(given) if one.kind == "skill"]
     total = min(room, limits.scaled(policy.skills_tokens))
@@ -211,12 +215,13 @@ def _from_host(c: Conversation, chain: _Chain, room: int) -> None:
         for one in made.back:
             chain.add(one.kind, (text(one.text),))
         chain.skipped += [Skipped(*one) for one in made.skipped]
-    if c.host.todos is not None and (todos := c.host.todos()):
+    if c.host.todos is not None and (todos := lent(c, "todos", c.host.todos, None)):
         chain.add("todos", (text(reminder([Fenced(TODOS), escape(todos)])),))
 
 
-def said_by(c: Conversation, outcome: HookOutcome, *, kind: str = "hook") -> Iterator[tuple[str, str]]:
-    """What a hook told the person goes to the notices; what it has for the model comes back as kind and text."""
+def said_by(c: Conversation, name: str, hook: Callable[[], HookOutcome]) -> Iterator[str]:
+    """Runs the person's hooks of that name. What they told the person goes to the notices; what they have for the model is yielded."""
+    outcome = lent(c, name, hook, HookOutcome())
     c.notices += [*outcome.messages, *outcome.faults]
     for words in outcome.context:
-        yield kind, reminder([Fenced("From a hook of the user's own:"), escape(words)])
+        yield reminder([Fenced("From a hook of the user's own:"), escape(words)])

@@ -17,7 +17,7 @@ from typing import Any, assert_never
 from ..conversation import Conversation
 from ..core.blocks import Block, ToolResult, ToolUse, tool_result
 from ..core.inputs import result_output
-from ..core.records import Record, Revoke, Spill
+from ..core.records import Message, Record, Revoke, Spill
 from ..disk.spills import DIRECTORY
 from ..layers.l1_results import (
     Arrived,
@@ -29,13 +29,14 @@ from ..layers.l1_results import (
     cut_to_page,
     empty_marker,
     is_json,
+    is_nothing,
     plan,
     read_small,
     tape_of,
     together,
     weigh,
 )
-from .spilling import Spilling, State, is_mixed, most_that_fits
+from .spilling import Known, Spilling, State, is_mixed, most_that_fits
 
 # What a Read may call its file and its first line.
 PATH_KEYS = ("file_path", "path")
@@ -63,6 +64,8 @@ def arriving(c: Conversation, blocks: Sequence[Block]) -> tuple[list[Record], li
     work = Spilling(c, budget, kept=kept, coming=len(results) - len(kept))
     for index, one, fate, block in zip(new.values(), arrived, fates, results, strict=True):
         shown[index] = _done(work, budget, block, one, fate, calls.get(block.tool_use_id))
+        if shown[index] is not block:
+            state.entered[block.digest] = shown[index]
         state.files.pop(block.tool_use_id, None)
     return records + work.records, shown
 
@@ -161,14 +164,33 @@ def adopts(c: Conversation, tool_use_id: str, file: str) -> None:
 
 
 def kept_as(c: Conversation, block: Block) -> Block:
-    """The block that the log holds for one of a caller's own list (Session.sync): its preview, or the marker of an empty result."""
+    """The block that the log holds for one of a caller's own list (Session.sync): its preview, its page, or the marker of an empty
+    result; whatever became of it since, since the list knows nothing of that."""
     if not isinstance(block, ToolResult):
         return block
-    frozen = c.log.view.replaced
-    spills: dict[str, Spill] = {}
-    if block.tool_use_id in frozen:
-        spills = {made.tool_use_id: made for made in c.log.decisions.values() if isinstance(made, Spill)}
-    return as_kept(block, c.log.view.flat.tool_name(block.tool_use_id) or "", frozen, spills)
+    if (entered := c.room(State).entered.get(block.digest)) is not None:
+        return entered
+    call = block.tool_use_id
+    name = c.log.view.flat.tool_name(call)
+    if name is None and is_nothing(block):
+        name = _known(c).names.get(call)
+    spill = next((made for made in c.log.decisions.values() if isinstance(made, Spill) and made.tool_use_id == call), None)
+    if spill is None and c.start:
+        spill = _known(c).spills.get(call)
+    return as_kept(block, name or "", c.log.view.replaced.get(call), spill)
+
+
+def _known(c: Conversation) -> Known:
+    """What the log knows of results that have left the view; read again when more may have left it."""
+    state, at = c.room(State), (c.start, c.log.view.generation)
+    if state.known is None or state.known.at != at:
+        known = state.known = Known(at, {}, {})
+        for record in c.store.read():
+            if isinstance(record, Spill):
+                known.spills[record.tool_use_id] = record
+            elif isinstance(record, Message):
+                known.names.update((block.id, block.name) for block in record.blocks if isinstance(block, ToolUse))
+    return state.known
 
 
 def _budget(c: Conversation) -> Budget:

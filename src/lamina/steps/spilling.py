@@ -6,6 +6,7 @@ Nothing is entered here: the records are handed to whoever enters the message, s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..conversation import Conversation
 from ..core.blocks import Block, ToolResult, Wire, tool_result
@@ -25,6 +26,14 @@ TRIES = 8
 IN_MEMORY = "this session is kept in memory and has no files"
 
 
+class Known(NamedTuple):
+    """Of the whole log: the spills and the tools of the calls, by tool_use id."""
+
+    at: tuple[int, int]  # where memory began, and the generation of the view
+    spills: dict[str, Spill]
+    names: dict[str, str]
+
+
 class State:
     """What the step knows of its conversation."""
 
@@ -34,6 +43,8 @@ class State:
         self.files: dict[str, str] = {}  # tool_use id → the file that holds all of a result already
         self.waiting: dict[str, list[Record]] = {}  # tool_use id → records of a result that was spilled as it was handed in
         self.cut: set[str] = set()  # results of which only the beginning is left: no file may claim to be the whole of them
+        self.entered: dict[bytes, Block] = {}  # digest of a result as it was handed in → the block that entered the log for it
+        self.known: Known | None = None
         self.settled: frozenset[str] = frozenset()  # of the message that has not left: judged together already
 
 

@@ -59,8 +59,9 @@ class Run(NamedTuple):
     said: tuple[str, ...]
 
 
-def every(base: Path, prepare: Prepare, act: Act, fault: Fault) -> Iterator[Run]:
-    for number in range(1, MOST_POINTS):
+def every(base: Path, prepare: Prepare, act: Act, fault: Fault, *, step: int = 1, start: int = 1) -> Iterator[Run]:
+    """`step` leaves points out, where the same points are tried with another fault and each try is dear."""
+    for number in range(start, MOST_POINTS, step):
         directory = base / f"{type(fault).__name__}-{number}"
         directory.mkdir()
         prepare(directory)

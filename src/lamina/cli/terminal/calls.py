@@ -27,16 +27,16 @@ class Shown(NamedTuple):
     style: Style = "plain"
 
 
-def title(name: str, given: object, cwd: Path) -> str:
-    """What is called with what, in one line."""
+def title(name: str, given: object, cwd: Path, home: Path | None = None) -> str:
+    """What is called with what, in one line. Paths in `home`, Lamina's own, are told from the project's part of it on."""
     arguments = given if isinstance(given, Mapping) else {}
     match name:
         case "Bash":
             what = _text(arguments, "command")
         case "Read" | "Write" | "Edit":
-            what = near(_text(arguments, "file_path"), cwd) + _range(arguments)
+            what = near(_text(arguments, "file_path"), cwd, home) + _range(arguments)
         case "Grep":
-            where = near(_text(arguments, "path"), cwd)
+            where = near(_text(arguments, "path"), cwd, home)
             what = f"{_text(arguments, 'pattern')!r}" + (f" in {where}" if where else "")
         case "Glob":
             what = _text(arguments, "pattern")
@@ -50,14 +50,15 @@ def title(name: str, given: object, cwd: Path) -> str:
     return " ".join(f"{name} {what}".split())[:TITLE]
 
 
-def near(path: str, cwd: Path) -> str:
+def near(path: str, cwd: Path, home: Path | None = None) -> str:
     """A path as it is seen from the working directory."""
     if not path or not os.path.isabs(path):
         return path
-    try:
-        return str(Path(path).relative_to(cwd))
-    except ValueError:
-        return path
+    whole = Path(path)
+    if home is not None and whole.is_relative_to(home / "projects"):
+        inside = whole.relative_to(home / "projects").parts[1:]
+        return os.path.join(*inside) if inside else path
+    return str(whole.relative_to(cwd)) if whole.is_relative_to(cwd) else path
 
 
 def _range(arguments: Mapping[str, Any]) -> str:

@@ -74,9 +74,10 @@ def run(chat: Chat, called: Called) -> None:
 
 
 def _help(chat: Chat, rest: str) -> None:
-    width = max(len(name) + len(command.takes) for name, command in COMMANDS.items()) + 3
+    names = {name: f"/{name} {command.takes}".rstrip() for name, command in COMMANDS.items()}
+    column = max(map(len, names.values())) + 4
     for name, command in COMMANDS.items():
-        chat.screen.painted((f"  {f'/{name} {command.takes}':<{width}}", "cyan"), (command.about, "plain"))
+        chat.screen.listed(names[name], "cyan", command.about, column)
     for text in KEYS:
         chat.screen.note(text, "dim", indent="  ")
 

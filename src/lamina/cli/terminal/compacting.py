@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import Aborted, LaminaError
 from ...core.records import Boundary, Span
 from ...steps.compact import Compacted, Preview
+from .calls import near
 from .line import quiet
+from .screen import clean, fit
 
 if TYPE_CHECKING:
     from ...conversation import Conversation
@@ -15,8 +19,6 @@ if TYPE_CHECKING:
 
 PREVIEW = "--preview"
 COMPACTING = "compacting"
-# Of a turn's first words.
-SHOWN = 80
 # Words for how it was done.
 WAYS = {"notes": "with the notes, without a call", "ahead": "with a summary made ahead", "rules": "by rules, without a model"}
 
@@ -24,7 +26,7 @@ WAYS = {"notes": "with the notes, without a call", "ahead": "with a summary made
 def compact(chat: Chat, rest: str) -> None:
     """/compact [--preview] [INSTRUCTIONS]"""
     if rest.split(None, 1)[:1] == [PREVIEW]:
-        for line in foreseen(chat.agent.session.preview()):
+        for line in foreseen(chat.agent.session.preview(), chat.wish.cwd):
             chat.screen.note(line)
         return
     chat.screen.wait(COMPACTING)
@@ -37,12 +39,12 @@ def compact(chat: Chat, rest: str) -> None:
         return
     finally:
         chat.screen.calm()
-    for line in told(done):
+    for line in told(done, chat.wish.cwd):
         chat.screen.note(line, "plain" if done.done else "yellow")
     chat.tell_notices()
 
 
-def told(done: Compacted) -> list[str]:
+def told(done: Compacted, cwd: Path) -> list[str]:
     if not done.done:
         return [f"Nothing was compacted: {(done.why or 'there is nothing to summarise').rstrip('.')}."]
     how = WAYS.get(done.how, "with a summary")
@@ -50,23 +52,29 @@ def told(done: Compacted) -> list[str]:
     if done.left_out:
         lines.append(f"The oldest {done.left_out} rounds did not fit into the call: the summary does not cover them.")
     if done.files:
-        lines.append(f"Files put back: {', '.join(done.files)}")
+        lines.append(f"Files put back: {_near(done.files, cwd)}")
     lines.append(f"/expand {done.boundary[:8]} shows what it stands for, /undo {done.boundary[:8]} takes it back.")
     return lines
 
 
-def foreseen(found: Preview) -> list[str]:
+def foreseen(found: Preview, cwd: Path) -> list[str]:
     if found.why:
         return [f"Nothing would be compacted: {found.why}."]
     lines = [
         f"{len(found.summarised)} records ({found.rounds} calls of the model) would be summarised, {len(found.kept)} stay as they are.",
-        f"About {found.tokens_before:,} tokens would become {found.tokens_after:,}.",
+        f"About {found.tokens_before:,} tokens would become about {found.tokens_after:,}.",
     ]
+    if found.tokens_after >= found.tokens_before:
+        lines.append("If that does not make it smaller, /compact leaves everything as it is.")
     if found.files:
-        lines.append(f"Files put back: {', '.join(found.files)}")
+        lines.append(f"Files put back: {_near(found.files, cwd)}")
     if found.pins:
         lines.append(f"Pins kept word for word: {found.pins}")
     return lines
+
+
+def _near(files: Sequence[str], cwd: Path) -> str:
+    return ", ".join(near(file, cwd) for file in files)
 
 
 def snip(chat: Chat, rest: str) -> None:
@@ -74,8 +82,11 @@ def snip(chat: Chat, rest: str) -> None:
     session = chat.agent.session
     if not rest:
         for number, turn in enumerate(session.turns, 1):
-            chat.screen.note(f"{number:>3}  {turn.words[:SHOWN]}", indent="  ")
-        chat.screen.note("/snip N or N-M takes turns out of what the model sees; /undo brings them back.", "dim")
+            chat.screen.line(
+                fit(f"{number:>5}  {clean(' '.join(turn.words.split()))}", chat.screen.width - 1, chat.screen.marks.cut)
+            )
+        none = "" if session.turns else "There are no turns in view. "
+        chat.screen.note(f"{none}/snip N or N-M takes turns out of what the model sees; /undo brings them back.", "dim")
         return
     node = session.snip_turns(rest)
     chat.screen.note(f"Taken out: the model sees about {session.tokens:,} tokens. /undo {node[:8]} brings it back.")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ... import __version__
-from ...core.blocks import Text
+from ...core.blocks import Text, ToolUse
 from ...core.view import Item
 from ..start import OFFLINE, nobody_chosen
 from .screen import fit
@@ -21,6 +22,7 @@ __all__ = ["Item", "farewell", "greet", "recap"]
 SHORT_ID = 8
 # Of the last answer, so that the person knows where they were.
 MOST_LINES = 8
+UNFINISHED = "Its last turn was not finished: /retry carries on with it."
 
 
 def greet(chat: Chat) -> None:
@@ -55,6 +57,14 @@ def recap(chat: Chat) -> None:
             screen.line(screen.marks.cut, "dim")
         for line in lines[-MOST_LINES:]:
             screen.line(line, "dim")
+    if unfinished(items):
+        screen.note(UNFINISHED, "yellow")
+
+
+def unfinished(items: Sequence[Item]) -> bool:
+    """Whether the last thing said still waits for the model: words or results without an answer, or a call without a result."""
+    last = next((item for item in reversed(items) if item.kind == "said"), None)
+    return last is not None and (last.role == "user" or any(isinstance(block, ToolUse) for block in last.blocks))
 
 
 def farewell(chat: Chat) -> None:

@@ -48,7 +48,7 @@ class Chat:
         settle_settings(screen, self.questions, self.home, wish.cwd)
         self.settings = settings_for(wish, self.home)
         settle_includes(screen, self.questions, self.home, wish.cwd, self.settings)
-        self.telling = Telling(screen, wish.cwd)
+        self.telling = Telling(screen, wish.cwd, self.home)
         self.tally = Tally()
         self.provider = provider_for(wish.model, self.settings, stop)
         self._kept: tuple[str, ...] = ()  # rules of this chat's "always"

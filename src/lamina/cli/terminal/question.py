@@ -15,7 +15,7 @@ from ...core.errors import LaminaError
 from ...fork.desk import Consent, No
 from .calls import preview, title
 from .line import ask
-from .screen import Screen
+from .screen import Screen, clean, folded
 
 if TYPE_CHECKING:
     from ...core.blocks import ToolUse
@@ -90,10 +90,12 @@ class Permission(Questions):
         what = call.name if call.name == "Bash" else title(call.name, call.input, self._cwd)
         screen.painted((f"{screen.marks.asks} ", "yellow"), (what, "bold"))
         for shown in preview(call.name, call.input):
-            screen.line(f"    {shown.text}", shown.style)
+            for line in folded(clean(shown.text), screen.width - 1, "    ", "    "):
+                screen.line(line, shown.style)
         screen.note(verdict.why, "dim", indent="  ")
         if verdict.suggestion is not None:
-            screen.line(f"  a always: {verdict.suggestion}", "dim")
+            for line in folded(clean(f"a always: {verdict.suggestion}"), screen.width - 1, "  ", "    "):
+                screen.line(line, "dim")
         screen.line(f"  y yes {screen.marks.dash} n no, or say what to do instead", "dim")
 
     def _always(self, rule: str) -> Consent:

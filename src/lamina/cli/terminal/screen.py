@@ -8,6 +8,7 @@ A terminal that cannot move its cursor gets no passing line, and with NO_COLOR t
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import threading
@@ -33,6 +34,8 @@ PATIENCE = 0.3
 TAB = "    "
 # Lines of a running command's output that are seen below the passing line: enough to follow it, few enough to leave the rest in view.
 MOST_BELOW = 5
+# A column narrower than this breaks a sentence at every second word.
+LEAST_BESIDE = 36
 
 
 class Marks:
@@ -94,6 +97,18 @@ class Screen:
         """A sentence to the person, broken between words."""
         for one in wrapped(clean(text), self.width - 1, indent):
             self.line(one, style)
+
+    def listed(self, name: str, style: Style, about: str, column: int) -> None:
+        """A name and what it means, the latter from its own column on, or below where there is no room beside it."""
+        room = self.width - 1
+        if room - column < LEAST_BESIDE:
+            self.line(f"  {name}", style)
+            self.note(about, indent=" " * 6)
+            return
+        first, *rest = wrapped(clean(about), room, " " * column)
+        self.painted((f"  {name}".ljust(column), style), (first[column:], "plain"))
+        for one in rest:
+            self.line(one)
 
     def painted(self, *parts: tuple[str, Style]) -> None:
         """A line of several colours."""
@@ -162,7 +177,10 @@ class Screen:
     def _passing_line(self) -> str:
         seconds = time.monotonic() - self._since
         frame = self.marks.frames[int(seconds / TICK) % len(self.marks.frames)]
-        return fit(f"{frame} {self._passing} {self.marks.dash} {seconds:.0f} s {self.marks.dash} Ctrl-C stops", self.width - 1)
+        tail = f" {self.marks.dash} {seconds:.0f} s {self.marks.dash} Ctrl-C stops"
+        # A long command is cut, what it has taken and how to stop it is not.
+        what = fit(f"{frame} {self._passing}", max(self.width - 1 - len(tail), 2), self.marks.cut)
+        return fit(what + tail, self.width - 1, self.marks.cut)
 
     def _hide(self) -> None:
         if self._drawn:
@@ -197,3 +215,20 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
             line = indent
         line = f"{line} {word}" if line != indent else f"{indent}{word}"
     return [*lines, line]
+
+
+def folded(text: str, width: int, indent: str = "", hang: str = "") -> list[str]:
+    """A line in pieces of at most so many columns, broken between words where there are any: nothing is lost, and nothing added but
+    the indents; `hang` stands behind the indent of each piece but the first."""
+    lines, line = list[str](), indent
+    width = max(width, len(indent + hang) + 2)  # room for the widest character
+    for piece in re.findall(r"\S+|\s+", text):
+        if line.strip() and get_cwidth(line + piece.rstrip()) > width:
+            lines.append(line)
+            line = indent + hang
+        line += piece
+        while get_cwidth(line) > width and line.strip():
+            head = fit(line, width, "")
+            lines.append(head)
+            line = indent + hang + line[len(head) :]
+    return [*lines, line] if line.strip() or not lines else lines

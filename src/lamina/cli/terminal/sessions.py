@@ -69,7 +69,14 @@ def arguments(chat: Chat) -> Arguments:
     def models() -> Iterable[Choice]:
         return [Choice("offline", "needs nothing"), *(Choice(name) for name in sorted(table().models))]
 
+    def memories() -> Iterable[Choice]:
+        from ...memory.memory import Memory
+
+        with Memory.open(chat.wish.cwd, home=chat.home, settings=chat.settings) as memory:
+            return [Choice(header.name, header.description) for header in memory.headers()]
+
     return {
+        "memory": memories,
         "model": models,
         "resume": lambda: [Choice(info.id[:SHORT_ID], info.title) for info in others(chat)],
         "permissions": lambda: [Choice(mode, words) for mode, words in MODE_WORDS.items()],

@@ -38,9 +38,10 @@ def said_of(name: str, data: Mapping[str, Any]) -> str | None:
 class Telling:
     """Listens to an agent (`on_event`)."""
 
-    def __init__(self, screen: Screen, cwd: Path) -> None:
+    def __init__(self, screen: Screen, cwd: Path, home: Path | None = None) -> None:
         self._screen = screen
         self._cwd = cwd
+        self._home = home
         self._lock = threading.Lock()
         self._running: dict[str, tuple[str, object]] = {}
         self._tails: dict[str, str] = {}  # what running commands printed last
@@ -126,7 +127,7 @@ class Telling:
         if not running:
             return ANSWERING
         more = f" and {len(running) - 1} more" if len(running) > 1 else ""
-        return title(*running[0], self._cwd) + more
+        return title(*running[0], self._cwd, self._home) + more
 
     def _result(self, event: dict[str, Any]) -> None:
         with self._lock:
@@ -134,7 +135,7 @@ class Telling:
             self._tails.pop(event["id"], None)
         self._screen.below(())
         said = outcome(name, given, event["content"], event["facts"], is_error=event["is_error"])
-        self.line(title(name, given, self._cwd), said, is_error=event["is_error"])
+        self.line(title(name, given, self._cwd, self._home), said, is_error=event["is_error"])
         self._screen.wait(self._what_runs())
 
     def line(self, what: str, said: str, *, is_error: bool) -> None:

@@ -9,7 +9,7 @@ Spec: R1-R6, B1 (spills).
 Without a disk the layer steps aside: a result stays whole while it fits, and what cannot fit is cut and says so.
 """
 
-from .kept import as_kept, open_spill, receipt_of
+from .kept import as_kept, is_nothing, open_spill, receipt_of
 from .plan import Arrived, Budget, Fate, alone, budget_for, empty_marker, plan, together, weigh
 from .preview import Head, cut, cut_to_page, head_of, persisted
 from .run import Room, Spilled, adopt, spill
@@ -32,6 +32,7 @@ __all__ = [
     "empty_marker",
     "head_of",
     "is_json",
+    "is_nothing",
     "open_spill",
     "persisted",
     "plan",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -59,19 +58,23 @@ def receipt_of(record: Spill, message: str) -> Receipt:
     return write_receipt(record.uuid, [message], {message: Told("spilled", record.path)})
 
 
-def as_kept(block: ToolResult, tool: str, frozen: Mapping[str, str], spills: Mapping[str, Spill]) -> ToolResult:
+def as_kept(block: ToolResult, tool: str, preview: str | None, spill: Spill | None) -> ToolResult:
     """The block that the log holds for a result as its caller has it. Whoever follows a caller's own list compares with this one
-    too. `frozen` is the view's, `spills` are those in memory by tool_use id: of older ones only the preview is known."""
-    preview = frozen.get(block.tool_use_id)
-    if not block.is_error and block.content in ("", []):
+    too. `preview` is what the view shows of it, `spill` the decision about it, where either is known."""
+    if is_nothing(block):
         return tool_result(block.tool_use_id, empty_marker(tool))
-    if preview is None or not preview.startswith("<persisted-output>"):
-        return block
-    data = encoded(block.text)
-    spill = spills.get(block.tool_use_id)
     if spill is not None:
-        same = sha256(data).hexdigest() == spill.sha256
-    else:
+        same, preview = sha256(encoded(block.text)).hexdigest() == spill.sha256, spill.preview
+    elif preview is not None and preview.startswith("<persisted-output>"):
         beginning = preview.partition("\nIt begins:\n")[2].removesuffix("\n</persisted-output>")
-        same = f" {len(data):,} bytes" in preview and escape(block.text[: len(beginning)]).startswith(beginning)
+        size = f" {len(encoded(block.text)):,} bytes"
+        same = size in preview and escape(block.text[: len(beginning)]).startswith(beginning)
+    else:
+        return block
     return tool_result(block.tool_use_id, preview, is_error=block.is_error) if same else block
+
+
+def is_nothing(block: ToolResult) -> bool:
+    """R6: a result that says nothing."""
+    other = isinstance(block.content, list) and any(part.get("type") != "text" for part in block.content)
+    return not block.is_error and not other and not block.text.strip()

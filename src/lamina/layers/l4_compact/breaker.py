@@ -43,7 +43,10 @@ def read_ledger(data: Mapping[str, Any] | None) -> Ledger:
 
 
 def filled(ledger: Ledger, rounds: int | None, policy: CompactPolicy) -> Ledger:
-    """The window is full; `rounds` answers came since the last compaction (None: there was none)."""
+    """The window is full; `rounds` answers came since the last compaction (None: there was none). One that is full still, because the
+    last attempt failed, has not filled up again."""
+    if ledger.failures:
+        return ledger
     if rounds is None or rounds > policy.thrash_turns:
         return msgspec.structs.replace(ledger, refills=0)
     refills = ledger.refills + 1

@@ -9,7 +9,10 @@ from ...core.blocks import Block, Text, Wire, read_content
 from ...core.errors import InputError
 from .compose import USERS_HEADING
 from .mechanical import Spoken, digest
+from .users import LEAST_CHARACTERS, shortened
 
+# Bytes a token at the least, so that an answer by rules is as long as one by a model may be, whatever its letters.
+BYTES_PER_TOKEN = 3
 ANALYSIS = "Put together by rules, without a model."
 INJECTED = "<system-reminder>"
 
@@ -17,7 +20,10 @@ INJECTED = "<system-reminder>"
 def answer(request: Wire) -> list[Wire]:
     messages = [message for message in request.get("messages") or () if isinstance(message, Mapping)]
     spoken = [one for message in messages for one in _spoken(message, last=message is messages[-1])]
-    return [{"type": "text", "text": f"<analysis>{ANALYSIS}</analysis>\n<summary>\n{digest(spoken)}\n</summary>"}]
+    words = digest(spoken)
+    if isinstance(most := request.get("max_tokens"), int):
+        words = shortened(words, most, lambda text: len(text.encode()) // BYTES_PER_TOKEN, least=LEAST_CHARACTERS)
+    return [{"type": "text", "text": f"<analysis>{ANALYSIS}</analysis>\n<summary>\n{words}\n</summary>"}]
 
 
 def _spoken(message: Mapping[str, Any], *, last: bool) -> Iterator[Spoken]:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...core.blocks import Wire
-from ...core.words import FORGET, REMEMBER, asks_to_remember, terms
-from . import memory
+from ...core.words import REMEMBER, asks_to_forget, asks_to_remember, terms
+from . import answering, forgetting, saving
+from .asked import Asked, Known, read_asked, share
 from .commands import next_step
 
 WHAT_I_AM = "I am Lamina's offline stand-in, not a language model"
@@ -41,7 +42,13 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _HELP = re.compile(r"^\s*/?(?:help|帮助|ヘルプ|도움말)\s*[.!?]?\s*$", re.IGNORECASE)
-_INDEX = re.compile(r"^<memory-index>\n.*?\n</memory-index>$", re.MULTILINE | re.DOTALL)
+# What files of the person and the project say; no text of theirs can hold the tags.
+_INSTRUCTIONS = re.compile(r"^<instruction-file>\n(?P<text>.*?)\n</instruction-file>$", re.MULTILINE | re.DOTALL)
+# What else the session was told: the day, the state of the repository, hooks. Words of our own around them are no answer.
+_CONTEXT = re.compile(
+    r"^(?P<day>Today is [\d-]{10}\.)$|^<git-status>\n(?P<git>.*?)\n</git-status>$|^# From a hook\n(?P<hook>.*?)(?=\n# |</system-reminder>)",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 class Said(NamedTuple):
@@ -63,29 +70,36 @@ def answer(request: Wire) -> list[Wire]:
         return step
     if _HELP.match(prompt):
         return _reply(HELP)
-    asked = memory.read_asked(request, prompt, at)
-    if FORGET.match(prompt):
-        return memory.forget(asked)
+    asked = read_asked(request, prompt, at)
+    if asks_to_forget(prompt):
+        return forgetting.forget(asked)
     if asks_to_remember(prompt):
-        return memory.remember(asked)
+        return saving.remember(asked)
     if not _ASKS.search(prompt):
         return _reply(NOTED)
     return _answered(asked, messages[: at + 1])
 
 
-def _answered(asked: memory.Asked, messages: list[Wire]) -> list[Wire]:
+def _answered(asked: Asked, messages: list[Wire]) -> list[Wire]:
     """From the conversation, else from memory or the instruction files, whichever fits better."""
-    ignored = memory.without_memory(asked.prompt)
-    if not ignored and (known := memory.overview(asked)) is not None:
+    ignored = answering.without_memory(asked.prompt)
+    if not ignored and (known := answering.overview(asked)) is not None:
         return known
     said = scored(asked.prompt, _said(messages[:-1], _text))
     if said is not None:
         return _reply(f"You told me: {said.sentence}")
-    written = scored(asked.prompt, _said(messages, _reminders))
+    written = scored(asked.prompt, _said(messages, _instructions))
+    context = scored(asked.prompt, _said(messages, _context))
     fitting = [] if ignored else fitting_memories(asked.prompt, asked.known)
     if written is not None and not (fitting and fitting[0].score >= written.score):
         return _reply(f"Your instructions say: {written.sentence}")
-    recalled = None if ignored else memory.recall(asked, [asked.known[each.at] for each in fitting])
+    if context is not None and not (fitting and fitting[0].score >= context.score):
+        return _reply(f"This session was told: {context.sentence}")
+    recalled = (
+        None
+        if ignored
+        else answering.recall(asked, [asked.known[each.at] for each in fitting], fitting[0].score if fitting else 0.0)
+    )
     return recalled if recalled is not None else _reply(NOT_FOUND)
 
 
@@ -94,11 +108,11 @@ class Fitting(NamedTuple):
     at: int
 
 
-def fitting_memories(question: str, known: Sequence[memory.Known]) -> list[Fitting]:
+def fitting_memories(question: str, known: Sequence[Known]) -> list[Fitting]:
     """The memories whose index line answers the question, best first; those that fit far worse than the best are left out."""
     scores = _scores(question, [each.words for each in known])
     found = sorted((Fitting(score, at) for at, score in enumerate(scores) if score >= ENOUGH), key=lambda each: -each.score)
-    return [each for each in found if each.score >= memory.NEARLY * found[0].score]
+    return [each for each in found if each.score >= answering.NEARLY * found[0].score]
 
 
 def best(question: str, said: list[Said]) -> str | None:
@@ -133,9 +147,9 @@ def _said(messages: list[Wire], of: Callable[[Wire], str]) -> list[Said]:
         if message["role"] != "user":
             continue
         text = of(message)
-        if FORGET.match(text):
-            what, _ = memory.subject(text)
-            said = [item for item in said if memory.share(what, item.sentence) < 1]
+        if asks_to_forget(text):
+            what, _ = forgetting.subject(text)
+            said = [item for item in said if share(what, item.sentence) < 1]
             continue
         for piece in _SENTENCE_END.split(text):
             sentence = REMEMBER.sub("", piece.strip())
@@ -161,10 +175,17 @@ def _text(message: Wire) -> str:
     return "\n".join(text for text in _texts(message) if not text.startswith(REMINDER)).strip()
 
 
-def _reminders(message: Wire) -> str:
-    """What reminders say of instructions, their fences and headings left out; memory is looked at by itself."""
-    lines = [line for text in _texts(message) if text.startswith(REMINDER) for line in _INDEX.sub("", text).splitlines()]
-    return "\n".join(line for line in lines if not line.startswith(("<", "#", "Contents of ")))
+def _instructions(message: Wire) -> str:
+    """What instruction files in its reminders say; headings left out."""
+    found = [file["text"] for text in _texts(message) if text.startswith(REMINDER) for file in _INSTRUCTIONS.finditer(text)]
+    return "\n".join(line for text in found for line in text.splitlines() if not line.startswith("#"))
+
+
+def _context(message: Wire) -> str:
+    found = [
+        part for text in _texts(message) if text.startswith(REMINDER) for part in _CONTEXT.finditer(_INSTRUCTIONS.sub("", text))
+    ]
+    return "\n".join(part["day"] or part["git"] or part["hook"] or "" for part in found)
 
 
 def _texts(message: Wire) -> list[str]:

@@ -2,7 +2,8 @@
 
 Owns the words. Finds them in English, Chinese, Japanese and Korean, and says which date was meant when the text was written. Invariants:
 code, quotations, addresses and sentences about what happens every day are left alone; a date that stands behind a word already is
-seen; time goes by the length of the text. Pure: the day of writing is an argument.
+seen; a bare weekday is left alone too, since it may mean every one; time goes by the length of the text. Pure: the day of writing is
+an argument.
 """
 
 from __future__ import annotations
@@ -44,6 +45,15 @@ _SPANS = {
     "지난주": ("week", -1), "이번 주": ("week", 0), "다음 주": ("week", 1), "지난달": ("month", -1), "다음 달": ("month", 1),
     "작년": ("year", -1), "올해": ("year", 0), "내년": ("year", 1),
 }  # fmt: skip
+_WEEKDAYS = {name: day for day, name in enumerate(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])}
+# Monday to Sunday, as the scripts of China, Japan and Korea have them.
+_DAY_SIGNS = {sign: day for row in ("一二三四五六日", "月火水木金土日", "월화수목금토일") for day, sign in enumerate(row)} | {
+    "天": 6
+}
+# "By Friday" is the next one to come, "next Friday" that of the week after this one, as "this Friday" is that of this week.
+_COMING = ("by", "until", "till", "before", "from", "starting", "starts", "begins", "ends", "due", "due on", "coming")
+# "Due in two weeks" is a day; "fixed in two days" is how long it takes.
+_AHEAD = "is|are|be|due|starts?|begins?|ends?|happens?|launch(?:es)?|ships?|expires?|leaves?|moves?|live|back|comes?"
 _ENGLISH = "zero one two three four five six seven eight nine ten"
 _NUMBERS = {word: number for number, word in enumerate(_ENGLISH.split())}
 _HAN = {"两": 2} | {word: number for number, word in enumerate("零一二三四五六七八九十")}
@@ -58,6 +68,10 @@ _OTHERS = [word for word in (*_DAYS, *_SPANS) if not word.isascii()]
 _PHRASE = re.compile(
     rf"(?<![\w-])(?P<latin>{_either(_LATIN)})(?P<own>['’]s)?(?![\w-])"
     rf"|(?<![\w-])(?P<ago>(?P<count>\d{{1,3}}|{'|'.join(_NUMBERS)})\s+(?P<unit>day|week|month|year)s?\s+ago)\b"
+    rf"|(?<![\w-])(?P<which>this|next|last|{_either(_COMING)})\s+(?P<weekday>{'|'.join(_WEEKDAYS)})(?![\w-])"
+    rf"|(?<![\w-])(?:{_AHEAD})\s+in\s+(?P<in_count>\d{{1,3}}|an?|{'|'.join(_NUMBERS)})\s+(?P<in_unit>day|week|month)s?(?![\w-])"
+    r"|(?P<week>上周|上星期|这周|本周|下周|下星期|先週|今週|来週|지난주|이번\s주|다음\s주)"
+    r"(?:(?P<sign>[一二三四五六日天])|の?(?P<kana>[月火水木金土日])曜日?|\s?(?P<hangul>[월화수목금토일])요일)"
     rf"|(?P<han_ago>(?P<han>\d{{1,3}}|[{''.join(_HAN)}])\s?(?P<han_unit>天|周|个月|年)前)"
     rf"|(?P<other>{_either(_OTHERS)})",
     re.IGNORECASE,
@@ -95,7 +109,7 @@ def relative_dates(text: str, written: date) -> list[Phrase]:
 
 
 # One of these stands in every phrase: looking for them costs a tenth of looking for the phrases.
-_STEMS = ("yesterday", "today", "tonight", "tomorrow", "week", "month", "year", " ago", "\nago", "\tago")
+_STEMS = ("yesterday", "today", "tonight", "tomorrow", "week", "month", "year", " ago", "\nago", "\tago", "day")
 _SIGNS = re.compile(f"[{''.join(sorted({word[0] for word in _OTHERS}))}]|[天周月年]前")
 
 
@@ -117,6 +131,13 @@ def _line_at(text: str, place: int) -> str:
 def _meant(match: re.Match[str], written: date) -> tuple[str, bool]:
     word = " ".join((match["latin"] or match["other"] or "").lower().split())
     try:
+        if match["weekday"] is not None:
+            return _weekday(written, " ".join(match["which"].lower().split()), _WEEKDAYS[match["weekday"].lower()]), False
+        if match["week"] is not None:
+            steps = _SPANS[" ".join(match["week"].split())][1]
+            return _day_of_week(written, steps, _DAY_SIGNS[match["sign"] or match["kana"] or match["hangul"]]), False
+        if match["in_unit"] is not None:
+            return _ahead(written, match["in_count"].lower(), match["in_unit"].lower()), False
         if word in _DAYS:
             return (written + timedelta(_DAYS[word])).isoformat(), match["own"] is None and word != "tonight"
         if word in _SPANS:
@@ -139,6 +160,25 @@ def _ago(written: date, count: int, unit: str) -> tuple[str, bool]:
             return f"about {(written - timedelta(weeks=count)).isoformat()}", False
         case _:
             return _span(written, unit, -count), False
+
+
+def _ahead(written: date, count: str, unit: str) -> str:
+    steps = 1 if count in ("a", "an") else _count(count)
+    if unit == "day":
+        return (written + timedelta(steps)).isoformat()
+    return f"about {(written + timedelta(weeks=steps)).isoformat()}" if unit == "week" else _span(written, "month", steps)
+
+
+def _weekday(written: date, which: str, day: int) -> str:
+    match which:
+        case "this" | "next" | "last":
+            return _day_of_week(written, {"this": 0, "next": 1, "last": -1}[which], day)
+        case _:
+            return (written + timedelta((day - written.weekday() - 1) % 7 + 1)).isoformat()
+
+
+def _day_of_week(written: date, steps: int, day: int) -> str:
+    return (written + timedelta(days=7 * steps + day - written.weekday())).isoformat()
 
 
 def _span(written: date, unit: str, steps: int) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.memory.dates import MOST_PHRASES, dated, relative_dates
+from lamina.core.dates import MOST_PHRASES, dated, relative_dates
 
 # A Tuesday.
 DAY = date(2026, 3, 31)
@@ -28,7 +28,17 @@ MEANT = [
     ("昨天上线了", "2026-03-30", True),
     ("后天发布", "2026-04-02", True),
     ("三天前坏了", "2026-03-28", True),
-    ("下周三发布", "the week of 2026-04-06", False),
+    ("下周三发布", "2026-04-08", False),
+    ("来週の金曜日にリリース", "2026-04-10", False),
+    ("다음 주 금요일에 배포", "2026-04-10", False),
+    ("the demo is next Friday", "2026-04-10", False),
+    ("the demo is this Friday", "2026-04-03", False),
+    ("it broke last Monday", "2026-03-23", False),
+    ("frozen from Thursday", "2026-04-02", False),
+    ("done by Tuesday", "2026-04-07", False),
+    ("the release is due in two weeks", "about 2026-04-14", False),
+    ("the visit is in 3 days", "2026-04-03", False),
+    ("the contract ends in a month", "2026-04", False),
     ("上个月", "2026-02", False),
     ("来週リリース", "the week of 2026-04-06", False),
     ("어제 배포", "2026-03-30", True),
@@ -56,6 +66,10 @@ def test_a_phrase_means_a_date_of_the_day_it_was_written(text: str, says: str, c
         "昨天（2026-03-30）",
         "the yesterdays of a todayish week",
         "weekly, monthly, yearly",
+        "We deploy on Fridays.",
+        "We deploy on Friday.",
+        "Bugs are fixed in two days.",
+        "Every report is due by Friday.",
         "2026-03-30",
         "",
     ],

@@ -1,0 +1,5 @@
+"""`python -m lamina` is `lamina`."""
+
+from lamina.cli.main import main
+
+main()
