@@ -48,8 +48,10 @@ def conversation(path: Path) -> list[dict[str, Any]]:
 
 def post(url: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
     def send(request: dict[str, Any]) -> dict[str, Any]:
-        body = json.dumps(request).encode()
-        call = urllib.request.Request(f"{url}/v1/messages", body, {"content-type": "application/json", "x-api-key": "k"})
+        plain = {name: value for name, value in request.items() if name not in ("extra_headers", "extra_body")}
+        body = json.dumps({**plain, **request.get("extra_body", {})}).encode()
+        headers = {"content-type": "application/json", "x-api-key": "k", **request.get("extra_headers", {})}
+        call = urllib.request.Request(f"{url}/v1/messages", body, headers)
         with urllib.request.urlopen(call) as response:
             answer: dict[str, Any] = json.load(response)
             return answer

@@ -58,7 +58,7 @@ def _tag() -> re.Pattern[str]:
 
 def escape(text: str) -> Fenced:
     """The text, unable to open or close a fence."""
-    if text.isascii() and "<" not in text:
+    if not any(opener in text for opener in _OPENERS):
         return Fenced(text)
     return Fenced(_tag().sub("&lt;", text))
 
