@@ -17,7 +17,8 @@ import time
 from pathlib import Path
 
 from lamina.core.blocks import read_block, text
-from lamina.core.records import Boundary, Checkpoint, Envelope, Message, Record, write_record
+from lamina.core.record_lines import Envelope, write_record
+from lamina.core.records import Boundary, Checkpoint, Message, Record
 
 EVERY = 2_000
 KEPT = 20

@@ -29,7 +29,8 @@ from tests.core.histories import reread  # noqa: E402
 from lamina.core.blocks import ToolResult, ToolUse, canonical  # noqa: E402
 from lamina.core.log import Log  # noqa: E402
 from lamina.core.prefix import Sent, compare  # noqa: E402
-from lamina.core.records import Foreign, Message, Newer, Record, read_record  # noqa: E402
+from lamina.core.record_lines import read_record  # noqa: E402
+from lamina.core.records import Foreign, Message, Newer, Record  # noqa: E402
 
 OTHER_FORMATS = ("codex", "pi")
 # Loading anew at each of so many prefixes keeps the largest file of the shared set under a few seconds.

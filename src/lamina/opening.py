@@ -17,21 +17,13 @@ from uuid import uuid4
 from . import __version__
 from .core.errors import DiskError, InputError
 from .core.log import Log
-from .core.records import Attachment, Envelope, Forked, Message
+from .core.record_lines import Envelope
+from .core.records import Attachment, Forked, Message
+from .disk.finding import find_transcript
 from .disk.lines import Health
 from .disk.paths import slug
-from .disk.transcript import (
-    FileStore,
-    Live,
-    MemoryStore,
-    Store,
-    find_transcript,
-    live_lines,
-    load_live,
-    origin,
-    read_transcript,
-    refuse_newer,
-)
+from .disk.resuming import live_lines
+from .disk.transcript import FileStore, Live, MemoryStore, Store, load_live, origin, read_transcript, refuse_newer
 
 # A session id is a file name.
 MAX_ID = 100

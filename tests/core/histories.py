@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 from lamina.core.blocks import Wire, read_content
 from lamina.core.log import Log
+from lamina.core.record_lines import Envelope, read_record, write_record
 from lamina.core.records import (
     Attachment,
     Boundary,
     Break,
     Checkpoint,
     Clear,
-    Envelope,
     Event,
     Foreign,
     Forked,
@@ -37,8 +37,6 @@ from lamina.core.records import (
     Snapshot,
     Span,
     Spill,
-    read_record,
-    write_record,
 )
 from lamina.core.usage import Usage
 

@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 from tests.core.histories import ENVELOPE, PICTURE, examples, histories, result, thought, use, words, written
 
 from lamina.core.blocks import read_content, text
+from lamina.core.record_lines import FORMAT, UNRECORDED_MARKER, Envelope, read_record, write_record
 from lamina.core.records import (
-    FORMAT,
-    UNRECORDED_MARKER,
     Attachment,
     Boundary,
     Break,
     Checkpoint,
     Clear,
-    Envelope,
     Event,
     Foreign,
     Forked,
@@ -33,8 +31,6 @@ from lamina.core.records import (
     Snapshot,
     Span,
     Spill,
-    read_record,
-    write_record,
 )
 from lamina.core.usage import Usage
 

@@ -14,24 +14,14 @@ import pytest
 
 from lamina.core.blocks import read_content
 from lamina.core.errors import DiskError, InputError, NewerVersion, NoSuchSession
-from lamina.core.records import FORMAT, Boundary, Checkpoint, Envelope, Event, Forked, Message, Record, Revoke, Rewind, Snapshot
+from lamina.core.record_lines import FORMAT, Envelope
+from lamina.core.records import Boundary, Checkpoint, Event, Forked, Message, Record, Revoke, Rewind, Snapshot
 from lamina.disk import transcript
 from lamina.disk.crash import watched
+from lamina.disk.finding import find_transcript, newest_transcript, transcripts
 from lamina.disk.lines import Health
-from lamina.disk.transcript import (
-    FileStore,
-    MemoryStore,
-    find_transcript,
-    live_lines,
-    load_live,
-    lock_path,
-    newest_transcript,
-    origin,
-    read_transcript,
-    refuse_newer,
-    resume_point,
-    transcripts,
-)
+from lamina.disk.resuming import live_lines, resume_point
+from lamina.disk.transcript import FileStore, MemoryStore, load_live, lock_path, origin, read_transcript, refuse_newer
 
 from .processes import needs_fork, run_child
 

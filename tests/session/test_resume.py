@@ -15,9 +15,11 @@ from lamina import revision
 from lamina.core.blocks import read_content
 from lamina.core.errors import InputError, NewerVersion, NoSuchSession, NothingToSend
 from lamina.core.log import Log
-from lamina.core.records import FORMAT, Boundary, Forked, Message
+from lamina.core.record_lines import FORMAT
+from lamina.core.records import Boundary, Forked, Message
 from lamina.disk.lines import BOM
-from lamina.disk.transcript import read_transcript, resume_point
+from lamina.disk.resuming import resume_point
+from lamina.disk.transcript import read_transcript
 from lamina.session import Session
 
 from .foreign import SESSION, TEXTS, foreign_rows, foreign_transcript

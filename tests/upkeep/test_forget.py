@@ -20,7 +20,8 @@ from lamina.core.log import Log
 from lamina.core.records import Spill
 from lamina.core.settings import Settings
 from lamina.disk.files import is_temp
-from lamina.disk.transcript import read_transcript, resume_point
+from lamina.disk.resuming import resume_point
+from lamina.disk.transcript import read_transcript
 from lamina.memory.directory import DirectoryStore
 from lamina.memory.memory import Memory
 from lamina.session import Session

@@ -47,9 +47,10 @@ def search_command(term: str, limit: int, cwd: str, as_json: bool) -> None:
 def _hits(term: str, cwd: Path) -> Iterator[Hit]:
     from ..core.errors import LaminaError
     from ..core.records import Message
+    from ..disk.finding import transcripts
     from ..disk.paths import slug
     from ..disk.settings_files import lamina_home
-    from ..disk.transcript import read_transcript, transcripts
+    from ..disk.transcript import read_transcript
 
     home = lamina_home(os.environ)
     directory = (home or Path()) / "projects" / slug(cwd)

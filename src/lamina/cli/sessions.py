@@ -128,8 +128,8 @@ def homes(source: str) -> list[Path]:
 
 def locate(session: str, cwd: Path) -> Path:
     from ..core.errors import InputError, NoSuchSession
+    from ..disk.finding import find_transcript
     from ..disk.paths import slug
-    from ..disk.transcript import find_transcript
     from ..opening import checked_id
 
     if os.sep in session or session.endswith(".jsonl"):

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from .transcript import transcripts
+from .finding import transcripts
 
 # The first prompt follows hooks, snapshots and listings; titles are written again near the end.
 HEAD_BYTES = 256 << 10

@@ -14,7 +14,6 @@ before the next ones; `trouble` says so in one sentence.
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -24,14 +23,16 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from ..core.checkpoint import seeded
-from ..core.errors import DiskError, InputError, LockHeld, NewerVersion, NoSuchSession
+from ..core.errors import DiskError, InputError, LockHeld, NewerVersion
 from ..core.log import Log
-from ..core.records import FORMAT, Boundary, Checkpoint, Envelope, Forked, Newer, Record, Revoke, read_record, write_record
+from ..core.record_lines import FORMAT, Envelope, read_record, write_record
+from ..core.records import Boundary, Checkpoint, Forked, Newer, Record
 from .append import Appender
 from .crash import point
 from .faults import reporting
-from .lines import MAX_LINE, Health, objects_in, raw_lines_back, read_lines, read_raw
+from .lines import MAX_LINE, Health, objects_in, raw_lines_back, read_lines
 from .lock import LifeLock
+from .resuming import live_lines, offset_in, records_in, resume_in
 
 # Lines waiting for a disk that does not take them; past this the oldest promise (nothing grows without bound) wins.
 MAX_WAITING = 64 << 20
@@ -39,16 +40,6 @@ MAX_WAITING = 64 << 20
 SYNC_SECONDS = 5.0
 # Lines of a fork that go out in one write.
 FORK_BATCH = 500
-# Fewer characters are no beginning of an id anybody would type.
-MIN_BEGINNING = 4
-
-_RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-# Of a message or attachment; what stands inside a text is escaped and does not look like this.
-_SPOKEN = re.compile(rb'"(?:message|attachment)"\s*:\s*\{')
-_UUID = re.compile(rb'"uuid"\s*:\s*"([^"]+)"')
-_PARENT = re.compile(rb'"parentUuid"\s*:\s*"([^"]+)"')
-
-
 # How a prompt snapshot of ours looks in its line.
 SNAPSHOT_MARK = b'"kind":"snapshot"'
 
@@ -96,16 +87,16 @@ class MemoryStore:
 
     def read(self, start: int = 0) -> Iterator[Record]:
         for line in self._lines[start:]:
-            yield from _records(line)
+            yield from records_in(line)
 
     def resume_point(self) -> tuple[int, Checkpoint | None]:
-        return _resume_point(self._back())
+        return resume_in(self._back())
 
     def mentions(self, mark: bytes) -> bool:
         return any(mark in line for line in self._lines)
 
     def offset_of(self, uuids: Iterable[str]) -> int:
-        return _offset_of(self._back(), set(uuids))
+        return offset_in(self._back(), set(uuids))
 
     def _back(self) -> Iterator[tuple[int, bytes]]:
         return ((index, self._lines[index]) for index in range(len(self._lines) - 1, -1, -1))
@@ -211,13 +202,13 @@ class FileStore:
             yield read_record(msgspec.json.decode(waiting))
 
     def resume_point(self) -> tuple[int, Checkpoint | None]:
-        return _resume_point(raw_lines_back(self._where))
+        return resume_in(raw_lines_back(self._where))
 
     def mentions(self, mark: bytes) -> bool:
         return any(mark in line for _, line in raw_lines_back(self._where))
 
     def offset_of(self, uuids: Iterable[str]) -> int:
-        return _offset_of(raw_lines_back(self._where), set(uuids))
+        return offset_in(raw_lines_back(self._where), set(uuids))
 
     def sync(self, *, force: bool = False) -> None:
         """Wait for the disk if there is something to wait for and the last time is long enough ago."""
@@ -275,49 +266,6 @@ def read_transcript(path: Path, *, start: int = 0, health: Health | None = None)
         yield read_record(line.value)
 
 
-def resume_point(path: Path) -> tuple[int, Checkpoint | None]:
-    """Where the live part of a transcript begins: at the last checkpoint, else at the last boundary, else at the start."""
-    return _resume_point(raw_lines_back(path))
-
-
-def _resume_point(lines: Iterable[tuple[int, bytes]]) -> tuple[int, Checkpoint | None]:
-    revoked: set[str] = set()
-    boundary: Boundary | None = None
-    kept: set[str] = set()
-    rested_on: set[bytes] = set()
-    for offset, line in lines:
-        if boundary is None:
-            if _SPOKEN.search(line) and (parent := _PARENT.search(line)):
-                rested_on.add(parent[1])
-            if not any(word in line for word in (b'"checkpoint"', b'"revoke"', b'"compact_boundary"')):
-                continue
-        for record in reversed(_records(line)):
-            match record:
-                case Revoke():
-                    revoked.add(record.target)
-                case Checkpoint() if boundary is None and record.boundary not in revoked and record.start <= offset:
-                    return record.start, record
-                # A boundary counts from the first message that rests on it: a crash may have come before.
-                case Boundary() if boundary is None and record.uuid not in revoked and record.uuid.encode() in rested_on:
-                    boundary, kept = record, set(record.kept)
-                case _:
-                    kept.discard(record.uuid or "")
-        if boundary is not None and not kept:
-            return offset, None
-    return 0, None
-
-
-def _offset_of(lines: Iterable[tuple[int, bytes]], uuids: set[str]) -> int:
-    wanted = {uuid.encode() for uuid in uuids}
-    for offset, line in lines:
-        # One look at the line, however many are wanted; what stands inside a text is escaped and does not look like this.
-        if not wanted.isdisjoint(_UUID.findall(line)):
-            uuids.difference_update(record.uuid or "" for record in _records(line))
-        if not uuids:
-            return offset
-    return 0
-
-
 class Live(NamedTuple):
     """The part of a store that a conversation needs: its log, where it begins, and what the checkpoint there knew."""
 
@@ -350,10 +298,6 @@ def _has_prompt(log: Log, store: Store) -> bool:
     return log.view.snapshot is not None or not store.mentions(SNAPSHOT_MARK)
 
 
-def _records(line: bytes) -> list[Record]:
-    return [read_record(value) for value in objects_in(line)]
-
-
 class Origin(msgspec.Struct, frozen=True):
     """Who wrote a transcript last."""
 
@@ -376,22 +320,6 @@ def refuse_newer(path: Path) -> None:
         raise NewerVersion(str(path), found, FORMAT)
 
 
-def live_lines(source: Path, health: Health) -> Iterator[bytes]:
-    """What a continuation needs, line by line and byte for byte; of a damaged line the records in it."""
-    start, _ = resume_point(source)
-    for line in read_raw(source, start=start, health=health):
-        yield _moved(line) if b'"checkpoint"' in line else line
-
-
-def _moved(line: bytes) -> bytes:
-    """A checkpoint in a file that begins where the checkpoint says to begin."""
-    value = objects_in(line)[0]
-    if not isinstance(read_record(value), Checkpoint):
-        return line
-    value["lamina"]["data"]["start"] = 0
-    return msgspec.json.encode(value)
-
-
 def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
     batch: list[bytes] = []
     for line in lines:
@@ -400,52 +328,3 @@ def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
             yield batch
             batch = []
     yield batch
-
-
-def find_transcript(projects: Path, slug: str, session_id: str) -> Path:
-    """A session by its id or the beginning of it, in this project first, then in all. An id that somebody chose is given in full:
-    `user-1` never opens `user-12`."""
-    directories = [projects / slug, *(entry for entry in _directories(projects) if entry.name != slug)]
-    for directory in directories:
-        if (exact := directory / f"{session_id}.jsonl").is_file():
-            return exact
-    for directory in directories if len(session_id) >= MIN_BEGINNING else ():
-        begins = [path for path in transcripts(directory) if path.stem.startswith(session_id) and _RANDOM_ID.fullmatch(path.stem)]
-        if len(begins) > 1:
-            raise InputError("session id", f"{session_id!r} is the beginning of {len(begins)} sessions", "give more of it")
-        if begins:
-            return begins[0]
-    raise NoSuchSession(session_id, str(projects))
-
-
-def newest_transcript(projects: Path, slug: str) -> Path:
-    """The one written last. A session that never began has nothing to go on with."""
-    files: list[tuple[int, Path]] = []
-    for path in transcripts(projects / slug):
-        with suppress(FileNotFoundError):
-            if (found := path.stat()).st_size:
-                files.append((found.st_mtime_ns, path))
-    if not files:
-        raise NoSuchSession("(the newest)", str(projects / slug))
-    return max(files)[1]
-
-
-def transcripts(directory: Path) -> Iterator[Path]:
-    """The transcript files of one project; anything that is no regular file is passed over."""
-    try:
-        entries = list(os.scandir(directory))
-    except OSError:
-        return
-    for entry in entries:
-        if entry.name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
-            yield Path(entry.path)
-
-
-def _directories(projects: Path) -> Iterator[Path]:
-    try:
-        entries = sorted(os.scandir(projects), key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            yield Path(entry.path)

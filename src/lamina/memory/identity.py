@@ -19,9 +19,9 @@ import msgspec
 
 from ..core.errors import DiskError
 from ..disk.files import read, replace
+from ..disk.finding import transcripts
 from ..disk.listing import look, project_directories
 from ..disk.paths import slug
-from ..disk.transcript import transcripts
 from .place import project_root
 
 FILE_NAME = "project.json"

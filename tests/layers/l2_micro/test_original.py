@@ -7,7 +7,7 @@ import json
 import pytest
 
 from lamina.core.blocks import tool_result
-from lamina.core.records import UNRECORDED_MARKER
+from lamina.core.record_lines import UNRECORDED_MARKER
 from lamina.layers.l2_micro import is_marker, marker
 from lamina.layers.l2_micro.original import original
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lamina.core.records import UNRECORDED_MARKER
+from lamina.core.record_lines import UNRECORDED_MARKER
 
 _BEGINNING = "[Cleared to save room: "
 
