@@ -18,6 +18,7 @@ from typing import Any
 import common
 
 import lamina
+from lamina.core.cache import BREAK_HEADER
 from lamina.core.errors import NothingToSend, WindowFull
 from lamina.core.reply import Reply, read_response
 from lamina.core.settings import Settings
@@ -94,6 +95,8 @@ class LaminaPeer(common.Adapter):  # type: ignore[misc]  # the harness has no ty
             settings=Settings(**self.switches),
         )
         self.number = 0
+        self.before: list[Any] = []  # the blocks of the request before
+        self.unannounced = 0
 
     def convert(self, message: dict[str, Any], usage: dict[str, int] | None) -> dict[str, Any]:
         # Work in the background is waited for here, where nothing is timed, so that a run can be repeated.
@@ -139,7 +142,12 @@ class LaminaPeer(common.Adapter):  # type: ignore[misc]  # the harness has no ty
             raise SystemExit(f"{self.name} stops at call {self.number + 1}: {error}") from error
 
     def render(self, prepared: dict[str, Any]) -> list[Any]:
-        return blocks_of(prepared)
+        """Here, where nothing is timed, it is also looked whether a break was announced."""
+        blocks = blocks_of(prepared)
+        broken = blocks[: len(self.before)] != self.before
+        self.unannounced += broken and BREAK_HEADER not in prepared.get("extra_headers", {})
+        self.before = blocks
+        return blocks
 
     def take_summary_calls(self) -> list[Any]:
         calls, self.provider.calls = self.provider.calls, []
@@ -147,6 +155,9 @@ class LaminaPeer(common.Adapter):  # type: ignore[misc]  # the harness has no ty
 
     def close(self) -> None:
         self.session.close()
+        self.note = f"{self.session.breaks} breaks announced, {self.unannounced} not; {self.note}"
+        if self.unannounced:
+            raise SystemExit(f"{self.name} broke the prefix {self.unannounced} times without a word")
 
 
 def blocks_of(request: dict[str, Any]) -> list[Any]:

@@ -1,13 +1,16 @@
 """What memory costs, beside the bare operations on the same disk in the same run, in milliseconds.
 
-    python bench/memory.py [--topics 10000] [--saves 60] [--json]
+    python bench/memory.py [--topics 10000] [--saves 60] [--starts 15] [--json]
+    python bench/memory.py --only-start [--starts 30]
 
 save      one new memory and one update in a directory of 200, against the same bytes written and synced without any checks; a new one
           among all topics, against listing them
 scan      the heads of all topics: the first look (cold: nothing parsed yet), a new process with the cache file, the same process again;
           against listing the directory with the time and size of each file, and reading the first 4 kB of each
 open      `Memory.open` with 200 memories and with none, against listing the 200
-start     a new process that opens an agent in a project with 200 memories and with none, against bare Python
+start     a new process that opens an agent in a project with 200 memories and with none, against bare Python: at least 15 processes each,
+          one of each kind after the other and the first of them another one each time. What 200 memories cost is said as the
+          difference of the medians and as the median of the differences within a round, with the middle half of those
 search    a question over all topics with their bodies: the first of a process (nothing read yet), the next one once the index is made,
           and one after a save, each with its look at every file for changes. Without files: our corpus made and asked, and only asked,
           about rare words and with one that is in every fifth topic, against SQLite's FTS5 on the same texts. How many of the expected
@@ -38,6 +41,7 @@ import lamina
 from lamina.core.settings import Settings
 from lamina.disk.paths import RootDir
 from lamina.memory.directory import DirectoryStore
+from lamina.memory.draft import Draft
 from lamina.memory.memory import Memory
 from lamina.memory.rank import Corpus, Document
 from lamina.memory.scan import CACHE, Scanner
@@ -50,6 +54,8 @@ SOURCE = str(Path(lamina.__file__).parents[1])
 NO_SYNC = Settings(durability="process")
 # In every fifth topic of `fill_for_search`.
 COMMON = "weekly"
+# Fewer processes of each kind than this say nothing on a machine that does other things too.
+LEAST_STARTS = 15
 
 
 class Times(NamedTuple):
@@ -126,7 +132,7 @@ def bare_save(directory: Path, index: bytes, number: int) -> None:
 
 
 def save(store: DirectoryStore, body: str, number: int) -> None:
-    store.save(f"new-{number}", type="project", description=f"new number {number}", body=body, why=ME)
+    store.save(Draft(f"new-{number}", type="project", description=f"new number {number}", body=body), why=ME)
 
 
 def bench_save(base: Path, saves: int) -> Found:
@@ -182,16 +188,46 @@ def bench_open(base: Path) -> Found:
         with Memory.open(path=path, settings=NO_SYNC) as memory:
             memory.index()
 
-    return in_turns(
-        30, open_200=partial(opened, full), open_none=partial(opened, empty), open_listing=partial(listing, full)
-    ) | bench_start(base)
+    return in_turns(30, open_200=partial(opened, full), open_none=partial(opened, empty), open_listing=partial(listing, full))
 
 
-def bench_start(base: Path) -> Found:
+class Spread(NamedTuple):
+    between_medians: float
+    median: float  # of the differences within a round
+    lower: float  # a quarter of the differences is below this
+    upper: float  # and a quarter above this
+
+
+class Started(NamedTuple):
+    """What 200 memories add to a start: wall and CPU milliseconds."""
+
+    wall: Spread
+    cpu: Spread
+
+
+def spread(one: list[float], other: list[float]) -> Spread:
+    lower, median, upper = statistics.quantiles([a - b for a, b in zip(one, other, strict=True)], n=4)
+    return Spread(statistics.median(one) - statistics.median(other), median, lower, upper)
+
+
+def alternating(runs: int, acts: dict[str, Act]) -> dict[str, list[tuple[float, float]]]:
+    """One of each in a round, and another one first in the next: whatever follows from the order falls on all alike."""
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in acts}
+    names = list(acts)
+    for number in range(runs):
+        for name in (*names[number % len(names) :], *names[: number % len(names)]):
+            taken[name].append(timed(acts[name], number))
+    return taken
+
+
+def bench_start(base: Path, runs: int) -> tuple[Found, Started]:
     def start(count: int, code: str, _: int) -> None:
         project = base / f"project {count}"
         project.mkdir(exist_ok=True)
         environ = dict(os.environ, LAMINA_HOME=str(base / f"home {count}"), HOME=str(base), PYTHONPATH=SOURCE)
+        # Byte-code is there, as where a package is installed.
+        environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        environ["PYTHONPYCACHEPREFIX"] = str(base / "byte-code")
         subprocess.run([sys.executable, "-c", code], check=True, cwd=project, env=environ, stdout=subprocess.DEVNULL)
 
     filling = (
@@ -201,9 +237,16 @@ def bench_start(base: Path) -> Found:
     start(200, filling, 0)
     for count in (0, 200):
         start(count, agent, 0)
-    return in_turns(
-        7, start_200=partial(start, 200, agent), start_none=partial(start, 0, agent), start_bare=partial(start, 0, "pass")
+    taken = alternating(
+        max(LEAST_STARTS, runs),
+        {
+            "start_200": partial(start, 200, agent),
+            "start_none": partial(start, 0, agent),
+            "start_bare": partial(start, 0, "pass"),
+        },
     )
+    wall, cpu = ([[times[at] for times in taken[name]] for name in ("start_200", "start_none")] for at in (0, 1))
+    return {name: summary(times) for name, times in taken.items()}, Started(spread(*wall), spread(*cpu))
 
 
 def words_of(random: Random, vocabulary: list[str], count: int) -> str:
@@ -293,7 +336,7 @@ def bench_fts5(directory: Path, questions: list[tuple[str, str]]) -> tuple[Found
 
 
 # What is said of two rows: the difference of their medians, or how many times the one is the other.
-OVER = (("save_new", "save_bare"), ("save_update", "save_bare"), ("open_200", "open_none"), ("start_200", "start_none"))
+OVER = (("save_new", "save_bare"), ("save_update", "save_bare"), ("open_200", "open_none"))
 TIMES = (
     *(("save_new_of_all", "save_listing_of_all"), ("scan_cold", "scan_bare_read"), ("scan_next_process", "scan_listing")),
     *(("scan_again", "scan_listing"), ("search_next", "search_listing"), ("search_asked", "search_fts5_asked")),
@@ -305,21 +348,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--topics", type=int, default=10_000)
     parser.add_argument("--saves", type=int, default=60)
+    parser.add_argument("--starts", type=int, default=LEAST_STARTS)
+    parser.add_argument("--only-start", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     load = os.getloadavg()[0]
+    found: Found = {}
+    hits: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as made:
         base = Path(made)
-        found = bench_save(base, options.saves) | bench_scan(base, options.topics) | bench_open(base)
-        searched, hits = bench_search(base, options.topics)
-    found |= searched
+        if not options.only_start:
+            found |= bench_save(base, options.saves) | bench_scan(base, options.topics) | bench_open(base)
+            searched, hits = bench_search(base, options.topics)
+            found |= searched
+        starts, started = bench_start(base, options.starts)
+    found |= starts
     if options.json:
-        print(json.dumps({"load": load, **hits, **found}))
+        print(json.dumps({"load": load, **hits, **found, "start_200_over_none": {"wall": started.wall, "cpu": started.cpu}}))
         return
     print(f"load {load:.1f} before, {os.getloadavg()[0]:.1f} after; {os.cpu_count()} cores; {hits}")
     print(f"{'ms':30} {'best':>9} {'median':>9} {'CPU best':>9} {'median':>9}")
     for name, times in found.items():
         print(f"{name.replace('_', ' '):30} " + " ".join(f"{value:9.2f}" for value in times))
+    for kind, one in zip(("wall", "CPU"), started, strict=True):
+        print(f"a start with 200 memories over one with none, {kind}: {one.between_medians:.2f} ms between the medians, ", end="")
+        print(f"{one.median:.2f} ms in the middle round (half of them {one.lower:.2f} to {one.upper:.2f})")
+    if options.only_start:
+        return
     for name, beside in OVER:
         print(f"{name} over {beside}: {found[name].median - found[beside].median:.2f} ms", end="")
         print(f", CPU {found[name].cpu_median - found[beside].cpu_median:.2f} ms")

@@ -71,9 +71,9 @@ def lamina_calls(text: str) -> Iterator[list[str]]:
                 call.append(word)
 
 
-def misuse(command: click.Command, words: list[str]) -> str | None:
+def misuse(command: click.Command, words: list[str], parent: click.Context | None = None) -> str | None:
     """What is wrong with the words of a call, or None; nothing is run. Without a command's name `chat` is meant."""
-    context = click.Context(command, **command.context_settings)
+    context = click.Context(command, parent=parent, **command.context_settings)
     index = 0
     while index < len(words):
         index = _first_foreign(words, _options(command, context), start=index)
@@ -86,7 +86,7 @@ def misuse(command: click.Command, words: list[str]) -> str | None:
             inner = command.get_command(context, words[index] if named else "chat")
             if inner is None:
                 return f"unknown {'subcommand' if named else 'option'} {words[index]}"
-            return misuse(inner, words[index + named :])
+            return misuse(inner, words[index + named :], context)
     stands_alone = isinstance(command, click.Group) and (
         command.invoke_without_command or command.get_command(context, "chat") is not None
     )

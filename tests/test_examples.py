@@ -12,7 +12,7 @@ import pytest
 
 @cache
 def said_by(example: Path) -> str:
-    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

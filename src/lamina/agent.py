@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any, Self, assert_never
 
 import msgspec
@@ -23,26 +24,28 @@ from . import turn
 from .briefing import Briefing
 from .core.blocks import ToolResult, ToolUse
 from .core.effects import Ask, Effect, RunTools, Sleep, Wait, drive
-from .core.errors import Aborted, ProviderError
+from .core.errors import Aborted
 from .core.reply import Reply
 from .core.settings import Permissions, Settings
-from .disk.settings_files import user_home
+from .delegating import DEEPEST, Delegating
+from .disk.settings_files import lamina_home
 from .fork import loop
-from .fork.asking import ask_until
 from .fork.desk import AskPerson, Consent, Desk, No, Ran, run_calls
 from .fork.host import Host
 from .fork.permissions import Ask as Question
 from .fork.permissions import Mode, PermissionContext, may_read, read_mode
 from .fork.rules import Rules, read_rules
+from .hiring import Hire, Under, extra_roots, subagent_session
 from .hooks import HookOutcome, run_hooks
-from .hooks.events import Event
+from .hooks.events import Event as HookEvent
+from .layers.l7_agents import AGENT, Catalog, agent_tool, load_kinds, picked
 from .prompt.gather import Approved
 from .prompt.system import system_prompt, with_section
 from .providers import OnEvent, Provider
 from .remembering import Remembering
 from .session import Session
 from .steps.results import adopts
-from .talking import Heard, MainTalk
+from .talking import Asking, MainTalk, Showing
 from .tools import Context, Tool, builtin_tools, definition
 from .tools.todo import rendered
 
@@ -51,6 +54,11 @@ if TYPE_CHECKING:
 
 # A hook that says "not done yet" sends the model back to work; more often than this it is the hook that is stuck.
 MOST_STOPS = 3
+
+# The hooks that concern a subagent's own conversation; the others are about the person's.
+IN_SUBAGENTS = ("PreCompact", "PostCompact")
+# What a session was opened with that its subagents' are opened with too.
+HANDED_ON = ("window", "policy", "max_tokens", "cache_ttl")
 
 # What the model reads when it is to go on with an answer that was stopped: the API takes no conversation that ends with it.
 GO_ON = "The answer above was cut off. Go on from where it ends."
@@ -67,6 +75,9 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Agent:
+    _given: Mapping[str, Any] = {}
+    _in_turn = False
+
     def __init__(
         self,
         session: Session,
@@ -77,9 +88,17 @@ class Agent:
         environ: Mapping[str, str] | None = None,
         rounds: int = loop.ROUNDS,
         on_event: OnEvent | None = None,
+        catalog: Catalog | None = None,
+        under: Under | None = None,
     ) -> None:
+        """`catalog`: the agent types it may start; None: it has no Agent tool. `under`: it is a subagent."""
         self.session = session
-        self.tools = tuple(tools if tools is not None else builtin_tools())
+        self._under = under
+        self.agents: Delegating | None = None
+        if catalog is not None:
+            self.agents = Delegating(session, catalog, hire=self._hire, tell=self.tell, depth=under.depth if under else 0)
+        given = tuple(tools if tools is not None else builtin_tools())
+        self.tools = (*given, self.agents.tool) if self.agents is not None else given
         self.mode: Mode = mode or read_mode(session.settings.permissions.mode) or "ask"
         self.rules: Rules = read_rules(session.settings.permissions)
         self.on_event = on_event
@@ -88,39 +107,41 @@ class Agent:
         self.environ = {**(os.environ if environ is None else environ), **session.settings.env}
         # Output too large to show is kept beside the transcript; a session in memory keeps none.
         scratch = session.path.with_suffix("") / "tool-results" if session.path is not None else None
-        roots = (session.cwd, *self._extra_roots())
+        roots = extra_roots(session, self.environ)
         self.memory = Remembering(session)
         self.context = Context(
             cwd=session.cwd,
-            roots=roots,
+            roots=(session.cwd, *roots),
             environ=self.environ,
             scratch=scratch,
             may_read=self._may_read,
             keeper=self.memory.keeper(),
             expand=session.opened,
+            abort=under.abort if under is not None else Event(),
         )
-        names = {tool.name for tool in self.tools if tool.read_only}
+        names, shown = {tool.name for tool in self.tools if tool.read_only}, Showing(self.tell)
         self.desk = Desk(
             tools=self.tools,
             context=self.context,
             permission=PermissionContext(
                 cwd=session.cwd,
-                roots=(*self._extra_roots(), *((scratch,) if scratch is not None else ()), *self.memory.readable),
+                roots=(*roots, *((scratch,) if scratch is not None else ()), *self.memory.readable),
                 memory_dir=self.memory.directory,
                 tool_is_read_only=lambda name: name in names,
                 lamina_home=session.home,
                 home=Path(self.environ["HOME"]) if self.environ.get("HOME") else None,
             ),
-            mode=lambda: self.mode,
-            rules=lambda: self.rules,
+            mode=under.mode if under is not None else lambda: self.mode,
+            rules=under.rules if under is not None else lambda: self.rules,
             ask=self._asking(ask) if ask is not None else None,
-            on_start=self._started,
-            on_end=self._ended,
-            on_output=self._printed,
+            on_start=shown.started,
+            on_end=shown.ended,
+            on_output=shown.printed,
         )
         self._read_now: list[Ran] = []
         self.briefing = Briefing(session, self.memory, self.environ)
         self._talk = MainTalk(session, tell=self.tell, after_results=self._after_results)
+        self._asks = Asking(session, self.context.abort, self._talk, self.tell)
         for rule in self.memory.rules:
             self.allow(rule)
         self._lend(session.host)
@@ -155,8 +176,11 @@ class Agent:
         **session: Any,
     ) -> Self:
         """Open a session with the prompt an agent needs. `session` goes to Session: home, in_memory, max_tokens, window, …"""
-        chosen = tuple(tools if tools is not None else builtin_tools())
+        chosen, catalog = tuple(tools if tools is not None else builtin_tools()), None
         where = Path(cwd).resolve()
+        if tools is None:
+            catalog = load_kinds(where, session.get("home") or lamina_home(os.environ))
+            chosen = (*chosen, agent_tool(catalog))
         prompt = system_prompt(base=system, cwd=where, tools=[tool.name for tool in chosen], platform=sys.platform)
         opened = Session(
             provider,
@@ -168,7 +192,9 @@ class Agent:
             **session,
         )
         try:
-            agent = cls(opened, tools=chosen, mode=mode, ask=ask, environ=environ, on_event=on_event)
+            agent = cls(opened, tools=tools, mode=mode, ask=ask, environ=environ, on_event=on_event, catalog=catalog)
+            agent._given = {name: session[name] for name in HANDED_ON if name in session}
+            opened.notices += catalog.notices if catalog is not None else ()
             remembering = agent.memory.section([tool.name for tool in chosen])
             opened.give_prompt(with_section(prompt, remembering), [definition(tool) for tool in chosen])
             agent.briefing.begin(agent._hook, resumed=resume is not None, approved=approved)
@@ -187,6 +213,7 @@ class Agent:
             if said.block is not None:
                 return Answer(said.block, "refused", 0, notices=notices)
             self.memory.heard(self.session.add_user(prompt), _words(prompt))
+            self._land()
             for text in said.context:
                 self.briefing.add("hook", text)
             answer = self._carry_on()
@@ -205,18 +232,27 @@ class Agent:
             return drive(turn.compact_now(conversation, instructions), self._perform)
 
     def abort(self) -> None:
-        """Stop the turn under way: the call to the model, the tools it called, or a hook."""
+        """Stop the turn under way (the call to the model, the tools it called, or a hook) and every agent. It may be called from a
+        signal's handler, so while a turn is under way it takes no lock."""
         self.context.abort.set()
+        if self.agents is not None and not self._in_turn:
+            self.agents.stop()
 
     @contextmanager
     def _stoppable(self) -> Iterator[None]:
-        """While a turn is under way, Ctrl-C is an abort wherever it arrives."""
-        self.context.abort.clear()
+        """While a turn is under way, Ctrl-C is an abort wherever it arrives. An abort ends what works in the background too."""
+        if self._under is None:
+            self.context.abort.clear()
+        self._in_turn = True
         try:
             yield
         except KeyboardInterrupt:
             self.context.abort.set()
             raise Aborted from None
+        finally:
+            self._in_turn = False
+            if self.agents is not None and self.context.abort.is_set():
+                self.agents.stop()
 
     def _cut_off(self) -> bool:
         """Whether the conversation ends with an answer that does not."""
@@ -248,9 +284,9 @@ class Agent:
     def _perform(self, effect: Effect) -> Any:
         match effect:
             case Ask(purpose="chat"):
-                return self._ask(effect)
+                return self._asks.main(effect)
             case Ask():
-                return self._ask_side(effect)
+                return self._asks.side(effect)
             case RunTools():
                 return self._run_tools(effect.calls)
             case Sleep():
@@ -262,38 +298,8 @@ class Agent:
             case _:
                 assert_never(effect)
 
-    def _ask_side(self, effect: Ask) -> Reply:
-        """A call beside the conversation that the turn waits for: a summary."""
-        reply = ask_until(self.context.abort, self.session.side, effect, effect.on_event or (lambda event: None))
-        if reply is None:
-            raise Aborted
-        return reply
-
-    def _ask(self, effect: Ask) -> Reply:
-        heard = Heard()
-
-        def hear(event: dict[str, Any]) -> None:
-            heard.feed(event)
-            self.tell(event)
-
-        try:
-            reply = ask_until(self.context.abort, self.session.provider, effect, hear)
-            if reply is None:
-                raise Aborted
-            return reply
-        except BaseException as error:
-            # What a broken stream carries is kept by the loop; after an abort, or a listener that failed, it is what was heard.
-            if not isinstance(error, ProviderError):
-                self._keep(heard)
-            raise
-
-    def _keep(self, heard: Heard) -> None:
-        reply = loop.partial(heard.state.partial(), self.session.provider.model)
-        if reply.blocks:
-            self._talk.answered(reply)
-
     def _run_tools(self, calls: tuple[ToolUse, ...]) -> tuple[ToolResult, ...]:
-        ran = run_calls(calls, self.desk)
+        ran = self.agents.run(calls, self.desk) if self.agents is not None else run_calls(calls, self.desk)
         with self.session.working() as conversation:
             for one in ran:
                 if isinstance(file := one.output.facts.get("output_file"), str):
@@ -308,10 +314,34 @@ class Agent:
     def _after_results(self) -> None:
         reads, self._read_now = self._read_now, []
         self.briefing.beside(reads)
+        self._land()
 
-    def _hook(self, event: Event, *, matching: str = "", **payload: Any) -> HookOutcome:
+    def _land(self) -> None:
+        if self.agents is not None:
+            self.agents.land()
+
+    def _hire(self, hire: Hire) -> Agent:
+        """A subagent (A4): a conversation, tools, prompt and model of its own; mode, rules and the person are this agent's."""
+        assert self.agents is not None
+        tools = picked(hire.wanted.kind, self.tools)
+        catalog = self.agents.catalog if self.agents.depth + 1 < DEEPEST and any(tool.name == AGENT for tool in tools) else None
+        given = tuple(tool for tool in tools if tool.name != AGENT)
+        session = subagent_session(self.session, hire, given, catalog, self._given)
+        under = Under(hire.abort, self.desk.mode, self.desk.rules, self.agents.depth + 1)
+        try:
+            child = Agent(
+                session, tools=given, ask=hire.ask, environ=self.environ, on_event=hire.heard, catalog=catalog, under=under
+            )
+            child._given = self._given
+            child.briefing.begin(child._hook, resumed=False, approved=self.briefing.approved)
+        except BaseException:
+            session.close(0.0)
+            raise
+        return child
+
+    def _hook(self, event: HookEvent, *, matching: str = "", **payload: Any) -> HookOutcome:
         hooks = self.session.settings.hooks
-        if not hooks:
+        if not hooks or (self._under is not None and event not in IN_SUBAGENTS):
             return HookOutcome()
         given = {"session_id": self.session.id, "transcript_path": str(self.session.path or ""), **payload}
         said = run_hooks(
@@ -326,23 +356,6 @@ class Agent:
     def tell(self, event: dict[str, Any]) -> None:
         if self.on_event is not None:
             self.on_event(event)
-
-    def _started(self, call: ToolUse) -> None:
-        self.tell({"type": "tool_call", "id": call.id, "name": call.name, "input": call.input})
-
-    def _printed(self, call: ToolUse, text: str) -> None:
-        self.tell({"type": "tool_output", "id": call.id, "text": text})
-
-    def _ended(self, ran: Ran) -> None:
-        self.tell(
-            {
-                "type": "tool_result",
-                "id": ran.call.id,
-                "is_error": ran.output.is_error,
-                "content": ran.output.content,
-                "facts": ran.output.facts,
-            }
-        )
 
     def _asking(self, ask: AskPerson) -> AskPerson:
         def asked(call: ToolUse, question: Question) -> Consent | No:
@@ -360,19 +373,13 @@ class Agent:
 
     def _may_read(self, path: Path) -> bool:
         """A search shows nothing that a Read of the file would not."""
-        return may_read(path, rules=self.rules, context=self.desk.permission)
-
-    def _extra_roots(self) -> tuple[Path, ...]:
-        """`~/` is the person's home, and what is relative begins at the working directory; `~other/` means nobody."""
-        person = user_home(self.environ)
-        named = self.session.settings.permissions.directories
-        own = [person / text[2:] for text in named if text.startswith("~/") and person is not None]
-        return (*own, *(self.session.cwd / text for text in named if not text.startswith("~")))
+        return may_read(path, rules=self.desk.rules(), context=self.desk.permission)
 
     # The end
 
     def close(self, timeout: float = 60.0) -> None:
-        self.session.close(timeout)
+        """Background work and agents are waited for up to `timeout` seconds, then ended. Closing twice is fine."""
+        self.session.close(self.agents.close(timeout) if self.agents is not None else timeout)
 
     def __enter__(self) -> Self:
         return self

@@ -31,14 +31,14 @@ class Briefing:
         self._session = session
         self._memory = memory
         self._environ = environ
-        self._approved: Approved | None = None
+        self.approved: Approved | None = None
 
     def begin(self, hook: Callable[..., HookOutcome], *, resumed: bool, approved: Approved | None) -> None:
         source = "resume" if resumed else "startup"
         started = hook("SessionStart", source=source, matching=source)
         refusal = [f"A SessionStart hook said no: {started.block}"] if started.block is not None else []
         self._session.notices += [*started.messages, *started.faults, *refusal]
-        self._approved = approved
+        self.approved = approved
         self._load()
         if not any(item.kind == "attachment:instructions" for item, _ in self._view()):
             text = self._first()
@@ -68,7 +68,7 @@ class Briefing:
         return {
             "person": user_home(self._environ),
             "excludes": self._session.settings.instruction_excludes,
-            "approved": self._approved or (),
+            "approved": self.approved or (),
         }
 
     def beside(self, reads: Sequence[Ran]) -> None:

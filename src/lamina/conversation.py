@@ -12,12 +12,12 @@ from datetime import datetime
 from pathlib import Path
 from threading import Event as Abort
 from typing import Any, TypeVar
-from uuid import uuid4
 
 from .core.blocks import Wire, canonical
 from .core.checkpoint import seeded
 from .core.effects import Ask
 from .core.errors import DiskError
+from .core.ids import new_id
 from .core.log import Log
 from .core.policy import Policy
 from .core.prefix import Reason, Sent, base_chain
@@ -29,7 +29,7 @@ from .disk.transcript import Live, Store, load_live
 from .fork.background import Background
 from .fork.host import Host
 from .layers.l0_window import Count, Memo, Thresholds, appended, measure_all, replaced
-from .layers.l0_window.recount import known_count, recount
+from .layers.l0_window.recount import known_count, recount, shortened
 from .prompt.breaks import CacheBreak
 from .prompt.marks import marked_last
 from .providers import Capabilities
@@ -50,10 +50,15 @@ T = TypeVar("T")
 
 def _learnt(live: Live) -> Count | None:
     """What the session before had learnt of tokens when it last changed the view, so that a resumed one counts and decides the same."""
-    told = [event for event in live.log.events.values() if "count" in event.data]
-    newest = max(told, key=lambda event: event.time, default=None)
+    newest = next((event for event in reversed(live.log.events.values()) if "count" in event.data), None)
     known = known_count(newest.data) if newest is not None else None
     return known or known_count(live.state)
+
+
+def _counted(live: Live, memo: Memo, model: str) -> Count:
+    """What another model reported does not measure what this one reads (T10)."""
+    count, snapshot = recount(live.log.view, memo, _learnt(live)), live.log.view.snapshot
+    return replaced(count, count.view) if snapshot is not None and snapshot.model not in ("", model) else count
 
 
 def seconds_between(before: str, now: str) -> float:
@@ -122,7 +127,7 @@ class Conversation:
         self.remembered: dict[str, Callable[[], Any]] = {}  # what a room wants to find in the next checkpoint, by its name
         self._rooms: dict[type, Any] = {}
         self.memo = Memo()
-        self.count: Count = recount(live.log.view, self.memo, _learnt(live))
+        self.count: Count = _counted(live, self.memo, prompt.model)
         self.spent = Usage()
         # The answer to the request before, to know it when it is handed in again: its id and the digests of its blocks.
         self.answer: tuple[str, ...] | None = None
@@ -205,12 +210,12 @@ class Conversation:
 
     def head(self) -> tuple[str, str | None, str]:
         """uuid, parent and time of a new record."""
-        return str(uuid4()), self.log.tree.leaf, self.clock()
+        return new_id(), self.log.tree.leaf, self.clock()
 
     def enter(self, records: Sequence[Record], *, reason: Reason | None = None) -> None:
         """Write records, then follow them. `reason` announces that they change what was already sent."""
         self.store.append(records)
-        generation = self.log.view.generation
+        view, generation, voided = self.log.view, self.log.view.generation, self.log.view.voided
         extends = True
         for record in records:
             extends = self.log.add(record) and extends
@@ -226,7 +231,9 @@ class Conversation:
             self.log.prune()
         if reason is not None:
             self.announced.append(reason)
-        if self.log.view.generation != generation:
+        if self.log.view is view and view.generation != generation and view.voided == voided:
+            self.count = shortened(self.count, view, self.memo)
+        elif self.log.view.generation != generation:
             self.count = replaced(self.count, measure_all([block for _, block in self.log.view.blocks()], self.memo))
         else:
             added = [block for record in records if isinstance(record, Message | Attachment) for block in record.blocks]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
-
-from msgspec.structs import replace
 
 from . import turn
 from .conversation import Conversation, Prompt
@@ -24,11 +22,9 @@ from .core.settings import Settings
 from .core.usage import Usage
 from .disk.settings_files import lamina_home
 from .following import Following
-from .fork.asking import ask_until
 from .fork.host import Host
-from .fork.loop import partial
 from .layers.l0_window import ModelFacts, State, Thresholds, replaced, state_of, thresholds, window_for
-from .opening import Opened, Place, open_again, open_new
+from .opening import AgentOf, Opened, Place, open_again, open_new
 from .prompt.breaks import CacheBreak
 from .providers import Provider, open_provider, read_spec
 from .providers.models import Cost, cost
@@ -43,6 +39,27 @@ if TYPE_CHECKING:
 
 # An answer this long fits every known model and stays below the length at which SDKs insist on streaming.
 DEFAULT_MAX_TOKENS = 8_000
+
+
+class Held:
+    """A session's lock, taken and given back. Whoever waited for a session that was closed meanwhile is told so."""
+
+    __slots__ = ("_check", "_lock")
+
+    def __init__(self, lock: threading.RLock, check: Callable[[], None]) -> None:
+        self._lock = lock
+        self._check = check
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        try:
+            self._check()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
 
 
 class Door(Shaping):
@@ -68,6 +85,7 @@ class Door(Shaping):
         session_id: str | None = None,
         options: Mapping[str, Any] | None = None,
         cache_ttl: str | None = "5m",
+        agent_of: AgentOf | None = None,
     ) -> None:
         self._lock = threading.RLock()
         self._closed = False
@@ -78,8 +96,9 @@ class Door(Shaping):
         given = read_given(system=system, tools=tools, options=options, max_tokens=max_tokens, cache_ttl=cache_ttl)
         self.notices: list[str] = []
         chosen = named_policy(policy) if isinstance(policy, str) else policy or self.settings.policy
-        limits = self._limits(chosen, window, given.options or {})
-        place = Place(None if in_memory else _home(home), Path(cwd).resolve())
+        self._window = window
+        limits = self._limits(self.provider, chosen, window, given.options or {})
+        place = Place(None if in_memory else _home(home), Path(cwd).resolve(), agent_of)
         opened = open_again(place, resume, _now) if resume is not None else open_new(place, session_id)
         self.id = opened.session_id
         self.home = place.home
@@ -104,29 +123,30 @@ class Door(Shaping):
             clock=_now,
         )
         self._side: Provider | None = None
-        self._following = Following(self._c, self.provider.model, resumed=resume is not None)
+        self._following = Following(self._c, resumed=resume is not None)
         self._cost = Cost(0.0, 0.0)
         self._chat_rows: ChatRows | None = None
 
-    def _limits(self, policy: Policy, window: int | None, options: Wire) -> Thresholds:
+    def _limits(self, provider: Provider, policy: Policy, window: int | None, options: Wire) -> Thresholds:
         found = window_for(
-            self.provider.model,
+            provider.model,
             explicit=window,
             setting=self.settings.context_window,
             beta_1m="context-1m" in str(options.get("betas")),
-            known=_known(self.provider.model),
+            known=_known(provider.model),
             default=policy.window.default_window,
         )
-        limits = thresholds(found.tokens, found.max_output, policy.window, self.settings.autocompact_percent)
-        if self.settings.auto_compact_window is not None:
-            # A smaller window for compaction alone: its trigger counts, never later than the real one's.
-            smaller = thresholds(min(found.tokens, self.settings.auto_compact_window), found.max_output, policy.window)
-            limits = replace(limits, autocompact=min(limits.autocompact, smaller.autocompact))
-            limits = replace(limits, warning=min(limits.warning, limits.autocompact))
+        limits = thresholds(
+            found.tokens,
+            found.max_output,
+            policy.window,
+            self.settings.autocompact_percent,
+            compact_in=self.settings.auto_compact_window,
+        )
         self.notices += [*found.findings, *limits.findings]
-        if found.source == "default" and self.provider.name != "offline" and not _known(self.provider.model):
+        if found.source == "default" and provider.name != "offline" and not _known(provider.model):
             self.notices.append(
-                f"Model {self.provider.model} is not known: a window of {found.tokens:,} tokens is assumed and its cost is not "
+                f"Model {provider.model} is not known: a window of {found.tokens:,} tokens is assumed and its cost is not "
                 "counted in money; set LAMINA_CONTEXT_WINDOW if its window is another."
             )
         return limits
@@ -156,17 +176,21 @@ class Door(Shaping):
 
     # Who answers, and with what before it
 
-    def use(self, provider: Provider) -> None:
+    def use(self, provider: Provider, *, window: int | None = None) -> None:
         """Go on with another model. The next request is a break, announced as one (K3); what the old model reported no longer
-        measures what the new one reads (T10)."""
+        measures what the new one reads (T10). A window the session was opened with stays, as far as the new model is known to take
+        it, unless another is given here."""
         with self._open():
+            asked = window if window is not None else _no_wider(self._window, provider.model)
+            limits = self._limits(provider, self._c.policy, asked, self._c.prompt.options)
+            self._window = window if window is not None else self._window
             # What is under way was asked in the old model's name.
             for name in self._c.background.names:
                 self._c.background.abort(name)
             self.provider, self._side = provider, None
             self._c.capabilities = provider.capabilities
             self._replace_prompt(self._c.prompt.system, self._c.prompt.tools)
-            self._c.limits = self._limits(self._c.policy, None, self._c.prompt.options)
+            self._c.limits = limits
             self._c.count = replaced(self._c.count, self._c.count.view)
 
     def give_prompt(self, system: list[Wire], tools: list[Wire]) -> None:
@@ -213,6 +237,8 @@ class Door(Shaping):
 
     def _ask_side(self, ask: Ask, abort: threading.Event) -> Reply:
         """From any thread; an abort leaves the call at once."""
+        from .fork.asking import ask_until
+
         reply = ask_until(abort, self.side, ask, ask.on_event or _unheard)
         if reply is None:
             raise Aborted
@@ -370,12 +396,8 @@ class Door(Shaping):
                 self._c.store.sync(force=True)
                 self._c.store.close()
 
-    @contextmanager
-    def _open(self) -> Iterator[None]:
-        """Whoever waited for a session that was closed meanwhile is told so."""
-        with self._lock:
-            self._check_open()
-            yield
+    def _open(self) -> Held:
+        return Held(self._lock, self._check_open)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -398,6 +420,8 @@ class Door(Shaping):
 
     def _keep_partial(self, error: StreamBroken) -> None:
         """Half an answer is kept as what it is: no stop reason, so nothing of it is ever executed."""
+        from .fork.loop import partial
+
         reply = partial(error.partial, self.provider.model)
         if reply.blocks:
             self._record(reply)
@@ -434,6 +458,12 @@ def _provider(provider: str | Provider, client: Any, settings: Settings) -> Prov
 
         return OpenAIProvider(named.model, client=client)
     return offline()
+
+
+def _no_wider(window: int | None, model: str) -> int | None:
+    """A window somebody asked for, with another model than the one it was meant for."""
+    own = window_for(model, known=_known(model))
+    return min(window, own.tokens) if window is not None and own.source == "model" else window
 
 
 def _known(model: str) -> dict[str, ModelFacts]:

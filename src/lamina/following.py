@@ -47,9 +47,8 @@ class Read(NamedTuple):
 
 
 class Following:
-    def __init__(self, conversation: Conversation, model: str, *, resumed: bool) -> None:
+    def __init__(self, conversation: Conversation, *, resumed: bool) -> None:
         self._c = conversation
-        self._model = model
         # A resumed session reads back what was said when it is first asked for.
         self._said: list[Said] | None = None if resumed else []
         self._seen: list[Seen] = []
@@ -103,7 +102,7 @@ class Following:
             # Neighbours of one role are one message to the API: what follows an answer directly belongs to it.
             last = self._spoken[-1] if self._spoken else None
             key = last.unit if last is not None and last.role == "assistant" else None
-            for record in turn.record_answer(self._c, Reply("", self._model, tuple(blocks), "end_turn"), key):
+            for record in turn.record_answer(self._c, Reply("", self._c.prompt.model, tuple(blocks), "end_turn"), key):
                 self.note(record)
         else:
             # A result is owed to the model: words beside it come in with it.

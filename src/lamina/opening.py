@@ -12,10 +12,10 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
-from uuid import uuid4
 
 from . import __version__
 from .core.errors import DiskError, InputError
+from .core.ids import new_id
 from .core.log import Log
 from .core.record_lines import Envelope
 from .core.records import Attachment, Forked, Message
@@ -29,6 +29,9 @@ from .disk.transcript import FileStore, Live, MemoryStore, Store, load_live, ori
 MAX_ID = 100
 # Beside the transcripts lies the project's memory; a session's own files lie in a directory of its name.
 TAKEN = frozenset({"memory"})
+# Where Claude Code keeps the transcripts of subagents too, and how their names begin.
+SUBAGENTS = "subagents"
+AGENT_FILE = "agent-"
 # Of the first line of a file in a working tree, and of a branch's name: every record carries it.
 MAX_LINE = 4_096
 MAX_BRANCH = 200
@@ -43,11 +46,19 @@ class Opened(NamedTuple):
     notices: tuple[str, ...]  # sentences a person should see
 
 
+class AgentOf(NamedTuple):
+    """Whose subagent a session is: its transcript lies among the other session's own files and says so in every record."""
+
+    session_id: str
+    directory: Path | None  # the other session's own files; None: it is in memory, and so is this one
+
+
 class Place(NamedTuple):
     """Where a session belongs. `home` None: memory only."""
 
     home: Path | None
     cwd: Path
+    agent_of: AgentOf | None = None
 
     @property
     def projects(self) -> Path:
@@ -59,14 +70,19 @@ class Place(NamedTuple):
         return slug(self.cwd)
 
     def transcript(self, session_id: str) -> Path:
+        if self.agent_of is not None and self.agent_of.directory is not None:
+            return self.agent_of.directory / SUBAGENTS / f"{session_id}.jsonl"
         return self.projects / self.project / f"{session_id}.jsonl"
 
     def envelope(self, session_id: str) -> Envelope:
+        if self.agent_of is not None:
+            agent = session_id.removeprefix(AGENT_FILE)
+            return Envelope(self.agent_of.session_id, str(self.cwd), __version__, git_branch(self.cwd), True, agent)
         return Envelope(session_id, str(self.cwd), __version__, git_branch(self.cwd))
 
 
 def open_new(place: Place, session_id: str | None = None) -> Opened:
-    name = checked_id(session_id) if session_id is not None else str(uuid4())
+    name = checked_id(session_id) if session_id is not None else new_id()
     if place.home is None:
         return Opened(name, MemoryStore(place.envelope(name)), Live(Log(), 0, {}), ())
     path = place.transcript(name)
@@ -116,7 +132,7 @@ def _locate(place: Place, session: str | Path) -> Path:
     if isinstance(session, Path) or os.sep in session or session.endswith(".jsonl"):
         path = Path(session).expanduser()
         if not path.is_file():
-            raise InputError("resume", f"there is no file {path}")
+            raise InputError("resume", f"{path} is no file" if path.exists() else f"there is no file {path}")
         return path.absolute()
     if place.home is None:
         raise InputError("resume", "a session in memory knows no ids", "give the transcript's file")
@@ -137,11 +153,11 @@ def _refuse_strange(place: Place, path: Path) -> None:
 
 
 def _fork(place: Place, source: Path, reason: str, clock: Callable[[], str]) -> Opened:
-    name = str(uuid4())
+    name = new_id()
     path = place.transcript(name)
     notice = f"Session {source.stem} is continued as {name}: {reason}."
     health = Health()
-    forked = Forked(str(uuid4()), None, clock(), source.stem, str(source), reason)
+    forked = Forked(new_id(), None, clock(), source.stem, str(source), reason)
     store = FileStore.fork(path, place.envelope(name), source, forked, health)
     return _loaded(name, store, (notice, *_damage(health, source)))
 

@@ -26,7 +26,6 @@ from .core.effects import Ask, Effect, Flow, Sleep, Wait, drive, drive_async
 from .core.errors import BadRequest, PromptTooLong, StreamBroken, UsageError
 from .core.reply import Reply
 from .door import Door
-from .fork.asking import ask_on_loop
 from .providers import OnEvent
 
 if TYPE_CHECKING:
@@ -205,6 +204,8 @@ class AsyncSession(Door):
         """A client that knows only its event loop is asked there."""
         if self._loop is None or not getattr(self.side, "only_async", False):
             return super()._ask_side(ask, abort)
+        from .fork.asking import ask_on_loop
+
         return ask_on_loop(self._loop, abort, self.side, ask)
 
     async def _perform(self, effect: Effect) -> Any:

@@ -10,17 +10,20 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
-from uuid import uuid4
+
+import msgspec
 
 from . import revision
 from .conversation import Conversation
 from .core.blocks import Text
 from .core.errors import InputError, UsageError
+from .core.ids import new_id
 from .core.log import Log
-from .core.records import Boundary, Clear, Pin, Span, Spill
+from .core.records import Boundary, Clear, Message, Pin, Span, Spill
 from .core.view import Item
 
 if TYPE_CHECKING:  # layer 4 is loaded when somebody asks for it
+    from .fork.host import Source
     from .layers.l4_compact import Page, Pivot
     from .steps.compact import Preview
     from .tools.expand import Opened
@@ -43,6 +46,13 @@ def spoken(items: Sequence[Item]) -> Spoken:
     return Spoken(" ".join(words.split()), len(items), items[0].uuid, items[-1].uuid)
 
 
+class LastOpened(msgspec.Struct):
+    """What was opened last, as text: it never changes, and its pages are asked for one after another."""
+
+    node: str = ""
+    text: str = ""
+
+
 class Undone(NamedTuple):
     id: str
     kind: str  # compaction | clearing | snip | collapse | pin
@@ -61,13 +71,28 @@ class Shaping:
                 raise InputError("pin", f"message {message} is not in view", "pin one the model sees now")
             if message is not None and (known := self._pinned(message)) is not None:
                 return known
-            uuid, parent, time = str(uuid4()), self._c.log.tree.leaf, self._c.clock()
-            self._c.enter([Pin(uuid, parent, time, target=message, text=text)])
-            return uuid
+            from .steps import pins
+
+            pin = Pin(new_id(), self._c.log.tree.leaf, self._c.clock(), target=message, text=text)
+            pins.refuse_too_large(self._c, pin)
+            self._c.enter([pin])
+            return pin.uuid
 
     def _pinned(self, message: str) -> str | None:
         """A message is kept once, however often it is pinned."""
         return next((pin.uuid for pin in self._c.log.view.pins.values() if pin.target == message), None)
+
+    def restorable(self, kind: str, key: str, text: Source | None) -> None:
+        """Have a text back in view behind every compaction (C4): a `skill`, the `plan`, `tools`, `agents`, `mcp`, or a kind of your
+        own. A function is asked at each compaction and may answer None. The same kind and key again takes its place as the newest;
+        None takes it away."""
+        with self._open():
+            if not kind.strip() or not key.strip():
+                raise InputError("restorable", "the kind or the key is empty", "name both")
+            registered = self._c.host.registered
+            registered.pop((kind, key), None)
+            if text is not None:
+                registered[kind, key] = text
 
     @property
     def pins(self) -> dict[str, str]:
@@ -112,20 +137,37 @@ class Shaping:
         from .layers.l4_compact import Page, page, stands_for
         from .tools.expand import Opened
 
-        if (spill := self._spilled(node)) is not None:
+        if (pinned := self._pin_text(node)) is not None:
+            shown = page_in(pinned, number or 1) if number is not None else Page(pinned, 1, 1)
+        elif (spill := self._spilled(node)) is not None:
             held = open_spill(spill, self._c.directory)
             shown = page_in(held, number or 1) if number is not None else Page(_text_of(held), 1, 1)
         else:
-            items = stands_for(self._c.store.read, node)
-            shown = page(items, number) if number is not None else page(items, 1, size=sys.maxsize)
+            last = self._c.room(LastOpened)
+            if last.node != node:
+                last.text = page(stands_for(self._c.store, node), 1, size=sys.maxsize).text
+                last.node = node
+            shown = page_in(last.text, number) if number is not None else Page(last.text, 1, 1)
         return Opened(*shown)
+
+    def _pin_text(self, node: str) -> str | None:
+        """All of what a pin keeps: a compaction may have had to cut it. A message's words are in the log."""
+        from .layers.l4_compact import words_of
+
+        matching = [pin for uuid, pin in self._c.log.view.pins.items() if uuid.startswith(node)] if len(node) >= SHORTEST else []
+        if len(matching) != 1:
+            return None
+        if matching[0].text is not None:
+            return matching[0].text
+        records = (one for one in self._c.store.read() if isinstance(one, Message) and one.uuid == matching[0].target)
+        return words_of([block for record in records for block in record.blocks])
 
     def _spilled(self, node: str) -> Spill | None:
         """Among what is in memory, else in the whole log: a compaction takes the decision out of view, not the file."""
-        from .layers.l4_compact.expand import decision_of
+        from .layers.l4_compact.expand import find_decision
 
         found = _spill_in(self._c.log, node)
-        if found is None and node and self._c.start and decision_of(self._c.store.read, node) is None:
+        if found is None and node and self._c.start and find_decision(self._c.store, node) is None:
             found = _spill_in(Log.load(self._c.store.read), node)
         return found
 

@@ -1,10 +1,10 @@
 """The data path of a turn, in order, cheapest step first. This is the file to read to know what happens when.
 
     before_call   what background work brought → answer open calls → spill (l1) → clear (l2) → compact (l3, l4)
-                  → stop at the blocking limit → assemble → announce a break
+                  → bring memories → stop at the blocking limit → assemble → announce a break
     after_call    what background work brought → record the answer and count by what it reports → look for a break of the cache
                   → maybe update the notes (l3)
-    end_turn      what background work brought → let the disk catch up
+    end_turn      what background work brought → leave what a model still chooses → let the disk catch up
 
 A step changes the conversation only by entering records (conversation.py). Steps that may call a model are flows
 (core/effects.py). What a layer does is in steps/; a layer that fails steps aside, and says so.
@@ -14,20 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from .conversation import Conversation
 from .core.blocks import Block, Wire, text, tool_result
 from .core.effects import Flow
 from .core.errors import BadRequest, NothingToSend, PromptTooLong, ProviderError, WindowFull
 from .core.flatten import MISSING_RESULT
+from .core.ids import new_id
 from .core.records import Attachment, Message, Record
 from .core.reply import Reply
-from .layers.l0_window import answered, measure_all, state_of
+from .layers.l0_window import answered, measure_all
 from .prompt.marks import mark_messages
 from .steps import mending, micro, near, results
 from .steps.aside import stepping_aside
 from .steps.breaks import announce_break, detect_break, remember_prompt
+from .steps.recall_state import bring_memories, leave_selection
 
 if TYPE_CHECKING:  # the dear layers are loaded when they are first needed (steps/near.py)
     from .steps.compact import Compacted, Pivot
@@ -52,16 +53,14 @@ def add_results(c: Conversation, blocks: Sequence[Block], *, synthetic: bool = F
 
 
 def _say(c: Conversation, blocks: Sequence[Block], decided: Sequence[Record] = (), *, synthetic: bool = False) -> Message:
-    uuid, parent, time = c.head()
-    record = Message(uuid, parent, time, "user", tuple(blocks), synthetic=synthetic)
+    record = Message(*c.head(), "user", tuple(blocks), synthetic=synthetic)
     c.enter([*decided, record])
     return record
 
 
 def add_context(c: Conversation, kind: str, said: str) -> None:
     """Context that nobody said: behind what has not left yet, and a record before it is sent."""
-    uuid, parent, time = c.head()
-    c.enter([Attachment(uuid, parent, time, kind, (text(said),))])
+    c.enter([Attachment(*c.head(), kind, (text(said),))])
 
 
 def before_call(c: Conversation) -> Flow[Wire]:
@@ -80,6 +79,7 @@ def before_call(c: Conversation) -> Flow[Wire]:
             from .steps import compact
 
             yield from compact.if_needed(c)
+    bring_memories(c)
     check_window(c)
     request = assemble(c)
     announce_break(c, request)
@@ -103,8 +103,10 @@ def mend(c: Conversation, error: ProviderError) -> Flow[bool]:
 
 
 def compact_now(c: Conversation, instructions: str = "", pivot: Pivot | None = None) -> Flow[Compacted]:
-    """By hand, between two turns or in the middle of one."""
+    """By hand, between two turns or in the middle of one: results that came together are judged together before a fork shows them."""
     land(c)
+    with stepping_aside(c, "l1_results"):
+        results.settle(c)
     from .steps import compact
 
     return (yield from compact.compact(c, instructions=instructions, pivot=pivot))
@@ -114,6 +116,8 @@ def land(c: Conversation) -> None:
     """What background work brought, entered by the caller's own thread."""
     for one in c.background.drain():
         with stepping_aside(c, one.name):
+            if c.host.landed is not None and c.host.landed(one):
+                continue
             from .steps import compact
 
             compact.landed(c, one)
@@ -128,17 +132,16 @@ def answer_open_calls(c: Conversation) -> None:
 
 def check_window(c: Conversation) -> None:
     """T7: at the blocking limit nothing more is taken; what makes room still works."""
-    count = c.count.judged
-    if state_of(count, c.limits, autocompact_on=c.autocompact).at_blocking:
-        raise WindowFull(count, c.limits.blocking)
+    if near.blocking(c):
+        raise WindowFull(c.count.judged, c.limits.blocking)
 
 
 def assemble(c: Conversation) -> Wire:
     """The request: a new list whose message dicts are shared with earlier requests, but for the copies that carry a mark."""
-    remember_prompt(c)
     messages = mending.applied(c, c.log.view.messages())
     if not messages or (messages[-1]["role"] == "assistant" and not _paused(c)):
         raise NothingToSend()
+    remember_prompt(c)  # what is not sent is not remembered: a resumed session takes it for what the provider's cache holds
     if c.prompt.ttl is not None:
         mark_messages(messages, c.prompt.ttl)
     return {**c.prompt.head, "messages": messages, **c.prompt.options}
@@ -172,12 +175,12 @@ def after_call(c: Conversation, reply: Reply) -> Sequence[Message]:
 
 def record_answer(c: Conversation, reply: Reply, key: str | None) -> Sequence[Message]:
     """One record per block, as other readers of such transcripts expect. Records of one answer share `key`."""
-    key = key or f"msg_{uuid4().hex}"
+    key = key or f"msg_{new_id().replace('-', '')}"
     parent, time = c.log.tree.leaf, c.clock()
     records: list[Message] = []
     parts: list[tuple[Block, ...]] = [(block,) for block in reply.blocks] or [()]
     for blocks in parts:
-        uuid = str(uuid4())
+        uuid = new_id()
         records.append(Message(uuid, parent, time, "assistant", blocks, key, reply.usage, reply.stop_reason, reply.model))
         parent = uuid
     before = c.count
@@ -192,4 +195,5 @@ def record_answer(c: Conversation, reply: Reply, key: str | None) -> Sequence[Me
 
 def end_turn(c: Conversation) -> None:
     land(c)
+    leave_selection(c)
     c.store.sync()

@@ -25,7 +25,7 @@ from lamina.testing.transport import Incoming, Outgoing, Transport
 Wire: TypeAlias = dict[str, Any]
 
 # Far more than anything here takes on a busy machine; only a test that fails waits for it.
-PATIENCE = 30
+PATIENCE = 120
 # Retries without the pauses between them.
 AT_ONCE = Waits(sleep=lambda _: None, random=lambda: 0.5)
 

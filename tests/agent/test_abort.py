@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -218,6 +219,87 @@ def test_what_was_read_before_the_stop_still_brings_its_instructions(
         agents[0].run("Read, then stop.")
     last = answers_next(agents[0], messages_server)
     assert any("Here we use tabs." in words for words in reminders(last))
+
+
+# While a thread starts: Ctrl-C reaches the main thread between the thread's first step and the return of its start
+
+
+class Starts:
+    """Threads of this name start as ever; then, once `begun` is set, comes Ctrl-C, the first time only."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+        self.begun = threading.Event()
+        self.threads: list[threading.Thread] = []
+        start = threading.Thread.start
+
+        def interrupted(thread: threading.Thread) -> None:
+            start(thread)
+            if thread.name.startswith(name):
+                self.threads.append(thread)
+                if len(self.threads) == 1:
+                    assert self.begun.wait(PATIENCE)
+                    raise KeyboardInterrupt
+
+        monkeypatch.setattr(threading.Thread, "start", interrupted)
+
+
+def test_a_command_that_has_begun_before_its_threads_start_returned_is_stopped_and_not_run_again(
+    opened: Open, messages_server: MessagesServer, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = opened()
+    starts = Starts(monkeypatch, "ThreadPoolExecutor")
+    pipe = Pipe(project / "ready", lambda _: starts.begun.set())
+    messages_server.reply(
+        tool_use=[
+            ("Bash", {"command": "echo begun >> log; echo begun; echo > ready; exec sleep 1000"}, "b1"),
+            ("Bash", {"command": "touch second"}, "b2"),
+        ]
+    )
+    with pytest.raises(Aborted):
+        agent.run("Run them.")
+    pipe.join()
+    assert (project / "log").read_text() == "begun\n"
+    assert not (project / "second").exists()
+    assert results(answers_next(agent, messages_server)) == {
+        "b1": "!Stopped by the person.\nbegun",
+        "b2": "!The call was stopped before it was done.",
+    }
+
+
+def test_a_call_to_the_model_that_has_begun_before_its_threads_start_returned_is_left(
+    opened: Open, messages_server: MessagesServer, release: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = opened()
+    starts = Starts(monkeypatch, "lamina-ask")
+
+    def arrived(_: Received) -> bool:
+        starts.begun.set()
+        return True
+
+    messages_server.reply(text="Too late.", when=arrived, delay=release)
+    with pytest.raises(Aborted):
+        agent.run("Are you there?")
+    release.set()
+    starts.threads[0].join(PATIENCE)
+    assert not starts.threads[0].is_alive(), "it waits for somebody to hear what it was told"
+    assert "Too late." not in str(answers_next(agent, messages_server).messages)
+
+
+def test_a_hook_that_has_begun_before_its_threads_start_returned_is_ended(
+    opened: Open, messages_server: MessagesServer, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = "if [ -p ready ]; then echo $$ > pid; exec 3>ready; rm ready; echo >&3; exec 3>&-; exec sleep 1000; fi"
+    agent = opened(settings=Settings(hooks={"UserPromptSubmit": [{"hooks": [{"type": "command", "command": command}]}]}))
+    starts = Starts(monkeypatch, "ThreadPoolExecutor")
+    pipe = Pipe(project / "ready", lambda _: starts.begun.set())
+    with pytest.raises(Aborted):
+        agent.run("Hello.")
+    pipe.join()
+    answers_next(agent, messages_server)
+    starts.threads[0].join(PATIENCE)
+    assert not starts.threads[0].is_alive()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((project / "pid").read_text()), 0)
 
 
 # While hooks run

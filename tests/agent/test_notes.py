@@ -24,7 +24,7 @@ def notes_file(agent: Agent) -> Path:
 
 def settle(agent: Agent) -> None:
     with agent.session.working() as c:
-        assert c.background.wait("notes", 30)
+        assert c.background.wait("notes", 120)
         turn.land(c)
 
 

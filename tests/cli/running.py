@@ -12,7 +12,7 @@ from typing import Any
 
 LAMINA = (sys.executable, "-c", "from lamina.cli.main import main; main()")
 # Far more than any of these takes on a busy machine.
-PATIENCE = 60
+PATIENCE = 120
 
 
 def lamina(*arguments: str | bytes, cwd: Path | None = None, stdin: bytes = b"", **env: str) -> subprocess.CompletedProcess[str]:

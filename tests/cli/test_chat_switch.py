@@ -10,9 +10,11 @@ import pytest
 from tests.session.foreign import foreign_transcript
 
 from lamina.agent import Agent
+from lamina.core.errors import InputError
 from lamina.core.records import Break
 from lamina.disk.transcript import read_transcript
 from lamina.providers import Provider, open_provider
+from lamina.session import Session
 from lamina.testing import MessagesServer
 
 
@@ -76,9 +78,32 @@ def test_another_programs_session_gets_the_tools_it_does_not_tell_of(
         "Bash",
         "TodoWrite",
         "Expand",
+        "Agent",
     ]
     assert sent.body["system"]
     messages_server.reply(text="Still here.")
     with Agent.open(provider, cwd=tmp_path, home=tmp_path / "home", resume=path) as again:
         again.run("and now?")
     assert messages_server.requests[-1].body["tools"][0]["name"] == "Read"
+
+
+def test_a_window_that_was_asked_for_stays_with_another_model(tmp_path: Path) -> None:
+    with Session("anthropic:claude-sonnet-5-5", in_memory=True, window=50_000, cwd=tmp_path) as session:
+        asked = session._c.limits
+        session.use(open_provider("offline"))
+        assert session._c.limits.window == asked.window == 50_000
+        session.use(open_provider("offline"), window=30_000)
+        session.use(open_provider("offline"))
+        assert session._c.limits.window == 30_000
+
+
+def test_no_window_that_was_asked_for_is_wider_than_the_new_model_takes(tmp_path: Path) -> None:
+    with Session("offline", in_memory=True, window=900_000, cwd=tmp_path) as session:
+        session.use(open_provider("anthropic:claude-haiku-4-5", client=object()))
+        assert session._c.limits.window == 200_000
+        session.use(open_provider("offline"))
+        assert session._c.limits.window == 900_000
+        with pytest.raises(InputError, match="too few"):
+            session.use(open_provider("anthropic:claude-haiku-4-5", client=object()), window=10)
+        assert session.provider.name == "offline"
+        assert session._c.limits.window == 900_000

@@ -78,7 +78,7 @@ def test_a_scripted_model_reads_and_edits_and_every_event_is_documented(keyed: M
     for event in printed:
         assert set(event) == fields[name_of(event)], name_of(event)
     first, *_, last = printed
-    assert first["tools"] == ["Read", "Write", "Edit", "Grep", "Glob", "Bash", "TodoWrite", "Expand"]
+    assert first["tools"] == ["Read", "Write", "Edit", "Grep", "Glob", "Bash", "TodoWrite", "Expand", "Agent"]
     assert first["permissionMode"] == "accept-edits"
     assert (last["result"], last["num_turns"], last["is_error"], last["permission_denials"]) == ("Done.", 3, False, [])
     assert last["total_cost_usd"] > 0
@@ -90,7 +90,7 @@ def test_a_scripted_model_reads_and_edits_and_every_event_is_documented(keyed: M
 
 
 def test_the_documented_events_are_those_there_are(root: Path) -> None:
-    systems = {"system/init", "system/compact_boundary", "system/layer"}
+    systems = {"system/init", "system/compact_boundary", "system/layer", "system/agent"}
     assert set(documented(root)) == {*systems, "assistant", "user", "stream_event", "result"}
 
 
@@ -282,3 +282,26 @@ def test_a_reader_that_goes_away_ends_the_turn_quietly(keyed: MessagesServer, wo
     assert process.wait(PATIENCE) == 0
     assert "Traceback" not in told
     assert len(keyed.requests) == 1
+
+
+def test_what_the_session_has_to_tell_in_the_middle_of_a_turn_is_told(keyed: MessagesServer, tmp_path: Path) -> None:
+    keyed.reply(text="One.")
+    first = json.loads(lamina("-p", "hello", "--output-format", "json").stdout)
+    [transcript] = (tmp_path / "home").glob(f"projects/*/{first['session_id']}.jsonl")
+    transcript.with_suffix("").mkdir(exist_ok=True)
+    (transcript.with_suffix("") / "tool-results").symlink_to(tmp_path)
+    (tmp_path / "work" / "long.txt").write_text("word " * 30_000 + "\n")
+    keyed.reply(tool_use=("Bash", {"command": "cat long.txt"}))
+    keyed.reply(text="Two.")
+    done = lamina("-p", "go on", "--resume", first["session_id"], "--permission-mode", "all")
+    assert (done.returncode, done.stdout) == (0, "Two.\n")
+    assert done.stderr.count("Big tool results stay in the conversation") == 1
+
+
+def test_a_window_that_the_prompt_nearly_fills_is_told_of(keyed: MessagesServer) -> None:
+    keyed.reply(text="One.")
+    done = lamina("-p", "hello", LAMINA_CONTEXT_WINDOW="8000")
+    assert done.returncode == 0
+    assert "of the 6,000 tokens of this window: little room is left for a conversation" in done.stderr
+    keyed.reply(text="Two.")
+    assert lamina("-p", "hello", LAMINA_CONTEXT_WINDOW="50000").stderr == ""

@@ -50,7 +50,7 @@ def test_memories_and_sessions_are_read_where_they_lie_and_nothing_is_changed(ho
     assert session["source"] == "claude-code"
     answer = here("-p", "When do deploys go out?", "--model", "offline")
     assert "Tuesdays" in answer.stdout
-    went_on = here("--resume", session["id"], "-p", "And now?", "--model", "offline")
+    went_on = here("--resume", session["session_id"], "-p", "And now?", "--model", "offline")
     assert went_on.returncode == 0
     assert "is continued as" in went_on.stderr
     assert {path: path.read_bytes() for path in before} == before

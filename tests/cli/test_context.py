@@ -17,7 +17,7 @@ from lamina.providers import open_provider
 from lamina.session import Session
 from lamina.testing import MessagesServer
 
-from .running import failed, here, misused
+from .running import failed, here, lamina, misused, on_a_terminal
 
 
 @pytest.fixture(autouse=True)
@@ -86,13 +86,44 @@ def test_a_person_gets_a_table_that_fits(
         name = agent.session.id
     for columns in (120, 80, 40):
         monkeypatch.setenv("COLUMNS", str(columns))
-        head, bar, *rows = here("context", name).stdout.splitlines()
-        assert head.startswith("claude-sonnet-5-5: about ")
-        assert head.endswith("% left")
+        rows = here("context", name).stdout.splitlines()
+        said = " ".join(rows)
+        assert said.startswith("claude-sonnet-5-5: about ")
+        assert "% left The window has " in said
         assert any("results of Read" in line for line in rows)
         assert any("3 times" in line for line in rows)
-        table = [line for line in rows if line.startswith("  ")]
-        assert all(len(line) <= columns for line in (bar, *table)), table
+        assert all(len(line) <= columns for line in rows if not line.startswith(("Files read", "Results too"))), rows
+
+
+@pytest.mark.spec("T8")
+def test_the_window_and_its_thresholds_are_named(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Session("anthropic:claude-haiku-4-5", cwd=work) as session:
+        session.sync([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}])
+        limits = session._c.limits
+    asked = {"size": 200_000, "source": "model", "auto_compact": True}
+    names = ("effective", "warning", "autocompact", "blocking")
+    assert report(session.id)["window"] == asked | {name: getattr(limits, name) for name in names}
+    said = " ".join(here("context", session.id).stdout.split())
+    assert "The window has 200,000 tokens (as the model has it); 20,000 are kept for the answer, the other 180,000 count." in said
+    assert f"Warning from {limits.warning:,}, compaction from {limits.autocompact:,}, full at {limits.blocking:,}." in said
+    monkeypatch.setenv("LAMINA_CONTEXT_WINDOW", "50000")
+    monkeypatch.setenv("DISABLE_AUTO_COMPACT", "1")
+    changed = report(session.id)["window"]
+    assert (changed["size"], changed["source"], changed["auto_compact"]) == (50_000, "setting", False)
+    assert "no compaction by itself" in here("context", session.id).stdout
+
+
+@pytest.mark.spec("T8")
+def test_the_bar_is_for_terminals_and_its_colour_for_those_who_want_one(work: Path) -> None:
+    with Session("offline", cwd=work) as session:
+        session.add_user("hi " * 500)
+    colour = b"\x1b[32m["
+    seen, code = on_a_terminal("context", session.id, cwd=work)
+    assert (code, colour in seen, "░".encode() in seen) == (0, True, True)
+    seen, code = on_a_terminal("context", session.id, cwd=work, NO_COLOR="1")
+    assert (code, b"\x1b" in seen, "░".encode() in seen) == (0, False, True)
+    piped = lamina("context", session.id, cwd=work)
+    assert (piped.returncode, "\x1b" in piped.stdout, "░" in piped.stdout, "█" in piped.stdout) == (0, False, False, False)
 
 
 def test_the_exact_request_of_a_call_is_what_was_sent(

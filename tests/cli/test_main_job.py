@@ -46,7 +46,7 @@ def test_what_is_said_once_is_known_in_the_next_session(project: Path) -> None:
     assert row["type"] == "feedback"
     [change] = json.loads(said(lamina("memory", "log", "--json", cwd=project)))
     assert (change["who"], change["why"], change["action"]) == ("agent", "asked for", "save")
-    assert change["session"]
+    assert change["session_id"]
     assert change["message"]
 
 

@@ -93,6 +93,19 @@ def test_a_search_lists_what_fits_with_scores_and_reasons(tmp_path: Path) -> Non
 
 
 @pytest.mark.spec("B4")
+def test_the_trash_is_listed_and_what_comes_back_leaves_it(tmp_path: Path) -> None:
+    for name in ("C++", "kept"):
+        run(tmp_path, "save", name, "--description", "d", name)
+    assert run(tmp_path, "rm", "C++").startswith("Removed 'C++'; lamina memory restore C++ ")
+    run(tmp_path, "save", "C#", "--description", "d", "It has the file now.")
+    [removed] = rows(tmp_path, "log", "--removed")
+    assert (removed["name"], removed["action"], removed["who"]) == ("C++", "remove", "user")
+    run(tmp_path, "restore", "C++")
+    assert rows(tmp_path, "log", "--removed") == []
+    assert {row["name"] for row in rows(tmp_path, "list")} == {"C++", "C#", "kept"}
+
+
+@pytest.mark.spec("B4")
 def test_each_line_has_its_change(tmp_path: Path) -> None:
     save(tmp_path)
     save(tmp_path, "Mocks hid a migration.\nTwice.")

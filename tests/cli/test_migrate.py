@@ -76,7 +76,7 @@ def test_old_sessions_are_shown_removed_and_listed(home: Path, tmp_path: Path) -
     os.utime(old, (1_000_000_000, 1_000_000_000))
     assert misused(here("sessions", "clean", cwd=tmp_path / "p")), "nothing says how old"
     dry = json.loads(here("sessions", "clean", "--older-than", "30d", "--dry-run", "--json", cwd=tmp_path / "p").stdout)
-    assert [row["session"] for row in dry["removed"]] == [old.stem]
+    assert [row["session_id"] for row in dry["removed"]] == [old.stem]
     assert old.exists()
     assert here("sessions", "clean", "--older-than", "30d", cwd=tmp_path / "p").returncode == 2
     done = here("sessions", "clean", "--older-than", "30d", "--yes", cwd=tmp_path / "p")

@@ -18,7 +18,7 @@ from lamina.session import Session
 
 from .running import failed, here, lamina, misused, on_a_terminal, one_line
 
-FIELDS = {"id", "path", "source", "cwd", "title", "started", "modified", "size"}
+FIELDS = {"session_id", "path", "source", "cwd", "title", "started", "modified", "size"}
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def listed(*arguments: str) -> list[Any]:
 
 
 def test_the_sessions_of_this_directory_are_listed_newest_first(work: Path) -> None:
-    assert [(row["id"], row["source"], row["title"]) for row in listed()] == [
+    assert [(row["session_id"], row["source"], row["title"]) for row in listed()] == [
         ("in-work", "lamina", "hello from work"),
         (SESSION, "claude-code", "Ports of the service"),
     ]
@@ -67,7 +67,7 @@ def test_the_sessions_of_this_directory_are_listed_newest_first(work: Path) -> N
     ],
 )
 def test_the_list_can_be_narrowed_and_widened(arguments: tuple[str, ...], expected: set[str]) -> None:
-    assert {row["id"] for row in listed(*arguments)} == expected
+    assert {row["session_id"] for row in listed(*arguments)} == expected
 
 
 def test_a_table_for_people_names_each(work: Path) -> None:
@@ -214,7 +214,7 @@ def test_times_no_calendar_knows_do_not_spoil_the_list(tmp_path: Path) -> None:
             os.utime(path, (when, when))
         except OSError:
             continue
-        assert {row["id"] for row in listed()} == {"in-work", SESSION}
+        assert {row["session_id"] for row in listed()} == {"in-work", SESSION}
         assert here("sessions", "list").returncode == 0
 
 

@@ -40,12 +40,19 @@ def test_the_figures_of_one_session_and_of_all(work: Path, tmp_path: Path) -> No
     assert one["side_calls"]["summary"] == 1
     assert one["tokens_saved"]["compaction"] > 0
     assert one["cost_usd"] == 0.0, "the offline stand-in costs nothing"
+    facts = one["fidelity"]
+    assert 0 < facts["facts"] == facts["in_context"] + facts["one_call"] + facts["lost"] <= 60
+    assert facts["answerable"] == 1 - facts["lost"] / facts["facts"]
     text = here("stats", long[:8]).stdout
     assert "30 turns, 30 calls" in text
+    assert f"facts of what was compacted: {facts['facts']} looked for, {facts['in_context']} in the context" in text
     assert "1 compactions by summary" in text
     every = json.loads(here("stats", "--json").stdout)
     assert {row["session_id"] for row in every["sessions"]} == {long, short}
     assert every["total"]["turns"] == 32
+    assert every["total"]["fidelity"] == facts
+    assert [row["fidelity"] for row in every["sessions"] if row["session_id"] == short] == [None]
+    assert every["memory"] == {"topics": 0, "duplicates": 0, "dead_pointers": 0, "stale": 0, "contradicted": 0}
     table = here("stats").stdout
     assert long[:8] in table
     assert "All 2 together:" in table

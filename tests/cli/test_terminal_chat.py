@@ -419,7 +419,7 @@ def test_ctrl_c_ends_the_turn_at_once_and_the_next_one_goes_on(keyed: MessagesSe
     with Terminal("--model", "anthropic:claude-sonnet-5-5", cwd=work) as terminal:
         terminal.prompt()
         terminal.say("hello")
-        assert held.arrived.wait(60)
+        assert held.arrived.wait(120)
         terminal.expect("waiting for the model")
         terminal.press("\x03")
         terminal.expect("Stopped; what was said so far is kept")
@@ -443,7 +443,7 @@ def test_a_chat_that_is_ended_in_the_middle_of_a_turn_can_be_continued(
     with Terminal("--model", "anthropic:claude-sonnet-5-5", cwd=work) as terminal:
         terminal.prompt()
         terminal.say("Our tests run against Postgres.")
-        assert held.arrived.wait(60)
+        assert held.arrived.wait(120)
         if end == "window":
             terminal.close()
             assert terminal.wait() == 128 + signal.SIGHUP

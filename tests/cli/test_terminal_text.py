@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,19 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.utils import get_cwidth
 
+from lamina.cli.context import Report
+from lamina.cli.context_lines import lines
 from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, outcome, preview, title
 from lamina.cli.terminal.commands import COMMANDS, find, parse
+from lamina.cli.terminal.compacting import told
 from lamina.cli.terminal.complete import Choice, Completing
 from lamina.cli.terminal.flow import Flow
 from lamina.cli.terminal.screen import Style, clean, fit, folded, wrapped
 from lamina.cli.terminal.status import Status, fitted, parts
+from lamina.core.policy import WindowPolicy
 from lamina.core.usage import Usage
-from lamina.layers.l0_window import State
+from lamina.layers.l0_window import Breakdown, State, state_of, thresholds
+from lamina.steps.compact import Compacted
 
 CWD = Path("/work/app")
 
@@ -246,3 +252,39 @@ def test_commands_arguments_and_files_are_completed(tmp_path: Path) -> None:
     assert offered(completer, f"@{tmp_path}/src/") == [f"{tmp_path}/src/app.py"]
     assert offered(completer, "@evil") == offered(completer, "@two") == []
     assert offered(completer, "@no/such/place/") == offered(completer, "mail me@s") == offered(completer, "plain") == []
+
+
+# What fills the window
+
+
+def filled(tokens: int, *, human: int, assistant: int = 0) -> Report:
+    limits = thresholds(200_000, 64_000, WindowPolicy())
+    state = state_of(tokens, limits)
+    return Report("a-model", tokens, limits, state, 0, Breakdown(human=human, assistant=assistant), source="default")
+
+
+@pytest.mark.spec("T8")
+def test_no_kind_takes_more_than_all_of_them_and_no_line_is_too_wide() -> None:
+    for width in (200, 80, 40):
+        shown = lines(filled(9_000, human=8_000, assistant=2_000), width)
+        assert [int(share) for line in shown for share in re.findall(r"(\d+)%(?! left)", line.text)] == [80, 20]
+        assert all(get_cwidth(line.text) <= width for line in shown)
+
+
+@pytest.mark.spec("T8")
+@pytest.mark.parametrize(("tokens", "style"), [(1_000, "green"), (165_000, "yellow"), (179_000, "red")])
+def test_the_bar_has_the_colour_of_how_full_it_is(tokens: int, style: str) -> None:
+    [drawn] = [line for line in lines(filled(tokens, human=tokens), 80) if line.style]
+    assert (drawn.style, drawn.text[0], drawn.text[-1], len(drawn.text)) == (style, "[", "]", 60)
+    assert not any(line.style for line in lines(filled(tokens, human=tokens), 80, picture=False))
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("it holds no <summary>", "Nothing was compacted: the summary cannot be used, it holds no <summary>."),
+        ("there is nothing to summarise yet.", "Nothing was compacted: there is nothing to summarise yet."),
+    ],
+)
+def test_why_nothing_was_compacted_is_a_whole_sentence(why: str, said: str) -> None:
+    assert told(Compacted(why=why), CWD) == [said]

@@ -26,6 +26,7 @@ OTHER: dict[str, Any] = {
     "cleanupPeriodDays": 1,
     "lamina.provider": "openai:x",
     "model": "x",
+    "lamina.recallSelector": "model",
     "lamina.smallModel": "x",
     "lamina.baseUrl": "https://x.example",
     "lamina.anthropicBaseUrl": "https://x.example",

@@ -12,7 +12,7 @@ import pytest
 
 from lamina.core.errors import DiskError, PathRefused
 from lamina.disk.files import is_temp
-from lamina.disk.spills import DIRECTORY, open_result, stem_of, sweep_results, take_over, write_spill
+from lamina.disk.spills import DIRECTORY, Lying, open_result, spilling, stem_of, sweep_results, take_over, write_spill
 from lamina.disk.spool import Spool
 
 from .processes import needs_fork as needs_unix
@@ -138,3 +138,15 @@ def test_a_sweep_removes_what_a_dead_writer_left_and_nothing_else(tmp_path: Path
     assert is_temp(left.name)
     assert sweep_results(tmp_path) == 1
     assert list(made.path.parent.iterdir()) == [made.path]
+
+
+def test_many_are_written_for_one_look_at_the_directory(tmp_path: Path) -> None:
+    first = write_spill(tmp_path / "session", "a", [b"there already"])
+    with spilling(tmp_path / "session") as spills:
+        assert list(spills.there("a")) == [Lying(str(first.path), 13)]
+        assert list(spills.there("b")) == []
+        assert spills.write("b", [b"{}"], suffix=".json").path.name == "b.json"
+        assert list(spills.there("b")) == [Lying(str(tmp_path / "session" / DIRECTORY / "b.json"), 2)]
+        assert spills.write("b", [b"again"]).path.name == "b-2.txt"
+        assert spills.write("a", [b"again"]).path.name == "a-2.txt"
+    assert first.path.read_bytes() == b"there already"

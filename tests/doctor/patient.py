@@ -11,6 +11,7 @@ from lamina.doctor.finding import Finding
 from lamina.doctor.look import Report, look
 from lamina.doctor.mend import Done, mend_all
 from lamina.memory.directory import DirectoryStore
+from lamina.memory.draft import Draft
 from lamina.memory.store import Why
 
 # 2026-03-31, noon in any time zone near the tests.
@@ -69,7 +70,7 @@ class Patient:
 
     def save(self, name: str, body: str, *, days_ago: float = 0.0, why: Why = ME) -> None:
         with self.store(days_ago=days_ago) as store:
-            store.save(name, type="project", description=f"What {name} is about, in so many words", body=body, why=why)
+            store.save(Draft(name, type="project", description=f"What {name} is about, in so many words", body=body), why=why)
 
     def transcript(self, session: str, data: bytes, *, age: float = 0.0) -> Path:
         path = self.project / f"{session}.jsonl"

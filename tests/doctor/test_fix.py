@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lamina.doctor.finding import Finding
+from lamina.memory.draft import Draft
 from lamina.memory.index import entries
 from lamina.memory.store import Why
 
@@ -101,9 +102,9 @@ def test_a_date_that_nobody_can_be_sure_of_is_left(patient: Patient) -> None:
     with open(patient.memory / "edited.md", "a") as file:
         file.write("By hand.\n")
     with patient.store() as store:
-        store.save("rule", type="feedback", description="How to report a day", body="Say what was done today.", why=ME)
-        store.save("back", type="project", description="What comes back", body="It ran yesterday.", why=Why("dream"))
-        store.save("back", type="project", description="What comes back", body="Nothing.", why=ME)
+        store.save(Draft("rule", type="feedback", description="How to report a day", body="Say what was done today."), why=ME)
+        store.save(Draft("back", type="project", description="What comes back", body="It ran yesterday."), why=Why("dream"))
+        store.save(Draft("back", type="project", description="What comes back", body="Nothing."), why=ME)
         store.restore("back", store.log("back")[-1].id, why=ME)
     found = patient.found("relative-date")
     assert len(found) == 7

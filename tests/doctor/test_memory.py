@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamina.doctor.finding import KINDS
+from lamina.memory.draft import Draft
 from lamina.memory.evidence import anchors
 from lamina.memory.store import Why
 
@@ -112,8 +113,10 @@ def test_evidence_that_changed_or_cannot_be_checked_is_said(patient: Patient) ->
     source.write_text("def connect(): ...\n")
     texts = anchors(["db.py"], patient.cwd).texts
     with patient.store() as store:
-        store.save("fresh", type="project", description="How to connect", body="x", why=Why("user"), evidence=texts)
-        store.save("odd", type="project", description="Where it runs", body="y", why=Why("user"), evidence=["../outside.py"])
+        store.save(Draft("fresh", type="project", description="How to connect", body="x", evidence=tuple(texts)), why=Why("user"))
+        store.save(
+            Draft("odd", type="project", description="Where it runs", body="y", evidence=("../outside.py",)), why=Why("user")
+        )
     assert patient.found("stale-evidence") == []
     assert len(patient.found("unverifiable-evidence")) == 1
     source.write_text("def other(): ...\n")
@@ -204,9 +207,9 @@ def test_a_proposal_that_waits_for_weeks_is_said(patient: Patient) -> None:
     from lamina.memory.inbox import Inbox
 
     with patient.store(days_ago=15) as store:
-        Inbox(store).propose_save("old", type=None, description="An old idea", body="x", why=Why("agent"))
+        Inbox(store).propose_save(Draft("old", description="An old idea", body="x"), why=Why("agent"))
     with patient.store(days_ago=1) as store:
-        Inbox(store).propose_save("new", type=None, description="A new idea", body="y", why=Why("agent"))
+        Inbox(store).propose_save(Draft("new", description="A new idea", body="y"), why=Why("agent"))
     [found] = patient.found("waiting-long")
     assert "about old" in found.problem
 

@@ -17,7 +17,7 @@ from lamina.fork.asking import ask_until
 from lamina.providers import OnEvent
 from lamina.providers.offline import OfflineProvider
 
-PATIENCE = 30
+PATIENCE = 120
 ASK = Ask({"messages": []}, "notes")
 REPLY = Reply("m", "a-model", (), "end_turn")
 

@@ -12,7 +12,7 @@ import pytest
 
 from lamina.fork.background import MOST, Background
 
-PATIENCE = 30
+PATIENCE = 120
 
 
 class Gate:

@@ -21,7 +21,7 @@ from lamina.fork.rules import Rules, read_rules
 from lamina.tools import Context, Output, Tool, builtin_tools
 
 # Far more than a thread needs to get going on a busy machine; only a test that fails waits for it.
-PATIENCE = 30
+PATIENCE = 120
 
 
 class Custom(msgspec.Struct, frozen=True, kw_only=True):

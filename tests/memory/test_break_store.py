@@ -13,6 +13,7 @@ import yaml
 from lamina.agent import Agent
 from lamina.core.errors import InputError
 from lamina.memory.directory import DirectoryStore
+from lamina.memory.draft import Draft
 from lamina.memory.memory import Memory
 from lamina.memory.secrets import redact, repeats, secrets_of
 from lamina.memory.store import MOST_READ, Why
@@ -48,7 +49,7 @@ def test_a_second_reader_reads_what_was_written_here(tmp_path: Path) -> None:
     with DirectoryStore.open(tmp_path / "memory", durability="process") as store:
         for number, text in enumerate(ODD):
             body = f"---\nname: evil\n---\n{text}\n---\n"
-            store.save(f"n{number} {text}", type="project", description=text, body=body, why=ME)
+            store.save(Draft(f"n{number} {text}", type="project", description=text, body=body), why=ME)
         ours = {topic.file: topic for topic in store.topics()}
     read = Read(tmp_path / "memory")
     assert read.topics.keys() == ours.keys()
@@ -82,7 +83,7 @@ def test_what_another_program_wrote_is_read_and_keeps_its_bytes(tmp_path: Path) 
             assert topic.type == "project", file
             assert topic.description.split() == ODD[number].split(), file
             assert topic.body == f"body {ODD[number]}\n", file
-        store.save("n1-32", type=None, description="new words", body="new body", why=ME)
+        store.save(Draft("n1-32", description="new words", body="new body"), why=ME)
     after = {path.name: path.read_bytes() for path in directory.glob("*.md")}
     assert {file for file in before if before[file] != after[file]} == {"n1-32.md", "MEMORY.md"}
     assert b"originSessionId: abc" in after["n1-32.md"]
@@ -91,12 +92,12 @@ def test_what_another_program_wrote_is_read_and_keeps_its_bytes(tmp_path: Path) 
 @pytest.mark.skipif(not hasattr(os, "link"), reason="no hard links here")
 def test_a_link_to_the_newest_memory_keeps_no_other_from_being_saved(tmp_path: Path) -> None:
     with DirectoryStore.open(tmp_path / "memory", durability="process") as store:
-        store.save("one", type="project", description="d", body="b", why=ME)
+        store.save(Draft("one", type="project", description="d", body="b"), why=ME)
     # As a backup that links what did not change.
     os.link(tmp_path / "memory" / "one.md", tmp_path / "kept")
     with DirectoryStore.open(tmp_path / "memory", durability="process") as store:
         assert store.notices == ()
-        assert store.save("two", type="project", description="d", body="b", why=ME).created
+        assert store.save(Draft("two", type="project", description="d", body="b"), why=ME).created
         assert [topic.name for topic in store.topics()] == ["two"]
     assert (tmp_path / "kept").read_text().endswith("b\n")
 
@@ -119,7 +120,7 @@ KEY = "sk-ant-" + "api03-" + "Abcdefgh1234567890Zy"
 def test_a_secret_does_not_live_on_in_the_name_or_the_file(tmp_path: Path, name: str, body: str, trace: str) -> None:
     with DirectoryStore.open(tmp_path / "memory", durability="process") as store:
         with suppress(InputError):
-            store.save(name, type="project", description="d", body=body, why=ME)
+            store.save(Draft(name, type="project", description="d", body=body), why=ME)
         text = f"---\nname: fine\ndescription: d\ntype: project\n---\n\n{body}\n"
         with pytest.raises(InputError, match="holds a secret"):
             store.put(f"{name}.md", text, expected=None, why=ME)
@@ -132,7 +133,18 @@ def test_a_secret_does_not_live_on_in_the_name_or_the_file(tmp_path: Path, name:
 
 
 @pytest.mark.spec("B7")
-@pytest.mark.parametrize("text", ['the staging password is "hunter2"', "pwd=abc123", "密码是hunter22", "db password: swordfish9"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        'the staging password is "hunter2"',
+        "pwd=abc123",
+        "密码是hunter22",
+        "db password: swordfish9",
+        "Das Passwort ist geheim123",
+        "Kennwort: Sommer2024",
+        "パスワードはhunter22です",
+    ],
+)
 def test_a_password_that_a_person_made_up_is_taken_out(text: str) -> None:
     assert redact(text).kinds == ("assigned secret",)
     assert redact(redact(text).text).kinds == ()
@@ -169,7 +181,7 @@ def test_an_export_leaves_out_what_was_read_in_part_and_says_so(tmp_path: Path) 
         (tmp_path / "memory" / "huge.md").write_bytes(b"---\nname: huge\ndescription: d\n---\n" + b"x" * MOST_READ)
         report = export_from(store, tmp_path / "out", "claude-code")
         assert report.problems == ("huge.md is too long and was left out",)
-        store.save("one", type="project", description="d", body="b", why=ME)
+        store.save(Draft("one", type="project", description="d", body="b"), why=ME)
         assert [item.name for item in export_from(store, tmp_path / "out", "claude-code").items] == ["one.md", "MEMORY.md"]
     assert not (tmp_path / "out" / "huge.md").exists()
 

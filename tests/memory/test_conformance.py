@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lamina.core.errors import InputError
 from lamina.memory.directory import DirectoryStore
+from lamina.memory.draft import Draft
 from lamina.memory.in_memory import InMemoryStore
 from lamina.memory.modes import GatedStore
 from lamina.memory.store import MemoryStore, Why
@@ -27,25 +28,25 @@ ME = Why("user")
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_a_directory_keeps_the_contract(check: Check, tmp_path: Path) -> None:
     with DirectoryStore.open(tmp_path / "memory", durability="process") as store:
-        check(store, Why)
+        check(store, Draft, Why)
 
 
 @pytest.mark.spec("B5")
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_a_store_under_a_mode_that_allows_all_keeps_the_contract(check: Check, tmp_path: Path) -> None:
     with DirectoryStore.open(tmp_path / "memory", durability="process") as store:
-        check(GatedStore(store, "auto"), Why)
+        check(GatedStore(store, "auto"), Draft, Why)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_a_dict_keeps_the_contract(check: Check) -> None:
-    check(InMemoryStore(), Why)
+    check(InMemoryStore(), Draft, Why)
 
 
 def do(store: MemoryStore, action: str, name: str, body: str) -> object:
     match action:
         case "save":
-            return store.save(name, type="project", description=body, body=body, why=ME)[1:]
+            return store.save(Draft(name, type="project", description=body, body=body), why=ME)[1:]
         case "remove":
             return store.remove(name, why=ME)
         case _:

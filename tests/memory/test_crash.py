@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.disk.processes import needs_fork
 
 from lamina.disk.files import is_temp
 from lamina.memory.directory import DirectoryStore
+from lamina.memory.draft import Draft
 from lamina.memory.index import entries
 from lamina.memory.store import Why
 
@@ -20,7 +22,7 @@ ME = Why("user", "a test")
 
 
 def put(store: DirectoryStore, name: str, body: str) -> None:
-    store.save(name, type="project", description=f"d {body}", body=body, why=ME)
+    store.save(Draft(name, type="project", description=f"d {body}", body=body), why=ME)
 
 
 def prepare(directory: Path) -> None:
@@ -98,12 +100,73 @@ def test_whatever_stops_it_memory_is_whole(
             assert not run.said or body(store, name) == done, run
             assert body(store, "kept") == "kept", run
             assert not any(is_temp(path.name) for path in memory.rglob("*")), run
-            if act is not do_remove:
-                assert {entry.file for entry in entries(store.index())} == {topic.file for topic in store.topics()}, run
+            assert {entry.file for entry in entries(store.index())} == {topic.file for topic in store.topics()}, run
             put(store, "after", "works")
             assert body(store, "after") == "works", run
             assert not [version for version in store.log() if version.action == "outside"], run
     assert seen == allowed
+
+
+def do_say(directory: Path, say: Say) -> None:
+    """Says what came of a save."""
+    with DirectoryStore.open(directory / "memory") as store:
+        say("unfinished" if store.save(Draft("new", "project", "d", "two"), why=ME).unfinished else "done")
+
+
+@pytest.mark.spec("S6", "Z12")
+@pytest.mark.parametrize("fault", [Fail(errno.ENOSPC, forever=True), Fail(errno.EDQUOT)], ids=str)
+def test_on_a_full_disk_what_is_said_of_a_save_is_true(tmp_path: Path, fault: Fail) -> None:
+    said = set[str]()
+    for run in every(tmp_path, prepare, do_say, fault):
+        memory = run.directory / "memory"
+        said.update(run.said)
+        # No answer: an error was raised. Only a directory that could not be confirmed has the file then.
+        assert bool(run.said) == (memory / "new.md").exists() or run.point == "dir.fsync", run
+        if run.said == ("done",):
+            assert "](new.md)" in (memory / "MEMORY.md").read_text(), run
+        with DirectoryStore.open(memory, durability="process") as store:
+            assert {entry.file for entry in entries(store.index())} == {topic.file for topic in store.topics()}, run
+    assert said == {"done", "unfinished"}
+
+
+@pytest.mark.spec("S6", "S3")
+def test_an_index_line_that_was_left_old_is_renewed_and_one_that_a_person_worded_is_not(tmp_path: Path) -> None:
+    renewed = 0
+    for run in every(tmp_path, prepare, do_update, Kill()):
+        memory = run.directory / "memory"
+        index = (memory / "MEMORY.md").read_text()
+        lags = "two" in (memory / "old.md").read_text() and "d one" in index
+        if lags and renewed:
+            (memory / "MEMORY.md").write_text(index.replace("d one", "my own words"))
+            os.utime(memory / "MEMORY.md", ns=(0, 0))
+        with DirectoryStore.open(memory, durability="process") as store:
+            assert "my own words" in store.index() if lags and renewed else not lags or "d two" in store.index(), run
+        renewed += lags
+    assert renewed > 1
+
+
+@pytest.mark.spec("B4", "Z12")
+def test_a_save_that_failed_is_not_told_as_one_that_happened(tmp_path: Path) -> None:
+    failed = 0
+    for run in every(tmp_path, prepare, do_create, Fail(errno.ENOSPC)):
+        memory = run.directory / "memory"
+        with DirectoryStore.open(memory, durability="process") as store:
+            told = [version.action for version in store.log("new")]
+            if not (memory / "new.md").exists():
+                assert told in ([], ["undone", "save"]), run
+                failed += len(told)
+    assert failed
+
+
+@pytest.mark.spec("S6", "Z12")
+def test_a_removal_that_did_not_reach_its_file_leaves_the_memory_listed(tmp_path: Path) -> None:
+    lacked = 0
+    for run in every(tmp_path, prepare, do_remove, Kill()):
+        memory = run.directory / "memory"
+        lacked += (memory / "old.md").exists() and "](old.md)" not in (memory / "MEMORY.md").read_text()
+        with DirectoryStore.open(memory, durability="process") as store:
+            assert {entry.file for entry in entries(store.index())} == {topic.file for topic in store.topics()}, run
+    assert lacked
 
 
 @pytest.mark.spec("S6", "Z12")

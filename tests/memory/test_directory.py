@@ -14,6 +14,7 @@ from tests.disk.processes import needs_fork, together
 from lamina.core.errors import DiskError, InputError, PathRefused
 from lamina.disk import crash
 from lamina.memory.directory import DirectoryStore
+from lamina.memory.draft import Draft
 from lamina.memory.index import entries
 from lamina.memory.store import MOST_READ, Saved, Why
 
@@ -33,8 +34,8 @@ def store(memory: Path) -> Iterator[DirectoryStore]:
 
 
 def save(store: DirectoryStore, name: str = "testing-db", **given: Any) -> Saved:
-    arguments: dict[str, Any] = {"type": "feedback", "description": "d", "body": f"about {name}", "why": ME} | given
-    return store.save(name, **arguments)
+    why = given.pop("why", ME)
+    return store.save(Draft(name, **({"type": "feedback", "description": "d", "body": f"about {name}"} | given)), why=why)
 
 
 def listed(store: DirectoryStore) -> list[str]:

@@ -12,6 +12,7 @@ import pytest
 
 from lamina.core.settings import Settings
 from lamina.memory.directory import DirectoryStore
+from lamina.memory.draft import Draft
 from lamina.memory.git import follow
 from lamina.memory.memory import Memory
 from lamina.memory.store import Why
@@ -74,7 +75,7 @@ def test_without_a_git_that_works_the_history_is_there_all_the_same(tmp_path: Pa
         (programs / "git").write_text(f"#!/bin/sh\n{script}\n")
         (programs / "git").chmod(0o755)
     with DirectoryStore.open(tmp_path / "memory") as store:
-        store.save("x", type=None, description="", body="y", why=Why("user"))
+        store.save(Draft("x", body="y"), why=Why("user"))
         began = time.monotonic()
         assert follow(store.root, store.history, environ={"PATH": f"{programs}:/nowhere"}, seconds=0.2) == 0
         assert time.monotonic() - began < 10
@@ -86,25 +87,25 @@ def test_without_a_git_that_works_the_history_is_there_all_the_same(tmp_path: Pa
 def test_what_was_committed_is_not_committed_again(tmp_path: Path) -> None:
     with DirectoryStore.open(tmp_path / "memory") as store:
         for number in range(3):
-            store.save("x", type=None, description="", body=f"{number}", why=Why("user"))
+            store.save(Draft("x", body=f"{number}"), why=Why("user"))
             assert follow(store.root, store.history, environ=os.environ) == 1
         assert follow(store.root, store.history, environ=os.environ) == 0
 
 
 def test_a_hook_or_a_setting_in_the_repository_runs_nothing(tmp_path: Path) -> None:
     with DirectoryStore.open(tmp_path / "memory") as store:
-        store.save("x", type=None, description="", body="1", why=Why("user"))
+        store.save(Draft("x", body="1"), why=Why("user"))
         follow(store.root, store.history, environ=os.environ)
         hooks = tmp_path / "memory" / ".history" / "git" / "hooks"
         hooks.mkdir(exist_ok=True)
         (hooks / "reference-transaction").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
         (hooks / "reference-transaction").chmod(0o755)
-        store.save("x", type=None, description="", body="2", why=Why("user"))
+        store.save(Draft("x", body="2"), why=Why("user"))
         assert follow(store.root, store.history, environ=os.environ) == 1
     assert not (tmp_path / "ran").exists()
 
 
 def test_a_teams_directory_is_left_out(tmp_path: Path) -> None:
     with DirectoryStore.open(tmp_path / "memory", scope="team") as store:
-        store.save("x", type=None, description="", body="1", why=Why("user"))
+        store.save(Draft("x", body="1"), why=Why("user"))
         assert follow(store.root, store.history, environ=os.environ) == 0

@@ -12,6 +12,7 @@ import pytest
 from lamina.disk import crash
 from lamina.memory import history
 from lamina.memory.directory import DirectoryStore
+from lamina.memory.draft import Draft
 from lamina.memory.store import Why
 
 ME = Why("user", "a test", "session-1", "message-1")
@@ -29,7 +30,7 @@ def store(memory: Path) -> Iterator[DirectoryStore]:
 
 
 def save(store: DirectoryStore, body: str, name: str = "a", why: Why = ME) -> None:
-    store.save(name, type="project", description="d", body=body, why=why)
+    store.save(Draft(name, type="project", description="d", body=body), why=why)
 
 
 def rows(memory: Path) -> list[dict[str, Any]]:
@@ -169,6 +170,10 @@ def test_what_was_removed_lies_in_the_trash_with_its_reason(store: DirectoryStor
     store.restore("a", why=ME)
     assert (memory / "a.md").read_bytes() == whole
     assert store.history.trash() == []
+    save(store, "one", "C++")
+    store.remove("C++", why=ME)
+    save(store, "two", "C#")
+    assert [version.name for version in store.history.trash()] == ["C++"]
 
 
 @pytest.mark.spec("B4")

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from lamina.memory.directory import DirectoryStore
-from lamina.memory.history import digest_of
+from lamina.memory.draft import Draft
 from lamina.memory.inbox import Inbox
+from lamina.memory.journal import digest_of
 from lamina.memory.journal_check import MOST_SEGMENT, cache_damage, read_inbox, read_journal, said_since
 from lamina.memory.store import Why
 
@@ -21,7 +22,7 @@ def store_at(path: Path, moment: float) -> DirectoryStore:
 
 def save(path: Path, moment: float, body: str, why: Why = ME) -> str:
     with store_at(path, moment) as store:
-        store.save("a", type="project", description="d", body=body, why=why)
+        store.save(Draft("a", type="project", description="d", body=body), why=why)
     return digest_of((path / "a.md").read_bytes())
 
 
@@ -84,7 +85,7 @@ def test_a_segment_that_is_too_large_is_read_in_part(tmp_path: Path) -> None:
 @pytest.mark.spec("B5", "Z12")
 def test_an_inbox_gives_its_proposals_and_names_what_is_none(tmp_path: Path) -> None:
     with store_at(tmp_path / "memory", 5.0) as store:
-        Inbox(store).propose_save("a", type=None, description="d", body="b", why=ME)
+        Inbox(store).propose_save(Draft("a", description="d", body="b"), why=ME)
         (tmp_path / "memory" / ".inbox" / "0123456789ab.json").write_text("[]")
         (tmp_path / "memory" / ".inbox" / "readme.txt").write_text("x")
         waiting = read_inbox(store.root)

@@ -9,6 +9,7 @@ import pytest
 
 from lamina.core.errors import InputError, PathRefused, SettingError
 from lamina.core.settings import Settings
+from lamina.memory.draft import Draft
 from lamina.memory.memory import Memory
 from lamina.memory.store import Proposed, Saved, Why
 
@@ -105,7 +106,7 @@ def test_proposals_of_both_scopes_wait_in_one_list(tmp_path: Path) -> None:
     settings = Settings(team=True, memory_mode={"private": "confirm", "team": "confirm"}, **FAST)
     with Memory.open(path=tmp_path / "memory", settings=settings) as memory:
         for scope in ("private", "team"):
-            done = memory.store(scope).save("x", type="project", description="d", body=scope, why=Why("dream"))
+            done = memory.store(scope).save(Draft("x", type="project", description="d", body=scope), why=Why("dream"))
             assert isinstance(done, Proposed)
         assert [proposal.scope for proposal in memory.waiting()] == ["private", "team"]
         memory.accept(memory.waiting()[1].id)

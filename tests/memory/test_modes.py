@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lamina.core.errors import InputError, SettingError
+from lamina.core.errors import DiskError, InputError, SettingError
 from lamina.core.settings import Mode
 from lamina.memory import inbox
 from lamina.memory.directory import DirectoryStore
+from lamina.memory.draft import Draft
+from lamina.memory.journal import digest_of
 from lamina.memory.modes import GatedStore, Verdict, plan_write
 from lamina.memory.store import Proposed, Saved, Who, Why
 
@@ -25,12 +27,12 @@ def memory(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(memory: Path) -> Iterator[DirectoryStore]:
     with DirectoryStore.open(memory, durability="process", clock=lambda: 7.0) as opened:
-        opened.save("there", type="user", description="d", body="first\nsame", why=ME)
+        opened.save(Draft("there", type="user", description="d", body="first\nsame"), why=ME)
         yield opened
 
 
 def save(gated: GatedStore, name: str = "there", body: str = "second\nsame", why: Why = EXTRACTION) -> Saved | Proposed:
-    return gated.save(name, type="user", description="d", body=body, why=why)
+    return gated.save(Draft(name, type="user", description="d", body=body), why=why)
 
 
 def proposed(gated: GatedStore, name: str = "there", body: str = "second\nsame") -> str:
@@ -126,7 +128,7 @@ def test_a_removal_waits_too(store: DirectoryStore) -> None:
 def test_a_yes_counts_for_what_was_seen(store: DirectoryStore) -> None:
     gated = GatedStore(store, "confirm")
     name = proposed(gated)
-    store.save("there", type="user", description="d", body="by hand\nsame", why=ME)
+    store.save(Draft("there", type="user", description="d", body="by hand\nsame"), why=ME)
     with pytest.raises(InputError, match="has changed since"):
         gated.inbox.accept(name)
     assert body_of(store) == "by hand\nsame\n"
@@ -135,6 +137,28 @@ def test_a_yes_counts_for_what_was_seen(store: DirectoryStore) -> None:
     assert "\n-by hand\n+second\n" in waiting.diff
     gated.inbox.accept(name)
     assert body_of(store) == "second\nsame\n"
+
+
+@pytest.mark.spec("B5")
+@pytest.mark.parametrize("mode", ["off", "read-only"])
+def test_a_yes_writes_nothing_where_nothing_may_be_written(store: DirectoryStore, mode: Mode) -> None:
+    name = proposed(GatedStore(store, "confirm"))
+    with pytest.raises(SettingError):
+        GatedStore(store, mode).accept(name)
+    assert body_of(store) == "first\nsame\n"
+    assert [each.id for each in GatedStore(store, mode).inbox.waiting()] == [name]
+    GatedStore(store, "confirm").accept(name)
+    assert body_of(store) == "second\nsame\n"
+
+
+@pytest.mark.spec("B5", "Z3")
+def test_a_memory_that_changes_while_a_yes_is_carried_out_is_left_to_who_changed_it(store: DirectoryStore, memory: Path) -> None:
+    draft = Draft("there", body="from a proposal")
+    base = digest_of((memory / "there.md").read_bytes())
+    (memory / "there.md").write_text("---\nname: there\ndescription: d\n---\n\nby hand\n")
+    with pytest.raises(DiskError, match="somebody else"):
+        store.save(draft, why=EXTRACTION, base=base)
+    assert body_of(store) == "by hand\n"
 
 
 def test_the_same_proposal_waits_once(store: DirectoryStore) -> None:

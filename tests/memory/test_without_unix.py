@@ -25,7 +25,7 @@ with Memory.open(path=sys.argv[1]) as memory:
 
 def test_a_memory_is_saved_updated_forgotten_and_restored(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", HIDE, str(tmp_path / "memory")], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", HIDE, str(tmp_path / "memory")], capture_output=True, text=True, check=False, timeout=240
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == '["two\\n", "- [a](a.md) \\u2014 d\\n", ["restore", "remove", "save", "save"], 1]'

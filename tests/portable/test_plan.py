@@ -60,9 +60,10 @@ def test_of_two_memories_with_one_name_none_is_lost_and_a_double_counts_once() -
 
 
 @pytest.mark.spec("B13")
-def test_a_name_that_is_the_file_of_another_memory_gets_a_number() -> None:
+@pytest.mark.spec("S6", "B13")
+def test_a_name_that_is_the_file_of_another_memory_is_kept() -> None:
     made = [Portable("A: B", body="1"), Portable("a-b", body="2")]
-    assert [name for name, _, _ in actions(made)] == ["A: B", "a-b 2"]
+    assert [name for name, _, _ in actions(made)] == ["A: B", "a-b"]
     store = InMemoryStore(clock=lambda: 1.0)
     done(store, made)
     assert sorted(topic.body for topic in store.topics()) == ["1\n", "2\n"]
@@ -79,18 +80,18 @@ def test_what_is_compared_is_what_a_save_would_write() -> None:
     token = "ghp_" + "A1b2C3d4E5" * 4
     made = [Portable("a", body=f"the token is {token}")]
     [step] = plan(Imported(tuple(made)), {}, origin="mem0", replace=False).steps
-    assert step.draft is not None
-    assert step.draft.redacted == ("GitHub token",)
-    saved = Topic("a.md", "a", "", None, step.draft.body)
+    assert step.wish is not None
+    assert step.wish.redacted == ("GitHub token",)
+    saved = Topic("a.md", "a", "", None, step.wish.draft.body)
     assert actions(made, saved) == [("a", "unchanged", "")]
 
 
 def test_evidence_goes_where_evidence_belongs() -> None:
     made = Portable("a", body="x", fields={"evidence": ["src/db.py"], "tags": ["y"]})
     [step] = plan(Imported((made,)), {}, origin="claude-code", replace=False).steps
-    assert step.draft is not None
-    assert step.draft.evidence == ("src/db.py",)
-    assert "src/db.py" not in step.draft.body
+    assert step.wish is not None
+    assert step.wish.draft.evidence == ("src/db.py",)
+    assert "src/db.py" not in step.wish.draft.body
 
 
 @pytest.mark.spec("B13")
@@ -103,9 +104,9 @@ def test_importing_twice_changes_nothing_the_second_time(made: list[Portable]) -
 
 def done(store: InMemoryStore, made: list[Portable]) -> set[Action]:
     steps = plan(Imported(tuple(made)), there(*store.topics()), origin="codex", replace=True).steps
-    drafts = [step.draft for step in steps if step.draft is not None and step.action in ("create", "replace")]
-    for draft in drafts:
-        store.save(draft.name, type=draft.type, description=draft.description, body=draft.body, why=WHY, evidence=draft.evidence)
+    wishes = [step.wish for step in steps if step.wish is not None and step.action in ("create", "replace")]
+    for wish in wishes:
+        store.save(wish.draft, why=WHY)
     return {step.action for step in steps}
 
 

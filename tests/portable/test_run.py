@@ -11,8 +11,9 @@ import pytest
 
 from lamina.core.errors import DiskError, InputError, LaminaError, PathRefused
 from lamina.memory.directory import DirectoryStore
+from lamina.memory.draft import Draft
 from lamina.memory.in_memory import InMemoryStore
-from lamina.memory.store import Proposed, Why
+from lamina.memory.store import Proposed, Saved, Why
 from lamina.memory.topic import Topic
 from lamina.portable.formats import FORMATS, Format
 from lamina.portable.run import export_from, import_into
@@ -31,9 +32,11 @@ TARGETS: dict[Format, str] = {
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[DirectoryStore]:
     with DirectoryStore.open(tmp_path / "a" / "b" / "store", durability="process") as opened:
-        opened.save("testing-db", type="feedback", description="Real database", body="Tests use a real database.\n", why=WHY)
-        opened.save("用户", type="user", description="谁", body="- 后端\n- 夜里工作\n", why=WHY)
-        opened.save("empty", type=None, description="", body="", why=WHY)
+        opened.save(
+            Draft("testing-db", type="feedback", description="Real database", body="Tests use a real database.\n"), why=WHY
+        )
+        opened.save(Draft("用户", type="user", description="谁", body="- 后端\n- 夜里工作\n"), why=WHY)
+        opened.save(Draft("empty", body=""), why=WHY)
         yield opened
 
 
@@ -114,8 +117,9 @@ def test_a_memory_is_not_overwritten_because_its_file_has_the_name(store: Direct
     (store.root.path / "database.md").write_text("---\nname: Which database\ndescription: d\n---\n\nPostgres.\n")
     (tmp_path / "x.md").write_text("---\nname: database\ndescription: d\n---\n\nMySQL.\n")
     report = import_into(store, tmp_path / "x.md", why=WHY)
-    assert [item.outcome for item in report.items] == ["conflict"]
+    assert [item.outcome for item in report.items] == ["created"]
     assert get(store, "Which database").body == "Postgres.\n"
+    assert get(store, "database").body.startswith("MySQL.\n")
 
 
 @pytest.mark.spec("B13")
@@ -138,7 +142,7 @@ def test_a_dry_run_says_what_happens_and_changes_nothing(store: DirectoryStore, 
 class Confirming(InMemoryStore):
     """A store in mode confirm: a save waits."""
 
-    def save(self, name: str, **given: object) -> Proposed:  # type: ignore[override]  # what mode confirm answers
+    def save(self, draft: Draft, *, why: Why) -> Proposed:  # type: ignore[override]  # what mode confirm answers
         return Proposed("p1")
 
 
@@ -340,11 +344,11 @@ def test_a_disk_that_fails_stops_an_import_and_the_next_one_goes_on(store: Direc
     class Failing(InMemoryStore):
         left = 1
 
-        def save(self, name: str, **given: object):  # type: ignore[no-untyped-def]  # one argument list is enough here
+        def save(self, draft: Draft, *, why: Why) -> Saved:
             if not self.left:
                 raise DiskError("x", "is broken")
             self.left -= 1
-            return super().save(name, **given)  # type: ignore[arg-type]  # passed on as they came
+            return super().save(draft, why=why)
 
     export_from(store, tmp_path / "m.json", "mem0")
     failing = Failing()

@@ -17,7 +17,7 @@ from lamina.providers.offline import OfflineProvider
 from lamina.providers.openai import OpenAIProvider
 from lamina.testing import MessagesServer
 
-PATIENCE = 30
+PATIENCE = 120
 REQUEST: dict[str, Any] = {
     "model": "claude-sonnet-5-5",
     "max_tokens": 100,

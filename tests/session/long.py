@@ -18,7 +18,7 @@ from lamina.core.log import Log
 from lamina.core.receipts import Told, open_receipt, read_receipt
 from lamina.core.records import Attachment, Boundary, Clear, Event, Message, Record, Revoke, Span, Spill
 from lamina.core.view import Item
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcript import OnDisk, read_transcript
 from lamina.layers.l1_results.kept import open_spill
 from lamina.layers.l4_compact import stands_for
 from lamina.session import Session
@@ -30,7 +30,7 @@ from .noting import by_rules
 from .words import Wire, refused
 
 WINDOW = 40_000
-PATIENCE = 30.0
+PATIENCE = 120.0
 TOOLS: list[Wire] = [
     {"name": name, "description": f"{name} does its work.", "input_schema": {"type": "object"}}
     for name in ("Read", "Bash", "Grep", "TodoWrite")
@@ -215,11 +215,12 @@ def prove(session: Session, work: Work) -> list[str]:
     """B1: every record in view has exactly one fate at each decision, and what left can be opened again. How they were made."""
     made: list[str] = []
     written = records(session)
+    assert session.path is not None
     for decision, before in stages(written):
         told = open_receipt(read_receipt(decision.uuid, decision.receipt), [item.uuid for item in before])
         gone = [item for item in before if told[item.uuid].fate != "kept"]
         assert gone, decision
-        assert stands_for(lambda: written, decision.uuid) == gone
+        assert stands_for(OnDisk(session.path), decision.uuid) == gone
         if isinstance(decision, Clear):
             prove_cleared(decision, before, told, work)
         made.append(how(decision))

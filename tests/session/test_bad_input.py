@@ -253,7 +253,7 @@ def test_a_pipe_in_the_place_of_a_file_blocks_nobody(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
     with Session(home=tmp_path / "home", cwd=repository) as session:
         session.add_user("a")
-    with pytest.raises(InputError, match="there is no file"):
+    with pytest.raises(InputError, match="is no file"):
         Session(home=tmp_path / "home", resume=tmp_path / "pipe.jsonl")
     assert session.path is not None
     planted = session.path.with_name("planted.jsonl")

@@ -25,7 +25,7 @@ from .noting import answering, asked_for_notes
 from .words import records, refused, said
 
 WINDOW = 20_000
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 def opened(provider: InHand, home: Path, **given: Any) -> AsyncSession:

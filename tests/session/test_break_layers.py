@@ -390,15 +390,15 @@ def test_another_model_does_not_answer_what_was_asked_of_the_first(tmp_path: Pat
         follow(session, turns(session, 1))
 
         def job(abort: threading.Event) -> None:
-            assert abort.wait(30)
+            assert abort.wait(120)
             held.set()
             raise Aborted
 
         with session.working() as c:
-            assert c.background.wait("notes", 30)
+            assert c.background.wait("notes", 120)
             assert c.background.start("notes", job)
         session.use(second)
-        assert held.wait(30)
+        assert held.wait(120)
         session.add_user("go on")
         assert session.before_call()["model"] == "model-2"
 

@@ -30,7 +30,7 @@ from .compacting import (
 from .words import refused, said
 
 AHEAD = replace(CLASSIC, compact=replace(CLASSIC.compact, ahead_tokens=60_000))
-PATIENCE = 20.0
+PATIENCE = 120.0
 
 
 def until_begun(session: Session, server: MessagesServer, start: int = 0) -> int:

@@ -248,19 +248,39 @@ def test_one_message_larger_than_the_window(messages_server: MessagesServer, tmp
 def opened_again(session: Session) -> list[Item]:
     [boundary] = boundaries(session)
     with session.working() as c:
-        return stands_for(c.store.read, boundary.uuid)
+        return stands_for(c.store, boundary.uuid)
+
+
+@pytest.mark.spec("B3")
+def test_a_model_that_fills_the_window_again_and_again_in_one_turn_is_stopped(
+    messages_server: MessagesServer, tmp_path: Path
+) -> None:
+    messages_server.answer_with(summarising())
+    with opened(messages_server, tmp_path) as session:
+
+        def work() -> None:
+            for number in range(40):
+                messages_server.reply(text="I look.", tool_use=[("Read", {"file_path": "/w/large.py"}, f"c{number}")])
+                for call in session.ask().tool_uses:
+                    session.add_tool_result(call.id, f"{number} {LONG * 10}")
+
+        session.add_user("Read all of it.")
+        with pytest.raises(WindowFull):
+            work()
+        assert len(boundaries(session)) == 3
+        assert any("full again within 3 turns" in notice for notice in session.notices)
 
 
 @pytest.mark.spec("B3")
 def test_a_window_that_fills_up_again_at_once_stops_with_an_explanation(messages_server: MessagesServer, tmp_path: Path) -> None:
     messages_server.answer_with(summarising())
-    # A round of this test is two answers, so four are two rounds.
+    # In a window this small each answer counts as a turn, and a round of this test is two answers.
     policy = replace(CLASSIC, compact=replace(CLASSIC.compact, thrash_turns=4))
     with opened(messages_server, tmp_path, policy=policy) as session:
         with pytest.raises(WindowFull):
             rounds(session, messages_server, 40, content=LONG * 10)
         assert len(boundaries(session)) == 3
-        assert any("full again within 4 rounds" in notice for notice in session.notices)
+        assert any("full again within 4 turns" in notice for notice in session.notices)
         assert len([notice for notice in session.notices if "full again" in notice]) == 1
         assert session.compact().done
         session.add_user("Smaller steps now")
@@ -277,9 +297,9 @@ def test_what_a_summary_stands_for_can_be_opened_page_by_page(messages_server: M
         rounds(session, messages_server, 3, start=4)
         second = session.compact()
         with session.working() as c:
-            items = stands_for(c.store.read, first.boundary)
+            items = stands_for(c.store, first.boundary)
             assert [item.uuid for item in items] == order
-            later = stands_for(c.store.read, second.boundary[:12])
+            later = stands_for(c.store, second.boundary[:12])
         assert later[0].kind == "summary"
         pages = [page(items, number, size=2_000) for number in range(1, page(items, size=2_000).pages + 1)]
         whole = "".join(one.text for one in pages)
@@ -299,9 +319,9 @@ def test_what_a_part_in_the_middle_stands_for_can_be_opened_too(messages_server:
         order = ids(session)
         done = session.compact(pivot=Pivot("from", pivot))
         with session.working() as c:
-            assert [item.uuid for item in stands_for(c.store.read, done.boundary)] == order[order.index(pivot) :]
+            assert [item.uuid for item in stands_for(c.store, done.boundary)] == order[order.index(pivot) :]
             with pytest.raises(InputError, match="no compaction with this id"):
-                stands_for(c.store.read, "nothing-like-it")
+                stands_for(c.store, "nothing-like-it")
 
 
 def test_a_session_in_memory_compacts_too(messages_server: MessagesServer, tmp_path: Path) -> None:

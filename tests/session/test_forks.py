@@ -276,7 +276,7 @@ def test_a_session_that_is_closed_waits_for_its_background_work_and_names_what_i
 ) -> None:
     session, stuck = opened(), threading.Event()
     with session.working() as c:
-        c.background.start("stuck", lambda abort: stuck.wait(30))
+        c.background.start("stuck", lambda abort: stuck.wait(120))
     session.close(timeout=0.0)
     assert any("stuck" in notice for notice in session.notices)
     stuck.set()
@@ -297,9 +297,9 @@ def test_a_session_that_is_aborted_leaves_a_call_that_waits_for_an_answer(
         handover, side = forks.hand_over(c), forks.side(c)
         background = c.background
     background.start("notes", lambda abort: drive(run_fork(handover, "go", purpose="notes"), side.until(abort)))
-    assert asked.wait(30)
+    assert asked.wait(120)
     session.abort()
-    assert background.wait("notes", 30)
+    assert background.wait("notes", 120)
     assert not release.is_set()
     (one,) = background.drain()
     assert isinstance(one.error, Aborted)

@@ -95,7 +95,7 @@ def test_updates_never_overlap(messages_server: MessagesServer, tmp_path: Path) 
 
     def slowly(received: Received) -> Step:
         under_way.append(1)
-        assert gate.wait(30)
+        assert gate.wait(120)
         return by_rules(received)
 
     answering(messages_server, slowly)
@@ -267,7 +267,7 @@ def test_an_update_that_ends_after_its_session_was_aborted_changes_nothing(
 
     def slowly(received: Received) -> Step:
         begun.set()
-        assert gate.wait(30)
+        assert gate.wait(120)
         return by_rules(received)
 
     answering(messages_server, slowly)
@@ -275,10 +275,10 @@ def test_an_update_that_ends_after_its_session_was_aborted_changes_nothing(
         for number in range(3):
             session.add_user(f"Step {number}. {LONG}")
             session.ask()
-        assert begun.wait(30)
+        assert begun.wait(120)
         session.abort()
         gate.set()
-        assert session._c.background.wait("notes", 30)
+        assert session._c.background.wait("notes", 120)
         assert not notes_file(session).exists()
     answering(messages_server)
     with connected(messages_server, tmp_path, resume=session.id) as again:

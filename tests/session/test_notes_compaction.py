@@ -16,6 +16,7 @@ from lamina.core.effects import Effect, Wait, drive
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Pin
 from lamina.core.settings import Settings
+from lamina.disk.listing import look
 from lamina.fork.background import Background
 from lamina.fork.host import Restorable
 from lamina.hooks import HookOutcome
@@ -25,6 +26,7 @@ from lamina.layers.l3_notes.template import own_template
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session import AsyncSession, Session
 from lamina.steps import notes
+from lamina.steps.before import Before
 from lamina.steps.noting import state_of
 from lamina.testing import MessagesServer, Received, Status
 from lamina.testing.script import Step
@@ -235,7 +237,7 @@ def test_a_cursor_whose_message_left_moves_to_the_summary_and_is_found_again(
 def compacted(session: Session) -> bool:
     """Only this layer's part of a compaction."""
     with session.working() as c:
-        return drive(notes.compact(c), session._perform)
+        return drive(notes.compact(c, Before(c, "auto")), session._perform) is not None
 
 
 def reason(session: Session) -> str:
@@ -276,9 +278,9 @@ def test_what_is_put_back_counts_when_it_is_judged_whether_the_window_is_small_e
     answering(messages_server)
     with connected(messages_server, tmp_path) as session:
         fill(session, 20_000)
-        session.host.todos = lambda: LONG * 60
+        session.host.reminder = lambda: LONG * 60
         assert reason(session) == "too large still"
-        session.host.todos = None
+        session.host.reminder = None
         assert compacted(session)
 
 
@@ -325,7 +327,7 @@ def test_a_compaction_waits_for_an_update_under_way_unless_it_is_old(
     gate, now = threading.Event(), [0.0]
 
     def slowly(received: Received) -> Step:
-        assert gate.wait(30)
+        assert gate.wait(120)
         return by_rules(received)
 
     answering(messages_server)
@@ -343,7 +345,7 @@ def test_a_compaction_waits_for_an_update_under_way_unless_it_is_old(
         if age < 60.0:
             assert effect == Wait("notes", 15.0)
             gate.set()
-            assert session._c.background.wait("notes", 30)
+            assert session._c.background.wait("notes", 120)
             assert hands.go(True) is None
             assert len(told(session).named("notes")) == before + 1
         else:
@@ -361,7 +363,7 @@ def test_an_update_that_takes_longer_than_the_wait_is_not_waited_for_any_more(
     gate = threading.Event()
 
     def slowly(received: Received) -> Step:
-        assert gate.wait(30)
+        assert gate.wait(120)
         return by_rules(received)
 
     policy = replace(CLASSIC, notes=replace(CLASSIC.notes, wait_seconds=0.001))
@@ -385,7 +387,7 @@ async def _async_session(server: MessagesServer, home: Path) -> list[str]:
         while not seen.named("compaction"):
             session.add_user(f"Step {number}. {LONG}")
             await session.ask()
-            session._c.background.wait("notes", 30)
+            session._c.background.wait("notes", 120)
             number += 1
             assert number < 100
     await provider.aclose()
@@ -397,3 +399,53 @@ def test_an_async_session_compacts_with_its_notes_too(messages_server: MessagesS
     answering(messages_server)
     assert asyncio.run(_async_session(messages_server, tmp_path)) == ["notes"]
     assert asked_for_notes(messages_server)
+
+
+@pytest.mark.spec("C2", "N6")
+def test_a_hook_that_says_no_stops_notes_and_summary_alike(messages_server: MessagesServer, tmp_path: Path) -> None:
+    answering(messages_server)
+    with connected(messages_server, tmp_path) as session:
+        asked: list[str] = []
+
+        def no(trigger: str, instructions: str) -> HookOutcome:
+            asked.append(trigger)
+            return HookOutcome(block="not while the tests run")
+
+        fill(session, 20_000)
+        session.host.pre_compact = no
+        done = session.compact()
+        assert (done.done, asked) == (False, ["manual"]), "once, not once for each way"
+        assert "not while the tests run" in done.why
+        assert boundaries(session) == []
+        assert told(session).named("notes_compaction_skipped") == [{"reason": "a hook said no"}]
+        session.host.pre_compact = lambda trigger, instructions: HookOutcome()
+        done = session.compact()
+        assert (done.done, done.how) == (True, "notes")
+        assert done.fidelity is not None
+        assert told(session).named("compaction")[-1]["fidelity"]["facts"] == done.fidelity.facts > 0
+
+
+@pytest.mark.spec("C2", "N6")
+def test_where_a_hook_adds_instructions_a_summary_follows_them_instead_of_the_notes(tmp_path: Path) -> None:
+    with Session("offline", home=tmp_path, cwd=tmp_path, window=WINDOW) as session:
+        session.host.observer = Seen()
+        fill(session, 20_000)
+        session.host.pre_compact = lambda trigger, instructions: HookOutcome(context=("Keep the names.",))
+        assert session.compact().how == "summary"
+        assert told(session).named("notes_compaction_skipped") == [{"reason": "a hook adds instructions"}]
+
+
+@pytest.mark.spec("C4", "N6")
+def test_a_title_stands_near_the_end_again_after_a_compaction_with_notes(messages_server: MessagesServer, tmp_path: Path) -> None:
+    answering(messages_server)
+    with connected(messages_server, tmp_path) as session:
+        with session.working() as c:
+            c.store.append_lines([b'{"type":"custom-title","customTitle":"The migration","sessionId":"x"}'])
+        fill(session, 20_000)
+        assert session.compact().how == "notes"
+        assert session.path is not None
+        end = tmp_path / "end.jsonl"
+        end.write_bytes(session.path.read_bytes()[-16_000:])
+        shown = look(end)
+        assert shown is not None
+        assert shown.title == "The migration"

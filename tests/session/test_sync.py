@@ -14,6 +14,8 @@ from lamina.core.blocks import read_content
 from lamina.core.errors import InputError
 from lamina.core.flatten import Flat
 from lamina.core.records import Message
+from lamina.core.settings import Settings
+from lamina.providers import open_provider
 from lamina.session import Session
 
 from .play import compact
@@ -331,3 +333,70 @@ def test_a_list_that_cannot_be_read_is_named_and_changes_nothing(tmp_path: Path,
 def test_what_is_no_list_is_refused(tmp_path: Path, nothing: Any) -> None:
     with Session(home=tmp_path) as session, pytest.raises(InputError, match=r"^messages"):
         session.sync(nothing)
+
+
+PICTURE: Wire = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+LONG = "some words of a page\n" * 8_000
+
+
+def taken_in(home: Path, talk: list[Wire]) -> str:
+    with Session(home=home, window=20_000, settings=Settings(auto_compact=False)) as session:
+        session.sync(talk)
+        session.sync(copy.deepcopy(talk))
+        return session.id
+
+
+@pytest.mark.parametrize("wrong", [False, True], ids=["a result", "an error"])
+@pytest.mark.parametrize(
+    "parts",
+    [[text(LONG), PICTURE], [PICTURE, text(LONG), text("more")], [text("a chart"), PICTURE, text(LONG), PICTURE]],
+    ids=["before", "behind", "between"],
+)
+def test_a_picture_with_a_long_text_is_known_again_after_a_resume(tmp_path: Path, parts: list[Wire], wrong: bool) -> None:
+    shown = result("c1", parts) | ({"is_error": True} if wrong else {})
+    talk = [user("a"), assistant(call("c1")), user(shown), assistant("d"), user("e")]
+    name = taken_in(tmp_path, talk)
+    with Session(home=tmp_path, window=20_000, settings=Settings(auto_compact=False), resume=name) as again:
+        assert "persisted-output" in str(again.messages)
+        written = content(again)
+        again.sync(copy.deepcopy(talk))
+        assert content(again) == written
+        # Another picture, or other words of the same length, is another result.
+        for other in (
+            [PICTURE | {"source": PICTURE["source"] | {"data": "AAAA"}}, text(LONG)],
+            [text(LONG[:-2] + "!\n"), PICTURE],
+        ):
+            again.sync([*talk[:2], user(result("c1", other)), *talk[3:]])
+            assert "rewind" in kinds(again)[-6:]
+
+
+def test_a_page_and_a_result_that_was_cut_are_known_again_after_a_resume(tmp_path: Path) -> None:
+    settings = Settings(auto_compact=False, size_clearing=False)
+    talk = [user("a"), assistant(call("c1")), user(result("c1", LONG)), assistant("d")]
+    with Session(home=tmp_path, window=20_000, settings=settings) as session:
+        session.sync(talk)
+        assert session.path is not None
+        directory = session.path.with_suffix("") / "tool-results"
+        [spilled] = directory.iterdir()
+        talk += [user("b"), assistant(call("c2", file_path=str(spilled))), user(result("c2", LONG)), assistant("f")]
+        session.sync(talk)
+        spilled.unlink()
+        directory.rmdir()
+        directory.write_text("no directory")
+        talk += [user("c"), assistant(call("c3")), user(result("c3", LONG)), assistant("g")]
+        session.sync(talk)
+    with Session(home=tmp_path, window=20_000, settings=settings, resume=session.id) as again:
+        assert "[A page of this file is" in str(again.messages)
+        assert "[This result was cut" in str(again.messages)
+        written = content(again)
+        again.sync(copy.deepcopy(talk))
+        assert content(again) == written
+
+
+def test_after_another_model_took_over_what_the_list_says_is_said_by_it(tmp_path: Path) -> None:
+    with Session("anthropic:claude-sonnet-5-5", home=tmp_path) as session:
+        session.sync([user("a"), assistant("b")])
+        session.use(open_provider("anthropic:claude-haiku-4-5", client=object()))
+        session.sync([user("a"), assistant("b"), user("c"), assistant("d")])
+        said_by = [record.model for record in records(session.path) if isinstance(record, Message) and record.role == "assistant"]
+    assert said_by == ["claude-sonnet-5-5", "claude-haiku-4-5"]

@@ -174,10 +174,10 @@ def test_a_slow_answer_waits_for_its_event(messages_server: MessagesServer, clie
     answers: list[Any] = []
     asking = threading.Thread(target=lambda: answers.append(client.messages.create(**ASK)))
     asking.start()
-    assert arrived.wait(10)
+    assert arrived.wait(120)
     assert answers == []
     gate.set()
-    asking.join(10)
+    asking.join(120)
     assert answers[0].content[0].text == "at last"
 
 
@@ -195,7 +195,7 @@ def test_two_requests_at_once_both_write_because_neither_has_begun_to_answer(
         asking[0].join(0.01)
     gate.set()
     for thread in asking:
-        thread.join(10)
+        thread.join(120)
     assert [usage.cache_creation_input_tokens for usage in usages] == [2_000, 2_000]
 
 
@@ -224,7 +224,7 @@ def test_closing_the_server_wakes_an_answer_that_waits(client: anthropic.Anthrop
         asking.start()
         while not server.requests:
             asking.join(0.01)
-    asking.join(10)
+    asking.join(120)
     assert not asking.is_alive()
 
 

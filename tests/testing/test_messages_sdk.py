@@ -135,7 +135,7 @@ def test_the_events_of_a_stream_come_in_their_documented_order(messages_server: 
 
 
 def raw_stream(server: MessagesServer, body: dict[str, Any]) -> list[str]:
-    connection = http.client.HTTPConnection("127.0.0.1", int(server.url.rsplit(":", 1)[1]), timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", int(server.url.rsplit(":", 1)[1]), timeout=120)
     connection.request(
         "POST", "/v1/messages?beta=true", json.dumps(body), {"x-api-key": "any", "content-type": "application/json"}
     )

@@ -14,7 +14,7 @@ def send(server, *texts, **headers):
     body = {"model": "claude-sonnet-5", "max_tokens": 5, "messages": [{"role": "user", "content": text} for text in texts]}
     headers = {"x-api-key": "any", "x-lamina-session": "s", **{"x-lamina-" + name: value for name, value in headers.items()}}
     request = urllib.request.Request(server.url + "/v1/messages", json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=120) as answer:
         return json.load(answer)
 """
 

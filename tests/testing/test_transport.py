@@ -20,7 +20,7 @@ HEADERS = {"x-api-key": "any"}
 
 @pytest.fixture
 def connection(messages_server: MessagesServer) -> Iterator[http.client.HTTPConnection]:
-    made = http.client.HTTPConnection("127.0.0.1", int(messages_server.url.rsplit(":", 1)[1]), timeout=10)
+    made = http.client.HTTPConnection("127.0.0.1", int(messages_server.url.rsplit(":", 1)[1]), timeout=120)
     yield made
     made.close()
 
@@ -53,7 +53,7 @@ def test_a_request_may_come_in_chunks(connection: http.client.HTTPConnection, me
 
 def test_a_client_that_waits_to_be_asked_is_asked(messages_server: MessagesServer) -> None:
     port = int(messages_server.url.rsplit(":", 1)[1])
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as sock, sock.makefile("rb") as reader:
+    with socket.create_connection(("127.0.0.1", port), timeout=120) as sock, sock.makefile("rb") as reader:
         lines = [
             "POST /v1/messages HTTP/1.1",
             "x-api-key: any",
@@ -73,7 +73,7 @@ def test_a_client_that_waits_to_be_asked_is_asked(messages_server: MessagesServe
 def test_rubbish_is_met_with_silence_and_the_server_lives_on(
     rubbish: bytes, messages_server: MessagesServer, connection: http.client.HTTPConnection
 ) -> None:
-    with socket.create_connection(("127.0.0.1", int(messages_server.url.rsplit(":", 1)[1])), timeout=10) as sock:
+    with socket.create_connection(("127.0.0.1", int(messages_server.url.rsplit(":", 1)[1])), timeout=120) as sock:
         sock.sendall(rubbish)
         assert rest(sock) == b""
     connection.request("POST", "/v1/messages", BODY, HEADERS)
@@ -93,7 +93,7 @@ def test_it_listens_on_loopback_only_and_not_at_all_once_closed() -> None:
         assert server.url.startswith("http://127.0.0.1:")
         port = int(server.url.rsplit(":", 1)[1])
     with pytest.raises(OSError, match="refused"):
-        socket.create_connection(("127.0.0.1", port), timeout=10)
+        socket.create_connection(("127.0.0.1", port), timeout=120)
 
 
 def test_closing_twice_or_before_the_start_does_no_harm() -> None:

@@ -79,7 +79,7 @@ class TestEitherPipe:
         assert witness.all_gone()
 
     def test_a_time_out_ends_the_whole_group(self, tmp_path: Path, witness: Witness) -> None:
-        ended, out = shell("exec 9>alive; (sleep 60; echo no) & echo started; sleep 60", tmp_path, timeout=0.3)
+        ended, out = shell("exec 9>alive; (sleep 60; echo no) & echo started; sleep 60", tmp_path, timeout=1.0)
         assert ended.why == "timeout"
         assert out == b"started\n"
         assert witness.all_gone()
@@ -113,20 +113,20 @@ class TestEitherPipe:
 
 def test_a_program_gets_the_chance_to_tidy_up(tmp_path: Path) -> None:
     script = "trap 'echo tidy; exit 7' TERM; echo ready; while :; do sleep 0.01; done"
-    ended, out = shell(script, tmp_path, timeout=0.3)
+    ended, out = shell(script, tmp_path, timeout=1.0)
     assert ended == Ended(7, "timeout", held=False)
     assert out.endswith(b"tidy\n")
 
 
 def test_who_does_not_listen_is_killed(tmp_path: Path, witness: Witness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "GRACE", 0.2)
-    ended, _ = shell("trap '' TERM; exec 9>alive; while :; do sleep 0.05; done", tmp_path, timeout=0.2)
+    ended, _ = shell("trap '' TERM; exec 9>alive; while :; do sleep 0.05; done", tmp_path, timeout=1.0)
     assert ended == Ended(-9, "timeout", held=False)
     assert witness.all_gone()
 
 
 def test_a_child_that_does_not_listen_is_killed_when_its_parent_has_gone(tmp_path: Path, witness: Witness) -> None:
-    ended, _ = shell("exec 9>alive; (trap '' TERM; sleep 60) & sleep 60", tmp_path, timeout=0.2)
+    ended, _ = shell("exec 9>alive; (trap '' TERM; sleep 60) & sleep 60", tmp_path, timeout=1.0)
     assert ended.why == "timeout"
     assert witness.all_gone()
 
@@ -138,7 +138,7 @@ def test_a_program_that_closes_its_output_is_still_waited_for(tmp_path: Path) ->
 
 
 def test_a_program_that_closes_its_output_and_hangs_is_stopped(tmp_path: Path, witness: Witness) -> None:
-    ended, _ = shell("exec 9>alive >&- 2>&-; sleep 60", tmp_path, timeout=0.2)
+    ended, _ = shell("exec 9>alive >&- 2>&-; sleep 60", tmp_path, timeout=1.0)
     assert ended.why == "timeout"
     assert witness.all_gone()
 

@@ -213,6 +213,55 @@ def test_merging_keeps_both_sides_and_both_histories(tmp_path: Path, home: Path,
     assert not project(home, old).exists()
 
 
+@pytest.mark.spec("B12", "S5")
+def test_merging_keeps_the_keys_of_a_memory_that_gets_another_name(tmp_path: Path, home: Path, old: Path) -> None:
+    new = tmp_path / "new"
+    new.mkdir()
+    save(home, old, "rule", "Tests first.")
+    save(home, new, "rule", "Tests last.")
+    memory = project(home, old) / "memory"
+    (memory / "rule.md").write_text(
+        "---\nname: rule\ndescription: d\nmetadata:\n  type: user\n  originSessionId: s-1\nmine: kept\n---\n\nTests first.\n"
+    )
+    shutil.rmtree(old)
+    migrate(home, moved_from(home, str(old)), new, None, merge=True)
+    with Memory.open(new, home=home, settings=PLAIN) as after:
+        both = {topic.body.strip(): topic for topic in after.topics()}
+    assert set(both) == {"Tests first.", "Tests last."}
+    assert both["Tests first."].type == "user"
+    assert both["Tests first."].fields["mine"] == "kept"
+    assert both["Tests first."].fields["metadata"]["originSessionId"] == "s-1"
+
+
+@pytest.mark.spec("B12", "Z12")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_merging_removes_nothing_that_it_could_not_take_over(tmp_path: Path, home: Path, old: Path) -> None:
+    new, latin, long = tmp_path / "new", b"---\nname: caf\xe9\n---\nx\n", b"---\nname: long\n---\n" + b"word " * 60_000
+    new.mkdir()
+    save(home, old, "rule", "Tests first.")
+    save(home, new, "other", "Tests last.")
+    memory = project(home, old) / "memory"
+    (memory / "latin.md").write_bytes(latin)
+    (memory / "long.md").write_bytes(long)
+    (tmp_path / "elsewhere.md").write_text("two names")
+    os.link(tmp_path / "elsewhere.md", memory / "linked.md")
+    os.symlink(tmp_path / "elsewhere.md", memory / "pointer.md")
+    os.mkfifo(memory / "pipe.md")
+    shutil.rmtree(old)
+    done = migrate(home, moved_from(home, str(old)), new, None, merge=True)
+    there = project(home, new) / "memory"
+    assert names(home, new)["rule"] == "Tests first."
+    assert (there / "latin.md").read_bytes() == latin
+    assert (there / "long.md").read_bytes() == long
+    assert (there / "linked.md").read_text() == "two names"
+    assert (memory / "pointer.md").is_symlink()
+    assert (memory / "pipe.md").exists()
+    assert sorted(Path(left.split(" is no file")[0]).name for left in done.left if "is no file" in left) == [
+        "pipe.md",
+        "pointer.md",
+    ]
+
+
 def test_an_open_session_stops_it(tmp_path: Path, home: Path, old: Path) -> None:
     new = tmp_path / "new"
     new.mkdir()

@@ -62,11 +62,12 @@ def _set(cwd: Path, home: Path) -> float:
 def _rows(planned: Plan) -> dict[str, Any]:
     return {
         "removed": [
-            {"session": one.session.transcript.stem, "path": str(one.session.transcript), "bytes": one.size}
+            {"session_id": one.session.transcript.stem, "path": str(one.session.transcript), "bytes": one.size}
             for one in planned.remove
         ],
         "kept": [
-            {"session": one.session.transcript.stem, "path": str(one.session.transcript), "why": one.why} for one in planned.keep
+            {"session_id": one.session.transcript.stem, "path": str(one.session.transcript), "why": one.why}
+            for one in planned.keep
         ],
     }
 

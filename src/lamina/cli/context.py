@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from . import offering
-from .printing import document, printable, sentence
+from .printing import document, sentence
 
 if TYPE_CHECKING:
+    from ..core.blocks import Wire
     from ..core.log import Log
     from ..core.records import Record, Spill
     from ..core.settings import Settings
@@ -29,14 +30,6 @@ if TYPE_CHECKING:
 # Injected context that tells the model what to heed and to know, as against what happens around it.
 MEMORY_KINDS = frozenset({"instructions", "nested_memory", "memory", "recall", "relevant_memories"})
 SUMMARY_KINDS = frozenset({"summary", "partial", "snip", "collapse"})
-# Of files read more than once the dearest are listed; --json has them all.
-MOST_REPEATS = 10
-# Of results in files the newest are listed.
-MOST_SPILLED = 10
-# In a narrower terminal the bars leave no room for the names.
-BARS_FROM = 60
-WIDEST = 100
-_NUMBERS = 18  # "  1,234,567   12%  "
 
 
 class Report(NamedTuple):
@@ -47,6 +40,8 @@ class Report(NamedTuple):
     system: int  # the system prompt and the tools
     parts: Breakdown
     spilled: tuple[Spill, ...] = ()  # results that lie in files; a preview of each is in the window
+    autocompact: bool = True
+    source: str = ""  # where the window's size was found; empty where nobody knows
 
 
 @click.command("context")
@@ -84,7 +79,11 @@ def command(session: str, number: int | None, against: int | None, cwd: str, as_
     if as_json:
         click.echo(document({"session_id": path.stem, "path": str(path), **to_json(report)}))
     else:
-        click.echo("\n".join(lines(report, shutil.get_terminal_size().columns)))
+        from .context_lines import lines
+
+        terminal, color = sys.stdout.isatty(), False if os.environ.get("NO_COLOR") else None  # None: only on a terminal
+        for text, style in lines(report, shutil.get_terminal_size().columns, picture=terminal):
+            click.echo(click.style(text, fg=style) if style else text, color=color)
     if (damage := health.sentence(str(path))) is not None:
         click.echo(f"lamina: {sentence(damage)}", err=True)
 
@@ -114,9 +113,11 @@ def recorded(read: Callable[[], Iterable[Record]], settings: Settings) -> Report
     facts = {model: ModelFacts(info.window, info.max_output, info.needs_header_for_1m)} if info is not None else {}
     policy = settings.policy.window
     window = window_for(model, setting=settings.context_window, known=facts, default=policy.default_window)
-    limits = thresholds(window.tokens, window.max_output, policy, settings.autocompact_percent)
+    limits = thresholds(
+        window.tokens, window.max_output, policy, settings.autocompact_percent, compact_in=settings.auto_compact_window
+    )
     report = report_on(view, recount(view), limits, model=model, autocompact=settings.auto_compact)
-    return report._replace(spilled=spilled_in(log))
+    return report._replace(spilled=spilled_in(log), source=window.source)
 
 
 def spilled_in(log: Log) -> tuple[Spill, ...]:
@@ -137,17 +138,20 @@ def report_on(view: View, count: Count, limits: Thresholds, *, model: str, autoc
         system = _of_prompt(view, count)
         tokens = parts.total + system
     state = state_of(max(tokens, count.judged), limits, autocompact_on=autocompact)
-    return Report(model, tokens, limits, state, system, parts)
+    return Report(model, tokens, limits, state, system, parts, autocompact=autocompact)
 
 
 def _of_prompt(view: View, count: Count) -> int:
     """Nothing was reported yet: what the recorded prompt is likely to take."""
+    return prompt_tokens(view.snapshot.system, view.snapshot.tools, count) if view.snapshot is not None else 0
+
+
+def prompt_tokens(system: list[Wire], tools: list[Wire], count: Count) -> int:
+    """What stands before the messages, estimated."""
     from ..core.blocks import canonical, text
     from ..layers.l0_window import estimate, measure_all
 
-    if view.snapshot is None:
-        return 0
-    said = [text(canonical(part).decode("utf-8", "replace")) for part in (view.snapshot.system, view.snapshot.tools)]
+    said = [text(canonical(part).decode("utf-8", "replace")) for part in (system, tools)]
     return estimate(measure_all(said), count.calibration)
 
 
@@ -163,84 +167,15 @@ def _counted(view: View) -> Iterator[Counted]:
 
 
 def to_json(report: Report) -> dict[str, Any]:
+    """`window.size` is what the model takes in all, `window.effective` what is left of it beside room for an answer: that is what
+    `tokens` and `percent_left` count against."""
     limits = {name: getattr(report.limits, name) for name in ("effective", "warning", "autocompact", "blocking")}
     return {
         "model": report.model,
         "tokens": report.tokens,
         "percent_left": round(report.state.percent_left, 1),
-        "window": limits,
+        "window": {"size": report.limits.window, "source": report.source or None, **limits, "auto_compact": report.autocompact},
         "system_and_tools": report.system,
         **report.parts.to_json(),
         "spilled": [{"tool_use_id": each.tool_use_id, "path": each.path, "bytes": each.size} for each in report.spilled],
     }
-
-
-def rows(report: Report) -> list[tuple[str, int]]:
-    parts = report.parts
-    kinds = [
-        ("system prompt and tools", report.system),
-        ("what you said", parts.human),
-        ("answers", parts.assistant),
-        ("thinking", parts.thinking),
-        *((f"calls of {name}", tokens) for name, tokens in parts.requests.items()),
-        *((f"results of {name}", tokens) for name, tokens in parts.results.items()),
-        ("memory and instructions", parts.memory),
-        ("attachments", parts.attachments),
-        ("summaries", parts.summary),
-        ("other", parts.other),
-    ]
-    return [(printable(name), tokens) for name, tokens in kinds if tokens]
-
-
-def lines(report: Report, width: int) -> list[str]:
-    """For a person, in a terminal of this width."""
-    width = min(width, WIDEST)
-    found = rows(report)
-    named = min(max((len(name) for name, _ in found), default=0), max(8, width - _NUMBERS - 4))
-    room = width - named - _NUMBERS - 2 if width >= BARS_FROM else 0
-    most = max((tokens for _, tokens in found), default=1)
-    shown = [
-        printable(f"{report.model or 'no model yet'}: about {report.tokens:,} of {report.limits.effective:,} tokens, ")
-        + f"{report.state.percent_left:.0f}% left",
-        f"[{bar(1 - report.state.percent_left / 100, max(10, min(width, 60) - 2), whole=True)}]",
-    ]
-    for name, tokens in found:
-        share = f"{tokens / max(1, report.tokens):>5.0%}"
-        shown.append(
-            f"  {_fit(name, named):<{named}}{tokens:>11,}{share}  {bar(tokens / most, room) if room > 0 else ''}".rstrip()
-        )
-    return [*shown, *_repeats(report, width), *_spilled(report, width)]
-
-
-def _repeats(report: Report, width: int) -> Iterator[str]:
-    repeats = report.parts.repeats
-    if repeats:
-        yield f"Files read more than once, and what the later reads cost ({sum(each.tokens for each in repeats):,} in all):"
-    for each in repeats[:MOST_REPEATS]:
-        yield f"  {_fit(printable(each.path), max(8, width - 26), end=True)}  {each.reads} times{each.tokens:>11,}"
-    if len(repeats) > MOST_REPEATS:
-        yield f"  and {len(repeats) - MOST_REPEATS} more"
-
-
-def _spilled(report: Report, width: int) -> Iterator[str]:
-    if report.spilled:
-        yield f"Results too large to show, in files ({sum(each.size for each in report.spilled):,} bytes in all):"
-    for each in report.spilled[-MOST_SPILLED:]:
-        yield f"  {_fit(printable(each.path), max(8, width - 18), end=True)}{each.size:>15,}"
-    if len(report.spilled) > MOST_SPILLED:
-        yield f"  and {len(report.spilled) - MOST_SPILLED} before them"
-
-
-def bar(share: float, width: int, *, whole: bool = False) -> str:
-    """`whole` shows the empty part too. What is there is never shown as nothing."""
-    utf = (sys.stdout.encoding or "").lower().startswith("utf")
-    full, empty = ("█", "░") if utf else ("#", ".")
-    filled = min(width, max(1 if share > 0 else 0, round(share * width)))
-    return full * filled + (empty * (width - filled) if whole else "")
-
-
-def _fit(text: str, width: int, *, end: bool = False) -> str:
-    """Of a path the end tells more than the beginning."""
-    if len(text) <= width:
-        return text
-    return f"…{text[-(width - 1) :]}" if end else f"{text[: width - 1]}…"

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..core.blocks import Block
-from ..core.explain import Changed, Explained, Piece, difference, explain
+from ..core.explain import MEMORY, Changed, Explained, Piece, difference, explain
 from ..core.records import Record
 from .printing import document, printable, sentence
 
@@ -94,8 +94,11 @@ def _rows(pieces: Sequence[Piece], width: int) -> list[str]:
 
 def _row(piece: Piece, width: int) -> list[str]:
     first = f"{piece.tokens:>9,} {SIGNS[piece.cached]:<7} {piece.path}  {sentence(piece.kind)}: {sentence(piece.why)}"
-    second = f"{'':{_COLUMNS - 2}}{sentence(piece.words)}"
-    return [_cut(first, width), _cut(second, width)] if piece.words else [_cut(first, width)]
+    margin = " " * (_COLUMNS - 2)
+    if piece.kind == MEMORY:
+        # Why it is there is told in full (B10); what it says is in its file.
+        return [_cut(first, width), printable(f"{margin}{sentence(piece.why)}")]
+    return [_cut(first, width), _cut(f"{margin}{sentence(piece.words)}", width)] if piece.words else [_cut(first, width)]
 
 
 def _cut(text: str, width: int) -> str:

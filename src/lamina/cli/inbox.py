@@ -36,7 +36,9 @@ def command(ctx: click.Context, cwd: str, as_json: bool) -> None:
 def accept_command(proposal: str, cwd: str) -> None:
     """Say yes to a proposal."""
     with opened(cwd) as memory:
-        memory.accept(proposal)
+        done = memory.accept(proposal)
+        if not isinstance(done, bool) and done.unfinished:
+            click.echo(f"lamina: {printable(done.unfinished)}", err=True)
         click.echo(f"Done: {printable(proposal)}")
 
 

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 # Name → module that holds it as `command`; the first line of its help is repeated here so that `--help` imports none of them.
 COMMANDS = {
+    "agents": (
+        "agents",
+        "List the agent types that the Agent tool can start here, and what is wrong with files that are none.",
+    ),
     "chat": ("chat", "Talk, on a terminal or with -p PROMPT for one answer."),
     "config": ("config", "Show every setting, its value and where it came from, or one of them."),
     "context": ("context", "Show what fills the window of a session, by kind; with --turn, what one request was made of."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -117,6 +118,8 @@ def save_command(name: str, kind: Any, description: str, scope: Any, body: str |
             return
         for removed in done.redacted:
             click.echo(f"lamina: a secret was left out ({removed})", err=True)
+        if done.unfinished:
+            click.echo(f"lamina: {printable(done.unfinished)}", err=True)
         row = _row(done.topic, memory)
         click.echo(
             document(row | {"created": done.created}) if as_json else f"{'Saved' if done.created else 'Updated'} {row['path']}"
@@ -130,21 +133,23 @@ def save_command(name: str, kind: Any, description: str, scope: Any, body: str |
 def rm_command(name: str, cwd: str, as_json: bool) -> None:
     """Move a memory to the trash; restore brings it back."""
     with opened(cwd) as memory:
-        _known(memory, name)
-        removed = memory.forget(name)
-        click.echo(
-            document({"removed": removed}) if as_json else f"Removed; lamina memory restore {printable(name)} brings it back."
-        )
+        topic = _known(memory, name)
+        removed = memory.forget(topic.file)
+        # By its name: another memory may get the file.
+        known = f"team/{topic.name}" if topic.file.startswith("team/") else topic.name
+        back = f"Removed {topic.name!r}; lamina memory restore {shlex.quote(known)} brings it back."
+        click.echo(document({"removed": removed, "file": topic.file}) if as_json else printable(back))
 
 
 @command.command("log")
 @click.argument("name", required=False, shell_complete=offering.memories)
+@click.option("--removed", is_flag=True, help="Only what lies in the trash.")
 @_cwd
 @_json
-def log_command(name: str | None, cwd: str, as_json: bool) -> None:
+def log_command(name: str | None, removed: bool, cwd: str, as_json: bool) -> None:
     """Every change with who, why and when, newest first."""
     with opened(cwd) as memory:
-        versions = memory.log(name)
+        versions = _trash(memory.log(name)) if removed else memory.log(name)
         if as_json:
             click.echo(document([_change(version) for version in versions]))
         for version in () if as_json else versions:
@@ -242,8 +247,18 @@ def _row(topic: Topic | Header, memory: Memory) -> dict[str, Any]:
 def _change(version: Version) -> dict[str, Any]:
     time = datetime.fromtimestamp(version.time, UTC).isoformat(timespec="seconds")
     said = version.why
-    why = {"who": said.who, "why": said.why, "session": said.session, "message": said.message} if said is not None else {}
+    why = {"who": said.who, "why": said.why, "session_id": said.session, "message": said.message} if said is not None else {}
     return {"id": version.id, "time": time, "name": version.name, "file": version.file, "action": version.action, **why}
+
+
+def _trash(versions: list[Version]) -> list[Version]:
+    """Of the changes, newest first, the removals of what has not come back."""
+    from ..memory.topic import same_name
+
+    last: dict[str, Version] = {}
+    for version in versions:
+        last.setdefault(f"{version.file.startswith('team/')} {same_name(version.name)}", version)
+    return [version for version in last.values() if version.action == "remove"]
 
 
 def _by(version: Version) -> str:

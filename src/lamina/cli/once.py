@@ -41,10 +41,19 @@ def answer(prompt: str, wish: Wish, *, form: str = "text", partial: bool = False
             out.event(event)
 
         with open_agent(wish, settings, provider, home=home, resume=again, on_event=heard) as agent:
-            for text in agent.session.notices:
-                notice(text)
+            told = _told(agent, 0)
             out.begin(agent)
-            return _turn(agent, prompt, out, stop)
+            try:
+                return _turn(agent, prompt, out, stop)
+            finally:
+                _told(agent, told)
+
+
+def _told(agent: Agent, already: int) -> int:
+    """What the session has to tell a person beyond what it told already: so many notices there are now."""
+    for text in agent.session.notices[already:]:
+        notice(text)
+    return len(agent.session.notices)
 
 
 def _turn(agent: Agent, prompt: str, out: Output, stop: Stop) -> int:

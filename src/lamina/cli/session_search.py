@@ -20,7 +20,7 @@ AROUND = 80
 
 
 class Hit(NamedTuple):
-    session: str
+    session_id: str
     time: str
     role: str
     text: str
@@ -39,7 +39,7 @@ def search_command(term: str, limit: int, cwd: str, as_json: bool) -> None:
     if as_json:
         click.echo(document([hit._asdict() for hit in found]))
     for hit in () if as_json else found:
-        click.echo(printable(f"{hit.session}  {hit.time[:16].replace('T', ' ')}  {hit.role}: {hit.text}"))
+        click.echo(printable(f"{hit.session_id}  {hit.time[:16].replace('T', ' ')}  {hit.role}: {hit.text}"))
     if not found and not as_json:
         click.echo(f"Nobody said {term!r} in a session of {Path(cwd).resolve()}.", err=True)
 

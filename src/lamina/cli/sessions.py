@@ -127,22 +127,28 @@ def homes(source: str) -> list[Path]:
 
 
 def locate(session: str, cwd: Path) -> Path:
-    from ..core.errors import InputError, NoSuchSession
+    """The transcript that is meant: a session's id, the beginning of one, or a file; it holds a conversation."""
+    from . import recorded
+
+    path = recorded.file_named(session) or _by_id(session, cwd)
+    recorded.check(path)
+    return path
+
+
+def _by_id(session: str, cwd: Path) -> Path:
+    from ..core.errors import NoSuchSession
     from ..disk.finding import find_transcript
     from ..disk.paths import slug
     from ..opening import checked_id
 
-    if os.sep in session or session.endswith(".jsonl"):
-        path = Path(session).expanduser()
-        if not path.is_file():
-            raise InputError("session", f"there is no file {path}", "lamina sessions list shows what there is")
-        return path.absolute()
     error: NoSuchSession | None = None
     for home in homes("all"):
         try:
             return find_transcript(home / "projects", slug(cwd), checked_id(session))
         except NoSuchSession as missing:
             error = error or missing
+    if Path(session).is_file():
+        return Path(session).absolute()
     raise error or NoSuchSession(session, "any home directory")
 
 
@@ -154,8 +160,8 @@ def _projects(home: Path, cwd: Path | None) -> list[Path]:
 
 
 def _info(info: SessionInfo) -> dict[str, Any]:
-    modified = _time(info.modified)
-    return {name: getattr(info, name) for name in info.__struct_fields__} | {"modified": modified.isoformat(timespec="seconds")}
+    named = {"session_id" if name == "id" else name: getattr(info, name) for name in info.__struct_fields__}
+    return named | {"modified": _time(info.modified).isoformat(timespec="seconds")}
 
 
 def _time(seconds: float) -> datetime:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .stop import Stop, Watched
 
 OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so the offline stand-in answers"
+# A window of this size is never filled by what stands before the messages; below it that is counted once.
+ROOMY = 40_000
 
 
 class Wish(NamedTuple):
@@ -157,6 +159,24 @@ def open_agent(
     agent.session.notices += [found.text for found in agent.rules.findings]
     agent.session.notices += [problem] if problem else []
     agent.session.notices += starting(wish.cwd, home, settings, environ=os.environ)
+    agent.session.notices += _cramped(agent)
     if wish.rounds is not None:
         agent.rounds = wish.rounds
     return agent
+
+
+def _cramped(agent: Agent) -> list[str]:
+    """A window that the prompt fills by half before anything is said: no compaction makes room there."""
+    with agent.session.working() as c:
+        effective = c.limits.effective
+        if effective >= ROOMY:
+            return []
+        from .context import prompt_tokens
+
+        taken = prompt_tokens(c.prompt.system, c.prompt.tools, c.count)
+    if taken * 2 < effective:
+        return []
+    return [
+        f"The system prompt and the tools take about {taken:,} of the {effective:,} tokens of this window: little room is left for a "
+        "conversation; use a model with a larger window, or set LAMINA_CONTEXT_WINDOW if this one has it."
+    ]

@@ -15,6 +15,7 @@ from .printing import document
 if TYPE_CHECKING:
     from ..core.figures import Figures
     from ..disk.listing import SessionInfo
+    from ..doctor.pollution import Pollution
 
 # A person reads so many rows; --json has all that were asked for.
 MOST_ROWS = 20
@@ -60,13 +61,24 @@ def command(session: str | None, everywhere: bool, days: float | None, limit: in
         total += row.figures
     if as_json:
         shown = [{"session_id": row.info.id, "modified": row.info.modified, **to_json(row.figures)} for row in rows]
-        click.echo(document({"sessions": shown, "total": to_json(total)}))
+        click.echo(document({"sessions": shown, "total": to_json(total), "memory": pollution_of(where).to_json()}))
     elif not rows:
         click.echo("No sessions here." + ("" if everywhere else " --all looks at those of other directories."), err=True)
     else:
         _table(rows)
         click.echo(f"\nAll {len(rows)} together:")
         click.echo("\n".join(lines(total)))
+        for line in pollution_of(where).lines():
+            click.echo(line)
+
+
+def pollution_of(where: Path) -> Pollution:
+    import os
+    import time
+
+    from ..doctor.pollution import pollution
+
+    return pollution(cwd=Path(os.path.realpath(where)), environ=os.environ, now=time.time())
 
 
 def _rows(where: Path, everywhere: bool, days: float | None, limit: int) -> list[Row]:
@@ -118,6 +130,8 @@ def to_json(figures: Figures) -> dict[str, Any]:
         "side_cost_usd": figures.side_usd,
         "compactions": figures.compactions,
         "compaction_failures": figures.compaction_failures,
+        "compactions_refused": figures.compactions_refused,
+        "fidelity": {"facts": figures.facts, "answerable": figures.answerable, **figures.fidelity} if figures.facts else None,
         "summaries_per_100_turns": round(figures.summaries_per_100_turns, 2),
         "breaker_trips": figures.breaker_trips,
         "clearings": figures.clearings,
@@ -151,6 +165,11 @@ def lines(figures: Figures) -> list[str]:
     ]
     if did:
         shown.append(f"  layers: {', '.join(did)}")
+    if figures.facts:
+        here, near, lost = (figures.fidelity.get(fate, 0) for fate in ("in_context", "one_call", "lost"))
+        shown.append(
+            f"  facts of what was compacted: {figures.facts} looked for, {here} in the context, {near} one call away, {lost} lost"
+        )
     if figures.saved:
         saved = ", ".join(f"{tokens:,} by {layer}" for layer, tokens in figures.saved.items())
         shown.append(f"  tokens kept out: {saved}")
@@ -159,6 +178,7 @@ def lines(figures: Figures) -> list[str]:
         shown.append(f"  breaks of the cache: {named}; {figures.missed} unexplained misses")
     trouble = [
         *([f"{figures.compaction_failures} compactions failed"] if figures.compaction_failures else []),
+        *([f"{figures.compactions_refused} compactions refused by a hook"] if figures.compactions_refused else []),
         *([f"compaction stopped {figures.breaker_trips} times"] if figures.breaker_trips else []),
         *(f"{layer} stepped aside {count} times" for layer, count in figures.failures.items()),
     ]

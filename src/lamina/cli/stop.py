@@ -142,6 +142,10 @@ class Watched:
     def capabilities(self) -> Capabilities:
         return self._provider.capabilities
 
+    def with_model(self, model: str) -> Provider:
+        change: Callable[[str], Provider] | None = getattr(self._provider, "with_model", None)
+        return Watched(change(model), self._stop) if change is not None else self
+
     def render(self, request: Wire) -> Wire:
         return self._provider.render(request)
 

@@ -16,13 +16,14 @@ import msgspec
 from .blocks import Block, ToolResult, ToolUse, Wire, canonical, read_block
 from .errors import InputError
 from .log import Log
-from .records import Boundary, Break, Clear, Message, Record, Span, Spill
+from .records import Boundary, Break, Clear, Event, Message, Record, Span, Spill
 from .usage import Usage
 from .view import Item
 
 Cached: TypeAlias = Literal["read", "partly", "new", "unknown"]
 Size: TypeAlias = Callable[[Block], int]
 
+MEMORY = "memory"  # the kind of a recalled one
 # Providers count a few tokens of wrapping to the one side or the other of a mark.
 NEAR = 100
 
@@ -31,7 +32,7 @@ class Piece(msgspec.Struct, frozen=True):
     """One block of a request."""
 
     path: str  # tools[0], system[1], messages[4].content[2]
-    kind: str  # tool, system, said, answer, thinking, call of X, result of X, attachment:X, summary, …
+    kind: str  # tool, system, memory, said, answer, thinking, call of X, result of X, attachment:X, summary, …
     why: str
     tokens: int
     cached: Cached
@@ -91,7 +92,7 @@ def _explained(before: Sequence[Record], answer: Message, number: int, breaks: t
     head = {} if snapshot is None else {"system": snapshot.system, "tools": snapshot.tools}
     options = {} if snapshot is None else snapshot.options
     request: Wire = {"model": answer.model, **head, "messages": log.view.messages(), **options}
-    pieces = _pieces(request, log, size)
+    pieces = _pieces(request, log, size, _recalled(before))
     last = next((one for one in reversed(before) if isinstance(one, Message) and one.usage is not None and not one.silent), None)
     readable = last.usage.prompt if last is not None and last.usage is not None and not breaks else None
     fixed = sum(1 for piece in pieces if not piece.path.startswith("messages"))
@@ -99,7 +100,20 @@ def _explained(before: Sequence[Record], answer: Message, number: int, breaks: t
     return Explained(number, answer.model or "", request, weighed, answer.usage, breaks)
 
 
-def _pieces(request: Wire, log: Log, size: Size) -> list[Piece]:
+def _recalled(records: Iterable[Record]) -> dict[str, list[str]]:
+    """Recalled memories: for each attachment why each of its blocks is there, as it was told when they were brought."""
+    found: dict[str, list[str]] = {}
+    for record in records:
+        if isinstance(record, Event) and record.name == "recall" and isinstance(record.data.get("attachment"), str):
+            files, why = record.data.get("files"), record.data.get("why")
+            if isinstance(files, list) and isinstance(why, list):
+                found[record.data["attachment"]] = [
+                    f"{file}, recalled ({reason})" for file, reason in zip(files, why, strict=False)
+                ]
+    return found
+
+
+def _pieces(request: Wire, log: Log, size: Size, recalled: dict[str, list[str]]) -> list[Piece]:
     found: list[Piece] = []
     for name, why in (("tools", "a tool the model may call"), ("system", "the system prompt")):
         for at, wire in enumerate(request.get(name) or ()):
@@ -115,7 +129,8 @@ def _pieces(request: Wire, log: Log, size: Size) -> list[Piece]:
             known = shown.get(id(wire))
             item, block = known if known is not None else (None, read_block(wire))
             kind = _kind(item, block, calls)
-            why = _why(item, block, decided, log)
+            told = dict(zip(map(id, item.blocks), recalled.get(item.uuid, ()), strict=False)) if item is not None else {}
+            why = told.get(id(block)) or _why(item, block, decided, log)
             path = f"messages[{index}].content[{at}]"
             record = item.uuid if item is not None else None
             found.append(_piece(path, kind, why, size(block), record, (message["role"], wire), _words(wire)))
@@ -147,7 +162,7 @@ def _kind(item: Item | None, block: Block, calls: dict[str, str]) -> str:
     if item is None:
         return "put in"
     if item.kind != "said":
-        return item.kind
+        return MEMORY if item.kind == "attachment:relevant_memories" else item.kind
     plain = "answer" if item.role == "assistant" else "said"
     return plain if name == "text" else name
 

@@ -18,6 +18,9 @@ from .usage import Usage
 # Four bytes a token is the usual rule of thumb; it only says how much a spill kept out.
 BYTES_PER_TOKEN = 4
 
+# What becomes of a probe fact at a compaction.
+FATES = ("in_context", "one_call", "lost")
+
 
 class Figures(msgspec.Struct, frozen=True):
     calls: int = 0
@@ -28,6 +31,8 @@ class Figures(msgspec.Struct, frozen=True):
     side_usd: float | None = 0.0  # None once a model without known prices answered
     compactions: dict[str, int] = {}  # by what: notes, summary, ahead, rules
     compaction_failures: int = 0
+    compactions_refused: int = 0  # by a hook
+    fidelity: dict[str, int] = {}  # probe facts of what left the view: in_context, one_call, lost
     breaker_trips: int = 0
     clearings: dict[str, int] = {}  # by trigger
     spills: int = 0
@@ -55,6 +60,15 @@ class Figures(msgspec.Struct, frozen=True):
     def summaries_per_100_turns(self) -> float:
         return 100 * self.side_calls.get("summary", 0) / self.turns if self.turns else 0.0
 
+    @property
+    def facts(self) -> int:
+        return sum(self.fidelity.values())
+
+    @property
+    def answerable(self) -> float | None:
+        """Of the probe facts, those in context or one call away; None where nothing was asked."""
+        return 1 - self.fidelity.get("lost", 0) / self.facts if self.facts else None
+
     def __add__(self, other: Figures) -> Figures:
         return Figures(**{name: _sum(getattr(self, name), getattr(other, name)) for name in self.__struct_fields__})
 
@@ -71,7 +85,7 @@ class _Fold:
         self.answers: dict[str, tuple[str, Usage]] = {}
         self.counts: Counter[str] = Counter()
         self.named: dict[str, Counter[str]] = {
-            name: Counter() for name in ("side_calls", "compactions", "clearings", "saved", "breaks", "failures")
+            name: Counter() for name in ("side_calls", "compactions", "clearings", "saved", "breaks", "failures", "fidelity")
         }
         self.side = Usage()
         self.usd: float | None = 0.0
@@ -109,6 +123,9 @@ class _Fold:
             case "compaction":
                 self.named["compactions"][str(data.get("by") or "summary")] += 1
                 self.named["saved"]["compaction"] += max(0, _int(data, "tokens_before") - _int(data, "tokens_after"))
+                found = data.get("fidelity")
+                if isinstance(found, dict):
+                    self.named["fidelity"].update({fate: _int(found, fate) for fate in FATES})
             case "collapse":
                 self.counts["collapses"] += 1
                 self.named["saved"]["collapse"] += max(0, _int(data, "tokens_before") - _int(data, "tokens_after"))
@@ -118,6 +135,8 @@ class _Fold:
                 self.named["saved"]["clearing"] += _int(data, "tokens_saved")
             case "compaction_failed":
                 self.counts["compaction_failures"] += 1
+            case "compaction_refused":
+                self.counts["compactions_refused"] += 1
             case "autocompact":
                 stopped = bool(data.get("stopped"))
                 self.counts["breaker_trips"] += stopped and not self.stopped

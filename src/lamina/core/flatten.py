@@ -76,6 +76,7 @@ class Flat:
         self._home: dict[str, int] = {}  # tool_use id → turn that holds its result
         self._wire: list[Wire] = []
         self._from: list[int] = []  # per wire message: its first turn
+        self._to: list[int] = []  # and its last
         self._links: list[int] = []  # per wire message: links before it
         self.chain: list[bytes] = []
         self._dirty = 0  # turns from here on are not rendered yet
@@ -211,20 +212,22 @@ class Flat:
     def _render(self) -> None:
         """Render what changed. Rendering starts at the wire message that holds the first changed turn, since void turns merge
         their neighbours."""
-        if self._dirty >= len(self._turns):
+        first = self._dirty
+        if first >= len(self._turns):
             return
+        # An answer reads otherwise once it no longer stands last.
+        first -= first > 0 and self._turns[first - 1].role == "assistant"
         keep = len(self._wire)
-        while keep and self._from[keep - 1] >= self._dirty:
+        while keep and self._to[keep - 1] >= first:
             keep -= 1
-        # The message before may have to take in the first changed turn (same role, void turns between).
-        keep = max(0, keep - 1)
-        # An opening stands there for the answer behind it, and goes with it.
-        keep -= 0 < keep < len(self._from) and self._from[keep - 1] == self._from[keep]
-        start = min(self._dirty, self._from[keep]) if keep < len(self._from) else 0
-        links = self._links[keep] if keep < len(self._links) else 0
+        start, links = first, len(self.chain)
+        if keep < len(self._wire):
+            # An opening stands there for the answer behind it, and goes with it.
+            keep -= keep > 0 and self._from[keep - 1] == self._from[keep]
+            start, links = min(first, self._from[keep]), self._links[keep]
         before, messages = self.chain[links:], self._wire[keep:]
         del self.chain[links:]
-        del self._wire[keep:], self._from[keep:], self._links[keep:]
+        del self._wire[keep:], self._from[keep:], self._to[keep:], self._links[keep:]
         # The message before may take in what is rendered now (same role), so it may become another.
         self._same = min(self._same, max(0, keep - 1))
         self._render_from(start)
@@ -254,9 +257,11 @@ class Flat:
         content = [block.wire for block in blocks]
         if self._wire and self._wire[-1]["role"] == role:
             self._wire[-1] = {"role": role, "content": self._wire[-1]["content"] + content}
+            self._to[-1] = at
         else:
             self._wire.append({"role": role, "content": content})
             self._from.append(at)
+            self._to.append(at)
             self._links.append(len(self.chain))
         last = self.chain[-1] if self.chain else ROOT
         for block in blocks:
@@ -266,7 +271,7 @@ class Flat:
 
 def _legal_answer(blocks: list[Block], *, paused: bool) -> list[Block]:
     """The blocks of an answer that the API takes back. `paused`: it stands last, so a server's call may still be open."""
-    served = _served(blocks, paused=paused)
+    served = _served(blocks, paused=paused) if any(isinstance(block, Unknown) for block in blocks) else ()
     kept = [block for at, block in enumerate(blocks) if at in served or _may_return(block)]
     while kept and isinstance(kept[-1], Thinking | RedactedThinking):
         kept.pop()

@@ -45,7 +45,7 @@ class Log:
         self.revoked: set[str] = set()
         # Decisions of this conversation, oldest first, for undo and for naming the reason of a break.
         self.decisions: dict[str, Boundary | Clear | Span | Spill] = {}
-        self.events: dict[str, Event] = {}  # the last of each name, for rooms that look for their own
+        self.events: dict[str, Event] = {}  # the last of each name, oldest first, for rooms that look for their own
         # Why the next request will not start with the last one that was answered: a decision since then changed what was sent.
         self.due: Reason | None = None
         self.last_answer: str | None = None  # its message id, or its record's
@@ -83,6 +83,7 @@ class Log:
                 self.tree.attach(record.uuid, record.parent)
             case Event():
                 self.tree.attach(record.uuid, record.parent)
+                self.events.pop(record.name, None)  # so that the newest stands last, whatever its clock says
                 self.events[record.name] = record
             case Foreign():
                 self.skipped_kinds[record.kind] = self.skipped_kinds.get(record.kind, 0) + 1
@@ -140,6 +141,7 @@ class Log:
         """Fold the conversation's records again, without what was revoked."""
         generation = self.view.generation
         view = self._seed()
+        view.pins = {uuid: pin for uuid, pin in view.pins.items() if uuid not in self.revoked}  # a checkpoint's, taken back since
         # A record written twice keeps its first place and its last content.
         kept: dict[str, Grown | Hung] = {}
         for record in read():

@@ -89,6 +89,16 @@ class CompactPolicy(msgspec.Struct, frozen=True):
     collapse_keep: int = 20_000  # newest tokens that are never folded
 
 
+class SurfacingPolicy(msgspec.Struct, frozen=True):
+    """Q2–Q6: memories that are brought to a message."""
+
+    files: int = 5
+    lines: int = 200  # of one memory
+    file_bytes: int = 4_096
+    total_bytes: int = 60_000  # in one conversation, until a compaction
+    wait_seconds: float = 10.0  # for a model's choice
+
+
 class Policy(msgspec.Struct, frozen=True):
     name: str
     window: WindowPolicy = WindowPolicy()
@@ -96,6 +106,7 @@ class Policy(msgspec.Struct, frozen=True):
     micro: MicroPolicy = MicroPolicy()
     notes: NotesPolicy = NotesPolicy()
     compact: CompactPolicy = CompactPolicy()
+    surfacing: SurfacingPolicy = SurfacingPolicy()
 
 
 CLASSIC = Policy("classic")

@@ -224,7 +224,7 @@ def _body(record: Record) -> Wire:
             rendered = [block.wire for block in record.blocks]
             return {
                 "type": "attachment",
-                "attachment": {"type": record.kind, "rendered": rendered, "renderedRole": "user"},
+                "attachment": {"type": record.kind, **record.facts, "rendered": rendered, "renderedRole": "user"},
                 "lamina": ours,
             }
         case Boundary():

@@ -44,6 +44,7 @@ class Attachment(msgspec.Struct, frozen=True):
     blocks: tuple[Block, ...]
     sidechain: bool = False
     by: str | None = None
+    facts: Wire = {}  # what other readers of such transcripts look for in an attachment of this kind; written, not read back
 
 
 class Boundary(msgspec.Struct, frozen=True):

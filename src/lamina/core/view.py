@@ -57,10 +57,13 @@ class View:
         self.snapshot: Snapshot | None = None
         # Frozen replacements by tool_use id: what the model sees instead of the result, decided once (R3, M6).
         self.replaced: dict[str, str] = {}
+        # Attachments that were cleared: out of view, but what they surfaced counts until a compaction (M6).
+        self.cleared: list[Item] = []
         # Counts view changes that are no append; whoever cached something about the view compares it (T10).
         self.generation = 0
-        # Usage reported by items before this index measured another view (T10).
+        # Usage reported by items before this index measured another view (T10), and how often that came about.
         self.measured_from = 0
+        self.voided = 0
         self.flat = Flat()
         self._held: dict[str, int] = {}  # tool_use id → how many real results of it are among the items
         self._boundaries: dict[str, Boundary] = {}  # written, not yet in effect
@@ -89,6 +92,8 @@ class View:
                 self._replace({record.tool_use_id: record.preview})
             case Clear():
                 self._replace(record.markers)
+                gone = set(record.attachments)
+                self.cleared += [item for item in self.items if item.uuid in gone] if gone else []
                 self.drop(record.attachments)
             case Span():
                 self._fold(record)
@@ -137,6 +142,7 @@ class View:
             return
         kept = set(boundary.kept)
         self.items = [item for item in self.items if item.uuid in kept]
+        self.cleared = []
         self._summary_due = True
         self._reflatten()
 
@@ -147,7 +153,7 @@ class View:
         left = {call: self._held[call] for call in contents if call in self._held}
         if not left:
             return
-        in_place = True
+        in_place, index = True, len(self.items)
         # Newest first: what is replaced has mostly just arrived, so the walk is short.
         for index in range(len(self.items) - 1, -1, -1):
             here = [call for call in _real_results(self.items[index]) if call in left]
@@ -156,13 +162,16 @@ class View:
             in_place = self._replace_in(index, here) and in_place
             for call in here:
                 left[call] -= 1
-            left = {call: count for call, count in left.items() if count}
+                if not left[call]:
+                    del left[call]
             if not left:
                 break
-        if in_place:
-            self._changed()
-        else:
+        if not in_place:
             self._reflatten()
+        elif any(item.role == "assistant" for item in self.items[index:]):
+            self._changed()
+        else:  # they stand behind the last answer: what was reported still measures all before them
+            self.generation += 1
 
     def _replace_in(self, index: int, calls: list[str]) -> bool:
         """False: one of them is shown in another way than as a result, so all must be flattened again."""
@@ -200,6 +209,7 @@ class View:
 
     def _changed(self) -> None:
         self.generation += 1
+        self.voided += 1
         self.measured_from = len(self.items)
 
     def _reflatten(self) -> None:

@@ -88,14 +88,16 @@ def is_word(term: str) -> bool:
 # What a person says to have something remembered or forgotten, at the beginning of a message.
 _POLITE = (
     r"(?:(?:also|and|ok(?:ay)?|hey|hi)[,，]?\s+)?(?:(?:please|pls)\s+|(?:can|could|would|will) you\s+(?:please\s+)?|i want you to\s+"
-    r"|请|請|麻烦(?:你)?)?"
+    r"|bitte\s+|请|請|麻烦(?:你)?)?"
 )
 REMEMBER = re.compile(
     rf"^\s*{_POLITE}(?:(?:(?:always |do )?remember|memori[sz]e|keep in mind|(?:don['’]?t|do not|never) forget)\b"
     r"(?!\s+(?:when|how|what|where|who)\b)(?:\s+(?:this|that|to|these|the following)\b)?"
     # Files are saved and notes are taken as well: these two need a word or a colon behind them.
     r"|(?:note|save)(?:\s+(?:this|that|(?:in|to) memory)\b|(?=\s*[:：]))"
-    r"|记住|記住|记得|記得|记下|記下|(?:别|不要|勿)忘(?:记|記|了)|覚えておいて|覚えて|기억해\s?줘|기억해)\s*[:：,，、]?\s*",
+    r"|(?:merke?\s+(?:dir|euch)|merken\s+sie\s+sich|denke?\s+dar?an|vergiss\s+nicht)\b(?:\s+bitte\b)?(?:\s*,\s*dass\b|\s+folgendes\b)?"
+    r"|记住|記住|记得|記得|记下|記下|(?:别|不要|勿)忘(?:记|記|了)|覚えて(?:おいて)?(?:ください|下さい|ね)?"
+    r"|기억해\s?줘|기억해)\s*[:：,，、。]?\s*",
     re.IGNORECASE,
 )
 # And at its end, as Japanese and Korean say it. The mark before it keeps "we always remember" apart.
@@ -107,13 +109,17 @@ _REMEMBER_LAST = re.compile(
     re.IGNORECASE,
 )
 FORGET = re.compile(
-    rf"^\s*{_POLITE}(?:forget\b(?!\s+it\b)|忘记|忘記|忘掉|忘了|忘れて|잊어\s?줘|잊어)\s*[:：,，、]?\s*",
+    rf"^\s*{_POLITE}(?:forget\b(?!\s+it\b)|vergiss\b(?!\s+(?:nicht|es)\b)(?:\s+bitte\b)?"
+    r"(?:\s+alles\b(?=\s+über)|\s*,?\s*was\s+du\b)?(?:\s*,?\s*dass\b|\s+über\b)?"
+    r"|忘记|忘記|忘掉|忘了|忘れて(?:ください|下さい)?|잊어\s?줘|잊어)\s*[:：,，、]?\s*",
     re.IGNORECASE,
 )
 _FORGET_LAST = re.compile(
     r"(?:のこと|について)?(?:は|を)?\s*忘れて(?:ください|下さい|ね)?\s*[.!。！]*\s*$"
     r"|(?:에\s?대해(?:서)?|은|는|을|를)?\s*잊어(?:\s?줘|\s?주세요|버려)\s*[.!。！]*\s*$"
 )
+# The end of "Vergiss, was du über … weißt".
+_KNOWN_BY_YOU = re.compile(r"\s+(?:weißt|weisst)\s*[.!]*\s*$", re.IGNORECASE)
 
 _QUESTION = re.compile(r"(?:[?？]|吗|嗎|か)\s*$")
 _REQUEST = re.compile(
@@ -155,7 +161,7 @@ def asks_to_forget(text: str) -> bool:
 def to_forget(text: str) -> str:
     """What is to be forgotten, without the words that ask for it."""
     if first := FORGET.match(text):
-        return text[first.end() :].strip()
+        return _KNOWN_BY_YOU.sub("", text[first.end() :]).strip()
     return text[: _at_end(_FORGET_LAST, text)].strip()
 
 

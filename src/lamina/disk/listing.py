@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from .finding import transcripts
+from .titles import TITLES
 
 # The first prompt follows hooks, snapshots and listings; titles are written again near the end.
 HEAD_BYTES = 256 << 10
@@ -90,7 +91,7 @@ def _objects(data: bytes) -> Iterator[dict[str, Any]]:
 
 def _title(first: list[dict[str, Any]], last: list[dict[str, Any]]) -> str:
     for row in reversed((*first, *last)):
-        for kind, field in (("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("summary", "summary")):
+        for kind, field in TITLES.items():
             if row.get("type") == kind and isinstance(row.get(field), str):
                 return _short(row[field])
     for row in (*first, *last):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -29,6 +29,7 @@ from .sync import sync_fd
 from .temps import Durability, staged_at, sweep_at
 
 DIRECTORY = "tool-results"
+ENDINGS = (".txt", ".json")
 
 # Nobody gives one id to more results than this on purpose.
 _MOST_OF_ONE_NAME = 1_000
@@ -40,6 +41,13 @@ _SPOOL = re.compile(r"b[0-9a-f]{8}", re.ASCII)
 # Enough that no two ids of a session share it, short enough to read.
 _HASHED = 32
 _CHUNK = 1 << 20
+
+
+class Lying(NamedTuple):
+    """A result that is there already."""
+
+    path: str
+    size: int
 
 
 class Written(NamedTuple):
@@ -65,8 +73,43 @@ def write_spill(
     durability: Durability = "process",
 ) -> Written:
     """The parts as one file of the session's directory; a DiskError leaves nothing behind."""
-    with _results(session, create=True) as where:
-        name = _free(where, stem_of(tool_use_id), suffix)
+    with spilling(session) as spills:
+        return spills.write(tool_use_id, parts, suffix=suffix, durability=durability)
+
+
+class Spills:
+    """The directory of a session's results, open: many are written for one look at what lies there."""
+
+    def __init__(self, where: Dir) -> None:
+        self._where = where
+        self._sizes: dict[str, int | None] | None = None
+
+    def there(self, tool_use_id: str) -> Iterator[Lying]:
+        """The files that an earlier result of this name has, text first."""
+        stem, names = stem_of(tool_use_id), self._known()
+        for name in (stem + ending for ending in ENDINGS):
+            if (size := names.get(name)) is not None:
+                yield Lying(self._where.full(name), size)
+
+    def _known(self) -> dict[str, int | None]:
+        """What lies there, looked at once: the session's lock is held, so nobody else gives names here. Of files also the size."""
+        if self._sizes is None:
+            self._sizes = {
+                entry.name: entry.stat(follow_symlinks=False).st_size if entry.is_file(follow_symlinks=False) else None
+                for entry in self._where.entries()
+            }
+        return self._sizes
+
+    def write(
+        self,
+        tool_use_id: str,
+        parts: Iterable[bytes | memoryview],
+        *,
+        suffix: str = ".txt",
+        durability: Durability = "process",
+    ) -> Written:
+        where = self._where
+        name = _free(where, stem_of(tool_use_id), suffix, self._sizes)
         with staged_at(where, name, b"", durability="process") as temp:
             with reporting(where.full(name)):
                 size, digest = _fill(temp.fd, parts)
@@ -75,7 +118,16 @@ def write_spill(
             temp.publish()
             if durability == "full":
                 where.sync()
+        if self._sizes is not None:
+            self._sizes[name] = size
         return Written(Path(where.full(name)), size, digest)
+
+
+@contextmanager
+def spilling(session: str | os.PathLike[str]) -> Iterator[Spills]:
+    """Write results, several for one opening of their directory."""
+    with _results(session, create=True) as where:
+        yield Spills(where)
 
 
 def take_over(session: str | os.PathLike[str], tool_use_id: str, file: str | os.PathLike[str]) -> Written:
@@ -118,13 +170,18 @@ def _results(session: str | os.PathLike[str], *, create: bool = False) -> Iterat
         yield where
 
 
-def _free(where: Dir, stem: str, suffix: str) -> str:
-    """The session's lock is held, so nobody else gives names here. The endings share a name: `a.json` and `a.txt` are two results."""
+def _free(where: Dir, stem: str, suffix: str, known: Container[str] | None = None) -> str:
+    """The session's lock is held, so nobody else gives names here. The endings share a name: `a.json` and `a.txt` are two results.
+    `known`: the names that are taken, where they were looked at already."""
     for number in range(1, _MOST_OF_ONE_NAME + 1):
         numbered = stem if number == 1 else f"{stem}-{number}"
-        if all(where.stat(numbered + ending) is None for ending in (".txt", ".json")):
+        if not any(_taken(where, numbered + ending, known) for ending in ENDINGS):
             return numbered + suffix
     raise DiskError(where.full(stem), f"has {_MOST_OF_ONE_NAME:,} results already", "give each call an id of its own")
+
+
+def _taken(where: Dir, name: str, known: Container[str] | None) -> bool:
+    return name in known if known is not None else where.stat(name) is not None
 
 
 def _fill(fd: int, parts: Iterable[bytes | memoryview]) -> tuple[int, str]:

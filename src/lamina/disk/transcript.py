@@ -26,7 +26,7 @@ from ..core.checkpoint import seeded
 from ..core.errors import DiskError, InputError, LockHeld, NewerVersion
 from ..core.log import Log
 from ..core.record_lines import FORMAT, Envelope, read_record, write_record
-from ..core.records import Boundary, Checkpoint, Forked, Newer, Record
+from ..core.records import Attachment, Boundary, Checkpoint, Forked, Message, Newer, Record
 from .append import Appender
 from .crash import point
 from .faults import reporting
@@ -54,8 +54,14 @@ class Store(Protocol):
     def append(self, records: Sequence[Record]) -> int:
         """Add records; the offset of the first is returned."""
 
+    def append_lines(self, lines: Sequence[bytes]) -> None:
+        """Add lines that are no records of a conversation, for who lists transcripts."""
+
     def read(self, start: int = 0) -> Iterator[Record]:
         """All records from `start` on, in file order."""
+
+    def lines_back(self) -> Iterator[tuple[int, bytes]]:
+        """The lines as bytes with their offsets, last first."""
 
     def resume_point(self) -> tuple[int, Checkpoint | None]: ...
 
@@ -85,20 +91,23 @@ class MemoryStore:
         self._lines.extend(_encoded(records, self._envelope))
         return first
 
+    def append_lines(self, lines: Sequence[bytes]) -> None:
+        self._lines.extend(lines)
+
     def read(self, start: int = 0) -> Iterator[Record]:
         for line in self._lines[start:]:
-            yield from records_in(line)
+            yield from (_own(record, self._envelope) for record in records_in(line))
 
     def resume_point(self) -> tuple[int, Checkpoint | None]:
-        return resume_in(self._back())
+        return resume_in(self.lines_back())
 
     def mentions(self, mark: bytes) -> bool:
         return any(mark in line for line in self._lines)
 
     def offset_of(self, uuids: Iterable[str]) -> int:
-        return offset_in(self._back(), set(uuids))
+        return offset_in(self.lines_back(), set(uuids))
 
-    def _back(self) -> Iterator[tuple[int, bytes]]:
+    def lines_back(self) -> Iterator[tuple[int, bytes]]:
         return ((index, self._lines[index]) for index in range(len(self._lines) - 1, -1, -1))
 
     def sync(self, *, force: bool = False) -> None:
@@ -167,6 +176,9 @@ class FileStore:
             lines = [*self._waiting, *lines]
         return self._write(lines)
 
+    def append_lines(self, lines: Sequence[bytes]) -> None:
+        self._write([*self._waiting, *lines])
+
     def _write(self, lines: list[bytes]) -> int:
         if self._appender is None:
             raise ValueError("append to a closed transcript")
@@ -197,9 +209,13 @@ class FileStore:
         if self._removed or self._is_gone():
             raise DiskError(str(self._where), "was removed while it was in use", "what was said before is only in memory now")
         for line in read_lines(self._where, start=start, health=health):
-            yield read_record(line.value)
+            yield _own(read_record(line.value), self._envelope)
         for waiting in self._waiting:
-            yield read_record(msgspec.json.decode(waiting))
+            yield _own(read_record(msgspec.json.decode(waiting)), self._envelope)
+
+    def lines_back(self) -> Iterator[tuple[int, bytes]]:
+        yield from ((-1, line) for line in reversed(self._waiting))
+        yield from raw_lines_back(self._where)
 
     def resume_point(self) -> tuple[int, Checkpoint | None]:
         return resume_in(raw_lines_back(self._where))
@@ -247,6 +263,13 @@ def _encoded(records: Sequence[Record], envelope: Envelope) -> list[bytes]:
     return lines
 
 
+def _own(record: Record, envelope: Envelope) -> Record:
+    """To everybody else a subagent's records are a side conversation; to its own session they are the conversation."""
+    if envelope.sidechain and isinstance(record, Message | Attachment | Boundary) and record.sidechain:
+        return msgspec.structs.replace(record, sidechain=False)
+    return record
+
+
 def _file_at(path: Path) -> tuple[int, int] | None:
     try:
         found = os.stat(path)
@@ -258,6 +281,27 @@ def _file_at(path: Path) -> tuple[int, int] | None:
 def lock_path(path: Path) -> Path:
     """Beside the session's other files, so that the directory of transcripts holds transcripts only."""
     return path.with_suffix("") / "writer.lock"
+
+
+class Readable(Protocol):
+    """Where records can be read from both ends: a store, or a file that somebody else may be writing."""
+
+    def lines_back(self) -> Iterator[tuple[int, bytes]]: ...
+
+    def read(self, start: int = 0) -> Iterator[Record]: ...
+
+
+class OnDisk:
+    """A transcript that is only looked at."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def lines_back(self) -> Iterator[tuple[int, bytes]]:
+        return raw_lines_back(self._path)
+
+    def read(self, start: int = 0) -> Iterator[Record]:
+        return read_transcript(self._path, start=start)
 
 
 def read_transcript(path: Path, *, start: int = 0, health: Health | None = None) -> Iterator[Record]:

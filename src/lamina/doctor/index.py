@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from ..disk.survey import look_at
-from ..memory.directory import MOST_INDEX
 from ..memory.index import INDEX, LINE_CHARS, MOST_BYTES, MOST_LINES, Entry
+from ..memory.index_file import MOST_INDEX
 from ..memory.index_lint import IndexPlan, LineFault, plan_index
 from ..memory.topic import folded
 from .finding import Finding, Fix, MendIndex

@@ -79,6 +79,19 @@ def look(
     for check in chain(_memory_checks(around, readings), _checks(around)):
         tell(f"looking at {check.what}")
         findings += _run(check)
+    return _report(findings, readings)
+
+
+def look_at_memory(*, cwd: Path, environ: Mapping[str, str], now: float, managed: str | Path = MANAGED_PATH) -> Report:
+    """The part of `look` that is about memories: no session is read."""
+    findings: list[Finding] = []
+    readings: list[Reading] = []
+    for check in _memory_checks(_surroundings(cwd, environ, now, Path(managed), lambda _: None), readings):
+        findings += _run(check)
+    return _report(findings, readings)
+
+
+def _report(findings: list[Finding], readings: list[Reading]) -> Report:
     return Report(
         findings=tuple(sorted(findings, key=_order)),
         memory=tuple(str(each.where.path) for each in readings),

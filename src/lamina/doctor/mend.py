@@ -21,6 +21,7 @@ from ..disk.paths import RootDir
 from ..disk.survey import look_at
 from ..disk.temps import sweep_temps
 from ..memory.directory import DirectoryStore
+from ..memory.draft import Draft
 from ..memory.index import INDEX, Entry
 from ..memory.index_lint import IndexPlan, kept_indexes, mend_index
 from ..memory.lint import identical
@@ -169,10 +170,11 @@ def _date(memory: str, file: str, kind: str, now: float, shared: bool) -> list[D
         return []
     with _store(memory, shared, now) as store:
         topic = page.topic
-        planned = store.plan(topic.name, type=topic.type, description=topic.description, body=body)
+        draft = Draft(topic.name, topic.type, topic.description, body)
+        planned = store.plan(draft)
         if planned.topic.file != file or planned.before is None or planned.before.decode("utf-8", "replace") != page.text:
             raise InputError(file, "cannot be changed by its name", "put the dates there by hand")
-        store.save(topic.name, type=topic.type, description=topic.description, body=body, why=WHY)
+        store.save(draft, why=WHY)
     said = ", ".join(f"{phrase.text} ({phrase.says})" for phrase in sure)
     return [
         Done(

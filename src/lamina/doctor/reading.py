@@ -15,9 +15,9 @@ from ..core.errors import DiskError
 from ..disk.guarded import read_heads
 from ..disk.paths import RootDir
 from ..disk.survey import Seen, Survey, files_of, survey
-from ..memory.directory import MOST_INDEX
-from ..memory.history import digest_of
 from ..memory.index import INDEX
+from ..memory.index_file import MOST_INDEX
+from ..memory.journal import digest_of
 from ..memory.journal_check import Journal, Waiting, read_inbox, read_journal
 from ..memory.place import TEAM
 from ..memory.store import MOST_READ

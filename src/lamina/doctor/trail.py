@@ -51,7 +51,10 @@ def _outside(reading: Reading) -> Iterator[Finding]:
     gone = [file for file, line in last.items() if line.digest and file not in there]
     if gone:
         are = "memory is" if len(gone) == 1 else "memories are"
-        text = f"{len(gone):,} {are} gone, and not through Lamina: {_some(gone)}."
+        # The newest change of all may be a save that was stopped before its file was there.
+        newest = next(reversed(last.values()))
+        never = ", or was never there because its save did not finish" if gone == [newest.file] and not newest.before else ""
+        text = f"{len(gone):,} {are} gone, and not through Lamina{never}: {_some(gone)}."
         yield Finding("memory", "gone-outside", text, f"To bring one back: lamina memory restore {gone[0]}", reading.full(""))
 
 

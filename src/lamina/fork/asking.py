@@ -33,8 +33,9 @@ class _Left(Exception):
 def ask_until(abort: Event, provider: Provider, ask: Ask, on_event: OnEvent) -> Reply | None:
     """The reply; None when the call was left because of the abort."""
     call = _Call(provider, ask)
-    Thread(target=copy_context().run, args=(call.run,), name="lamina-ask", daemon=True).start()
     try:
+        # Ctrl-C may arrive in here already, when the thread has begun and its start has not returned.
+        Thread(target=copy_context().run, args=(call.run,), name="lamina-ask", daemon=True).start()
         while not abort.is_set():
             try:
                 came = call.came.get(timeout=GLANCE)

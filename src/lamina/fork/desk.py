@@ -1,4 +1,4 @@
-"""Running the calls of one answer: permission first, then the tools, readers at once and writers in order.
+"""Running the calls of one answer: permission first, then the tools, readers at once, agents at once, and writers in order.
 
 Every call gets exactly one result, in the order of the calls: refused, stopped and failed ones too, each with a sentence the model can
 act on. A person is asked one question at a time, before anything of the answer runs, so that a "no" is known to all of it. What is
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
-from threading import Event
+from threading import Lock
 from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 import msgspec
@@ -86,27 +86,51 @@ class _Settled(NamedTuple):
 def run_calls(calls: Sequence[ToolUse], desk: Desk) -> tuple[Ran, ...]:
     settled = [_settled(call, desk) for call in calls]
     readers = {tool.name for tool in desk.tools if tool.read_only}
+    together = {tool.name for tool in desk.tools if getattr(tool, "together", False)}
     done: list[Ran] = []
     changed = False
     while (at := len(done)) < len(calls):
         end = at + 1
-        while end < len(calls) and calls[at].name in readers and calls[end].name in readers:
+        beside = readers if calls[at].name in readers else {calls[at].name} & together
+        while end < len(calls) and calls[end].name in beside:
             end += 1
         verdicts = [_still(calls[index], settled[index], desk) if changed else settled[index].verdict for index in range(at, end)]
-        with ThreadPoolExecutor(max_workers=min(AT_ONCE, end - at)) as pool:
-            begun = [pool.submit(_run, call, verdict, desk) for call, verdict in zip(calls[at:end], verdicts, strict=True)]
-            done += _ended(begun, desk.context.abort)
+        done += _at_once(calls[at:end], verdicts, desk)
         changed = changed or calls[at].name not in readers
     return tuple(done)
 
 
-def _ended(begun: Sequence[Future[Ran]], abort: Event) -> list[Ran]:
-    """Ctrl-C reaches only this thread: the tools are told, and what they still have to say is waited for."""
-    try:
-        wait(begun)
-    except KeyboardInterrupt:
-        abort.set()
-    return [future.result() for future in begun]
+def _at_once(calls: Sequence[ToolUse], verdicts: Sequence[Verdict], desk: Desk) -> list[Ran]:
+    """Ctrl-C reaches only this thread, wherever it is: the tools are told, and what they still have to say is waited for."""
+    begun = [_Once(partial(_run, call, verdict, desk)) for call, verdict in zip(calls, verdicts, strict=True)]
+    with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(calls))) as pool:
+        try:
+            for one in begun:
+                pool.submit(one.run)
+            wait([one.came for one in begun])
+        except KeyboardInterrupt:
+            desk.context.abort.set()
+            # It may have come while a thread was starting: nobody knows which calls have begun, but each runs only once.
+            for one in begun:
+                pool.submit(one.run)
+        return [one.came.result() for one in begun]
+
+
+class _Once:
+    """A call that runs when it is first asked to, and never again."""
+
+    def __init__(self, call: Callable[[], Ran]) -> None:
+        self._call = call
+        self._taken = Lock()
+        self.came: Future[Ran] = Future()
+
+    def run(self) -> None:
+        if not self._taken.acquire(blocking=False):
+            return
+        try:
+            self.came.set_result(self._call())
+        except BaseException as error:  # noqa: BLE001  # it is raised again in the thread that waits
+            self.came.set_exception(error)
 
 
 def _settled(call: ToolUse, desk: Desk) -> _Settled:
@@ -185,9 +209,8 @@ def _read(done: Result, context: Context) -> Output:
 
 def _heard(call: ToolUse, desk: Desk) -> Context:
     """The context of one call: of several at once, each is known by what it prints."""
-    if desk.on_output is None:
-        return desk.context
-    return msgspec.structs.replace(desk.context, on_output=partial(desk.on_output, call))
+    heard = partial(desk.on_output, call) if desk.on_output is not None else desk.context.on_output
+    return msgspec.structs.replace(desk.context, on_output=heard, call=call.id)
 
 
 def _output(call: ToolUse, verdict: Verdict, desk: Desk) -> Output:

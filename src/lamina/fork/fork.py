@@ -27,7 +27,7 @@ import msgspec
 from ..core.blocks import Block, ToolResult, ToolUse, Wire, read_block, text, tool_result
 from ..core.cache import BREAK_HEADER, FORK_HEADER
 from ..core.effects import Ask, Flow, RunTools
-from ..core.errors import ProviderError
+from ..core.errors import LaminaError, ProviderError
 from ..core.flatten import Flat
 from ..core.reply import Reply
 from ..core.usage import Usage
@@ -40,6 +40,7 @@ from .loop import DENIED, ending, unreadable
 __all__ = [
     "PLACEHOLDER",
     "Fork",
+    "ForkOfFork",
     "ForkOutcome",
     "Handover",
     "PrefixChanged",
@@ -53,7 +54,18 @@ __all__ = [
 _OPENING = re.compile(r'<fork purpose="[a-z_-]+">\n')
 _CLOSING = "\n</fork>"
 
+# The purpose of a fork that does its parent's work (A4), and the tool it is started with.
+AGENT = "agent"
+AGENT_TOOL = "Agent"
+NO_AGENTS = f"{DENIED}a fork starts no further agents; do the work yourself, with the other tools."
 NO_TOOLS = f"{DENIED}this run may call no tools. Answer with text, from what is in the conversation."
+
+
+class ForkOfFork(LaminaError):
+    """A3: what was handed over is a fork's own conversation."""
+
+    def __init__(self) -> None:
+        super().__init__("No fork was started: this conversation is a fork itself, and a fork does not fork again.")
 
 
 class ForkOutcome(msgspec.Struct, frozen=True):
@@ -73,6 +85,9 @@ class Fork:
     def __init__(
         self, handover: Handover, directive: str, *, max_tokens: int | None = None, tag: str = "fork", rounds: int = 1
     ) -> None:
+        # A person may well say what a directive says: summaries and notes of such a conversation are made all the same.
+        if tag == AGENT and is_fork(handover.messages):
+            raise ForkOfFork
         self._handover = handover
         self._tag = tag
         self._several = rounds > 1
@@ -192,9 +207,16 @@ def run_fork(
         if not runs:
             fork.refuse(reply.tool_uses)
         elif reply.tool_uses:
-            fork.results((yield RunTools(reply.tool_uses)))
+            fork.results((yield from _run(reply.tool_uses)))
         if fork.rounds >= rounds:
             return fork.outcome(reply, done=False)
+
+
+def _run(calls: tuple[ToolUse, ...]) -> Flow[list[ToolResult]]:
+    """A3: the Agent tool stays in the list, since another list would be another prefix; a call of it is refused."""
+    others = tuple(call for call in calls if call.name != AGENT_TOOL)
+    ran = iter((yield RunTools(others)) if others else ())
+    return [tool_result(call.id, NO_AGENTS, is_error=True) if call.name == AGENT_TOOL else next(ran) for call in calls]
 
 
 def tagged(directive: str, tag: str) -> str:
@@ -211,7 +233,7 @@ def directive_in(request: Mapping[str, Any]) -> str | None:
 
 def is_fork(messages: Iterable[Mapping[str, Any]]) -> bool:
     """A3: whether these are a fork's messages; a fork does not fork again."""
-    return any(_OPENING.match(body) for body in _texts(messages))
+    return any((found := _OPENING.match(body)) and body.startswith(_preface(), found.end()) for body in _texts(messages))
 
 
 @cache

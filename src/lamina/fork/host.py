@@ -6,7 +6,7 @@ The fields are filled in by the loop when it starts and read by the steps when t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -15,6 +15,7 @@ from ..core.blocks import Wire
 if TYPE_CHECKING:  # a session that lends nothing pays for none of it
     from ..hooks import HookOutcome
     from ..tools import ReadState
+    from .background import Landed
     from .desk import Desk
 
 
@@ -26,13 +27,19 @@ class Restorable(NamedTuple):
     text: str
 
 
+# What a host has to put back: a text, or a function that is asked at each compaction and may have nothing.
+Source: TypeAlias = "str | Callable[[], str | None]"
+
+
 class Host(msgspec.Struct, kw_only=True):
     desk: Desk | None = None  # how a fork runs tools; None: forks call none
     reads: ReadState | None = None  # which files were read
     todos: Callable[[], str | None] | None = None
-    restorable: list[Callable[[], Sequence[Restorable]]] = msgspec.field(default_factory=list)
+    registered: dict[tuple[str, str], Source] = msgspec.field(default_factory=dict)  # by kind and key, newest last
+    restorable: list[Callable[[], Sequence[Restorable]]] = msgspec.field(default_factory=list)  # for what is many or changes
     pre_compact: Callable[[str, str], HookOutcome] | None = None  # trigger, instructions
     post_compact: Callable[[str, str], HookOutcome] | None = None  # trigger, summary
     session_start: Callable[[str], HookOutcome] | None = None  # source
     reminder: Callable[[], str | None] | None = None  # the first reminder, made again from the files as they are now
     observer: Callable[[str, Wire], None] | None = None  # each event of a layer (K5)
+    landed: Callable[[Landed], bool] | None = None  # what background work of the loop's own brought; False: it is not the loop's

@@ -1,7 +1,8 @@
 """The desk a parent lends its fork: the same tools, since another list would be another prefix, and a permission function of its own.
 
 What a fork can change is a clone: which files were read, the to-dos. Nobody is asked for it, so what would be a question is a denial;
-its calls are shown to nobody. Its abort is the one Event that ends the whole run.
+its calls are shown to nobody. Its abort is the one Event that ends the whole run. A fork that works for its parent (A4) is judged as
+its parent is, and a person may be asked for it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from ..core.blocks import ToolUse
-from .desk import Desk
+from .desk import AskPerson, Desk
 from .permissions import Allow, Deny
 
 Decide: TypeAlias = Callable[[ToolUse], Allow | Deny]
@@ -23,6 +24,12 @@ Decide: TypeAlias = Callable[[ToolUse], Allow | Deny]
 def no_tools(call: ToolUse) -> Deny:
     """For a run that may call nothing (C3)."""
     return Deny(f"this run may call no tools, so {call.name} was not run; answer with text.")
+
+
+def lend_whole(desk: Desk, *, abort: Event, ask: AskPerson | None) -> Desk:
+    """For a fork that does its parent's work: the same mode and rules. `ask` None: nobody can be asked."""
+    context = replace(desk.context, reads=desk.context.reads.clone(), todos=list(desk.context.todos), abort=abort, on_output=None)
+    return replace(desk, context=context, ask=ask, on_start=None, on_end=None, on_output=None)
 
 
 def lend(

@@ -44,8 +44,8 @@ __all__ = [
     "read_rules",
 ]
 
-# They change nothing outside the conversation; a fork has no use for them.
-_HARMLESS = frozenset({"TodoWrite", "Expand"})
+# They change nothing outside the conversation, and what an agent does is judged call by call; a fork has no use for them.
+_HARMLESS = frozenset({"TodoWrite", "Expand", "Agent"})
 _FORK_TOOLS = "Read, Grep, Glob, read-only Bash, and Edit and Write of memory files"
 
 

@@ -45,7 +45,7 @@ def run_hooks(
     if not planned:
         return HookOutcome(faults=faults)
     given = msgspec.json.encode({"hook_event_name": event, "cwd": str(cwd), **payload})
-    stop = abort if abort is not None else threading.Event()
+    stop = _Stop(abort if abort is not None else threading.Event())
     with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(planned))) as pool:
         try:
             ran = tuple(pool.map(lambda one: _run(one, given, cwd, environ, stop), planned))
@@ -56,7 +56,23 @@ def run_hooks(
     return outcome(event, ran, faults)
 
 
-def _run(planned: Planned, given: bytes, cwd: Path, environ: Mapping[str, str], stop: threading.Event) -> Ran:
+class _Stop:
+    """An abort of the turn, or Ctrl-C in the middle of this event. The next turn takes its abort back; a command whose thread was still
+    starting, so that nobody waits for it, must end all the same."""
+
+    def __init__(self, abort: threading.Event) -> None:
+        self._abort = abort
+        self._here = False
+
+    def set(self) -> None:
+        self._here = True
+        self._abort.set()
+
+    def is_set(self) -> bool:
+        return self._here or self._abort.is_set()
+
+
+def _run(planned: Planned, given: bytes, cwd: Path, environ: Mapping[str, str], stop: _Stop) -> Ran:
     if stop.is_set():
         return Ran(planned.command, None, "", "")
     try:
@@ -84,7 +100,7 @@ def _run(planned: Planned, given: bytes, cwd: Path, environ: Mapping[str, str], 
     return Ran(planned.command, code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
 
-def _waited(process: subprocess.Popen[bytes], deadline: float, stop: threading.Event) -> int | None:
+def _waited(process: subprocess.Popen[bytes], deadline: float, stop: _Stop) -> int | None:
     """Its exit code; None where it had to be stopped."""
     while not stop.is_set() and (left := deadline - time.monotonic()) > 0:
         with suppress(subprocess.TimeoutExpired):

@@ -19,7 +19,8 @@ from ..core.errors import DiskError
 from ..disk.git import git_program, run_git
 from ..disk.guarded import guarded
 from ..disk.paths import RootDir
-from .history import DIRECTORY, History, Line
+from .history import DIRECTORY, History
+from .journal import Line
 
 BRANCH = "refs/heads/memory"
 GUARD = ".git-follows.lock"

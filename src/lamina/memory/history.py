@@ -1,9 +1,9 @@
 """The history of a memory directory: one journal line for each change, with who, why and the content (B4).
 
-Owns `.history/journal-NNNNNN.jsonl`. Invariants: the line of a change is durable before the change itself, so no acknowledged change
-lacks one and no content is lost by being replaced; a content stands once in each segment that needs it, so dropping the oldest
-segment takes nothing from the others; at most 8 segments of about 2 MiB are kept. What was removed is its last content here: that is
-the trash. Changes nobody made through us are noticed at the next write and recorded as "outside".
+Owns the files `.history/journal-NNNNNN.jsonl`; what a line says is `journal`. Invariants: the line of a change is durable before the
+change itself, so no acknowledged change lacks one and no content is lost by being replaced; a content stands once in each segment that
+needs it, so dropping the oldest segment takes nothing from the others; at most 8 segments of about 2 MiB are kept. What was removed is
+its last content here: that is the trash. Changes nobody made through us are noticed at the next write and recorded as "outside".
 
 A crash while a line is appended loses that line at most; one after it leaves a line whose change did not happen, which the next write
 follows with a line "undone". Writers hold the store's guard; readers need none. Secrets are taken out of contents that came from outside.
@@ -11,12 +11,9 @@ follows with a line "undone". Writers hold the store's guard; readers need none.
 
 from __future__ import annotations
 
-import difflib
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import msgspec
 
@@ -24,8 +21,21 @@ from ..disk.faults import AbsentIsFine
 from ..disk.files import Durability
 from ..disk.paths import RootDir
 from .blame import Known
-from .secrets import redact
-from .store import Action, Version, Why
+from .journal import (
+    Change,
+    Last,
+    Line,
+    digest_of,
+    head_of,
+    is_of,
+    last_of,
+    line_for,
+    unhappened,
+    unified,
+    version_of,
+    with_contents,
+)
+from .store import Action, Version
 from .topic import same_name
 
 DIRECTORY = ".history"
@@ -35,57 +45,6 @@ SEGMENTS = 8
 # Holds the newest line of most journals, whose memories are a page long; where it does not, the whole journal is read.
 _PEEK_BYTES = 32 << 10
 _NAME = re.compile(r"journal-(\d{6})\.jsonl")
-
-
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """As it stands in the file."""
-
-    v: int
-    id: str
-    time: float
-    file: str
-    name: str
-    action: Action
-    digest: str = ""
-    before: str = ""
-    why: Why | None = None
-    content: str | None = None
-
-
-class _Head(msgspec.Struct):
-    """A line without decoding its content."""
-
-    file: str
-    name: str
-    action: Action
-    digest: str = ""
-    before: str = ""
-    content: msgspec.Raw = msgspec.Raw()
-
-
-class Last(NamedTuple):
-    """What the journal says of a file."""
-
-    file: str
-    name: str
-    action: Action
-    digest: str
-    before: str
-
-
-class Change(NamedTuple):
-    """One change about to be made to a file. None: no file."""
-
-    file: str
-    name: str
-    action: Action
-    old: bytes | None
-    new: bytes | None
-    why: Why | None
-
-
-def digest_of(data: bytes | None) -> str:
-    return "" if data is None else hashlib.sha256(data).hexdigest()
 
 
 class History:
@@ -110,17 +69,17 @@ class History:
     def record(self, change: Change, *, now: float) -> str:
         """Appends what is about to happen, and first whatever happened outside; the new version's id. The guard is held."""
         number = self._room()
-        return self._append(number, [*self._found(change, now), _line(change, now)])
+        return self._append(number, [*self._found(change, now), line_for(change, now)])
 
     def settle(self, there: bytes | None, *, now: float) -> None:
         """`there` is the file of the newest line. If it is as it was before that change, the change did not happen, or was taken
         back outside: then a line says so. The guard is held.
         """
         newest = self.newest()
-        if newest is None or newest.digest == digest_of(there) or newest.before != digest_of(there):
+        if newest is None or not unhappened(newest, digest_of(there)):
             return
         change = Change(newest.file, newest.name, "undone", None, there, None)
-        self._append(self._room(), [_line(change, now, before=newest.digest)])
+        self._append(self._room(), [line_for(change, now, before=newest.digest)])
 
     def adopt(self, lines: Iterable[Line]) -> int:
         """Takes over lines of another journal, with their ids, times and contents; those that are here already are left out. The guard is
@@ -133,7 +92,7 @@ class History:
 
     def filled(self) -> list[Line]:
         """All lines, oldest first, each with its content where any segment has it."""
-        return _filled(self.lines())
+        return with_contents(self.lines())
 
     def _append(self, number: int, lines: list[Line]) -> str:
         rows = []
@@ -154,7 +113,7 @@ class History:
         if there == known and (change.old is None or there in self._kept):
             return
         action: Action = "keep" if there == known else "outside"
-        yield _line(change._replace(action=action, new=change.old, old=None, why=None), now, before=known)
+        yield line_for(change._replace(action=action, new=change.old, old=None, why=None), now, before=known)
 
     def _room(self) -> int:
         """The segment to append to; a new one, and an old one dropped, when it is full."""
@@ -192,8 +151,8 @@ class History:
         start = max(0, found.st_size - _PEEK_BYTES)
         # Behind the last end of a line nothing is whole, and nor is what stands before the first unless it begins the file.
         rows = self._tail(number, start).split(b"\n")[:-1]
-        heads = map(_head, reversed(rows[1:] if start else rows))
-        return next((_last(head) for head in heads if head is not None), None)
+        heads = map(head_of, reversed(rows[1:] if start else rows))
+        return next((last_of(head) for head in heads if head is not None), None)
 
     def catch_up(self) -> None:
         """Reads what was appended since the last look, by whichever process."""
@@ -215,9 +174,9 @@ class History:
                 self._take(row)
 
     def _take(self, row: bytes) -> None:
-        if (head := _head(row)) is None:
+        if (head := head_of(row)) is None:
             return
-        self._newest = self._last[head.file] = _last(head)
+        self._newest = self._last[head.file] = last_of(head)
         if bytes(head.content) not in (b"", b"null"):
             self._kept.add(head.digest)
             self._segment_digests.add(head.digest)
@@ -238,7 +197,7 @@ class History:
         """The lines behind this version, with their contents, oldest first; where it is not there any more, those later than `since`."""
         found: list[Line] = []
         for number in sorted(self._segments(), reverse=True):
-            segment = _filled(self._lines_of(number))
+            segment = with_contents(self._lines_of(number))
             place = next((at for at, line in enumerate(segment) if line.id == version_id), None)
             if place is not None:
                 return [*segment[place + 1 :], *found]
@@ -254,11 +213,11 @@ class History:
                 contents[line.digest] = line.content
             if line.file == file:
                 found.append(line)
-        return [Known(_version(line), contents.get(line.digest)) for line in found]
+        return [Known(version_of(line), contents.get(line.digest)) for line in found]
 
     def log(self, name: str | None = None) -> list[Version]:
         """The changes of one memory, or of all, newest first."""
-        found = [_version(line) for line in self.lines() if name is None or is_of(line, name)]
+        found = [version_of(line) for line in self.lines() if name is None or is_of(line, name)]
         return found[::-1]
 
     def content(self, version_id: str) -> str | None:
@@ -273,11 +232,12 @@ class History:
 
     def trash(self) -> list[Version]:
         """What was removed and has not come back, newest first; `why` holds the reason."""
+        # By name: another memory may have the file by now.
         last: dict[str, Line] = {}
         for line in self.lines():
-            last.pop(line.file, None)
-            last[line.file] = line
-        return [_version(line) for line in reversed(last.values()) if line.action == "remove"]
+            last.pop(same_name(line.name), None)
+            last[same_name(line.name)] = line
+        return [version_of(line) for line in reversed(last.values()) if line.action == "remove"]
 
     def diff(self, version_id: str) -> str:
         """What one change did, as a unified diff; empty when its contents are not known."""
@@ -307,63 +267,5 @@ class History:
             os.close(fd)
 
 
-def _head(row: bytes) -> _Head | None:
-    try:
-        return msgspec.json.decode(row, type=_Head)
-    except msgspec.DecodeError:
-        return None
-
-
-def _last(head: _Head) -> Last:
-    return Last(head.file, head.name, head.action, head.digest, head.before)
-
-
-def _filled(lines: Iterator[Line]) -> list[Line]:
-    """The lines of one segment, each with its content: a segment holds every content it needs, but only once."""
-    contents: dict[str, str] = {}
-    filled: list[Line] = []
-    for line in lines:
-        if line.content is not None:
-            contents[line.digest] = line.content
-        elif line.digest in contents:
-            line = msgspec.structs.replace(line, content=contents[line.digest])
-        filled.append(line)
-    return filled
-
-
-def is_of(line: Line | Version, name: str) -> bool:
-    """Whether a line speaks of the memory of this name or file."""
-    return line.file == name or same_name(line.name) == same_name(name)
-
-
-def unified(file: str, old: str | None, new: str | None) -> str:
-    rows = difflib.unified_diff(
-        (old or "").splitlines(keepends=True), (new or "").splitlines(keepends=True), f"a/{file}", f"b/{file}"
-    )
-    return "".join(row if row.endswith("\n") else f"{row}\n\\ No newline at end of file\n" for row in rows)
-
-
 def _path(number: int) -> str:
     return f"{DIRECTORY}/journal-{number:06}.jsonl"
-
-
-def _line(change: Change, now: float, *, before: str | None = None) -> Line:
-    text = None if change.new is None else change.new.decode("utf-8", "replace")
-    if text is not None and change.why is None:
-        text = redact(text).text
-    return Line(
-        v=1,
-        id=os.urandom(6).hex(),
-        time=now,
-        file=change.file,
-        name=change.name,
-        action=change.action,
-        digest=digest_of(change.new),
-        before=digest_of(change.old) if before is None else before,
-        why=change.why,
-        content=text,
-    )
-
-
-def _version(line: Line) -> Version:
-    return Version(line.id, line.time, line.name, line.action, line.why, line.digest, line.file, line.before)

@@ -6,14 +6,15 @@ Keeps the contract of `MemoryStore` without a disk; what it holds ends with the 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from ..core.errors import InputError
 from ..core.settings import Scope
-from .history import digest_of, is_of
+from .draft import Draft, applied, cleaned, other_file
 from .index import Entry, with_entry, without_entry
-from .store import Action, Saved, Version, Why, applied, drafted, other_file
-from .topic import Kind, Topic, dated, file_name, read_topic, same_name, stamped, write_topic
+from .journal import digest_of, is_of
+from .store import Action, Saved, Version, Why
+from .topic import Topic, dated, file_name, read_topic, same_name, stamped, write_topic
 
 
 class InMemoryStore:
@@ -39,27 +40,18 @@ class InMemoryStore:
     def index(self) -> str:
         return self._index
 
-    def save(
-        self,
-        name: str,
-        *,
-        type: Kind | None,
-        description: str,
-        body: str,
-        why: Why,
-        evidence: Sequence[str] = (),
-        modified: float | None = None,
-    ) -> Saved:
-        draft = drafted(name, type=type, description=description, body=body, evidence=evidence, team=self.scope == "team")
-        old = self.get(draft.name) if name.endswith(".md") else self._named(draft.name)
-        file = old.file if old else self._free(draft.name)
+    def save(self, draft: Draft, *, why: Why) -> Saved:
+        wish = cleaned(draft, team=self.scope == "team")
+        name, modified = wish.draft.name, wish.draft.modified
+        old = self.get(name) if name.endswith(".md") else self._named(name)
+        file = old.file if old else self._free(name)
         before = self._files[file][0] if old else None
-        topic = applied(draft, old, file)
+        topic = applied(wish.draft, old, file)
         if old is None or write_topic(topic, before=before) != before:
             topic = stamped(topic, now=self.clock()) if modified is None else dated(topic, modified=modified)
             self._put(topic.name, file, write_topic(topic, before=before), "save", why)
         self._index = with_entry(self._index, Entry(topic.name, file, topic.description))
-        return Saved(self.get(topic.name) or topic, old is None, draft.redacted)
+        return Saved(self.get(topic.name) or topic, old is None, wish.redacted)
 
     def remove(self, name: str, *, why: Why) -> bool:
         topic = self.get(name)
@@ -77,7 +69,8 @@ class InMemoryStore:
         return next((self._contents.get(version.digest) for version in self._log if version.id == version_id), None)
 
     def restore(self, name: str, version_id: str | None = None, *, why: Why) -> Topic:
-        versions, there = self.log(name), self.get(name)
+        versions = self.log(name)
+        there = self.get(name) if name.endswith(".md") else self._named(name)
         now = digest_of(self._files[there.file][0].encode()) if there else ""
         if version_id is None:
             version_id = next((version.id for version in versions if version.digest not in ("", now)), None)
@@ -85,6 +78,7 @@ class InMemoryStore:
         if text is None:
             raise InputError(name, "has no such version", "`lamina memory log` lists those there are")
         file = there.file if there else versions[0].file
+        file = file if there or file not in self._files else self._free(versions[0].name)
         topic = read_topic(file, text, self.clock())
         self._put(topic.name, file, text, "restore", why)
         self._index = with_entry(self._index, Entry(topic.name, file, topic.description))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -20,8 +19,10 @@ from ..core.errors import InputError
 from ..core.settings import Scope
 from ..disk.paths import RootDir
 from .directory import DirectoryStore
-from .history import digest_of, unified
-from .store import MOST_BYTES, Proposed, Saved, Why
+from .draft import MOST_BYTES, Draft
+from .journal import digest_of, unified
+from .shelf import shown
+from .store import Proposed, Saved, Why
 from .topic import Kind
 
 DIRECTORY = ".inbox"
@@ -50,6 +51,10 @@ class Proposal(msgspec.Struct, frozen=True):
     evidence: tuple[str, ...] = ()
     modified: float | None = None
 
+    @property
+    def draft(self) -> Draft:
+        return Draft(self.name, self.type, self.description, self.body, self.evidence, self.modified)
+
 
 class Inbox:
     """The proposals for one store."""
@@ -60,35 +65,21 @@ class Inbox:
         self.store = store
         self._root: RootDir = store.root
 
-    def propose_save(
-        self,
-        name: str,
-        *,
-        type: Kind | None,
-        description: str,
-        body: str,
-        why: Why,
-        evidence: Sequence[str] = (),
-        modified: float | None = None,
-    ) -> Proposed:
-        planned = self.store.plan(name, type=type, description=description, body=body, evidence=evidence, modified=modified)
-        draft = planned.draft
+    def propose_save(self, draft: Draft, *, why: Why) -> Proposed:
+        planned = self.store.plan(draft)
+        wish, file = planned.wish.draft, planned.topic.file
+        diff = unified(file, shown(planned.before), shown(planned.after))
         return self._add(
             Proposal(
                 id=os.urandom(6).hex(),
                 time=self.store.clock(),
                 scope=self.store.scope,
                 action="save",
-                name=draft.name,
-                file=planned.topic.file,
+                file=file,
                 why=why,
                 base=digest_of(planned.before),
-                diff=unified(planned.topic.file, _text(planned.before), _text(planned.after)),
-                type=draft.type,
-                description=draft.description,
-                body=draft.body,
-                evidence=draft.evidence,
-                modified=modified,
+                diff=diff,
+                **msgspec.structs.asdict(wish),
             )
         )
 
@@ -97,7 +88,7 @@ class Inbox:
         found = self.store.raw(name)
         if found is None:
             return None
-        diff = unified(found.file, _text(found.data), "")
+        diff = unified(found.file, shown(found.data), "")
         proposal = Proposal(
             os.urandom(6).hex(),
             self.store.clock(),
@@ -157,31 +148,15 @@ class Inbox:
             raise InputError(proposal.name, "has changed since this was proposed", "look at the new diff, then say yes again")
         done: Saved | bool
         if proposal.action == "save":
-            done = self.store.save(
-                proposal.name,
-                type=proposal.type,
-                description=proposal.description,
-                body=proposal.body,
-                evidence=proposal.evidence,
-                modified=proposal.modified,
-                why=proposal.why,
-            )
+            done = self.store.save(proposal.draft, why=proposal.why, base=proposal.base)
         else:
-            done = self.store.remove(proposal.file, why=proposal.why)
+            done = self.store.remove(proposal.file, why=proposal.why, expected=there.data if there else None)
         self._root.unlink(_path(proposal_id))
         return done
 
     def _renew(self, old: Proposal) -> None:
         if old.action == "save":
-            new = self.propose_save(
-                old.name,
-                type=old.type,
-                description=old.description,
-                body=old.body,
-                evidence=old.evidence,
-                modified=old.modified,
-                why=old.why,
-            )
+            new = self.propose_save(old.draft, why=old.why)
         else:
             new = self.propose_removal(old.file, why=old.why) or Proposed(old.id)
         if new.id != old.id:
@@ -196,7 +171,3 @@ class Inbox:
 
 def _path(proposal_id: str) -> str:
     return f"{DIRECTORY}/{proposal_id}.json"
-
-
-def _text(data: bytes | None) -> str:
-    return (data or b"").decode("utf-8", "replace")

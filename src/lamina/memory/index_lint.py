@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, TypeAlias
 
-from ..core.errors import DiskError
 from ..disk.guarded import guarded, replace_if
-from .directory import GUARD, MOST_INDEX, PATIENCE, DirectoryStore
+from .directory import GUARD, PATIENCE, DirectoryStore
 from .history import DIRECTORY
 from .index import INDEX, LINE_CHARS, MOST_BYTES, MOST_LINES, Entry, entries, line_of, with_entry
+from .index_file import MOST_INDEX, never_still, too_long
 from .topic import folded
 
 Fault: TypeAlias = Literal["dead", "outside", "double", "long", "long and fixed", "content"]
@@ -117,7 +117,7 @@ def mend_index(
         for _ in range(_ROUNDS):
             old = store.root.read_bytes(INDEX, MOST_INDEX)
             if old is not None and len(old) >= MOST_INDEX:
-                raise DiskError(INDEX, f"is larger than {MOST_INDEX >> 20} MiB", "move it away, it is rebuilt from the memories")
+                raise too_long()
             text = (old or b"").decode("utf-8", "surrogateescape")
             plan = plan_index(text, exists=exists, topics=topics())
             if plan.text == text:
@@ -126,7 +126,7 @@ def mend_index(
                 _keep(store, old, now)
             if replace_if(store.root, INDEX, plan.text.encode("utf-8", "surrogateescape"), expected=old):
                 return plan
-    raise DiskError(INDEX, "is changed again and again by another program", "close it there and try again")
+    raise never_still()
 
 
 def _keep(store: DirectoryStore, old: bytes, now: float) -> None:

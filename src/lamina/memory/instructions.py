@@ -8,17 +8,16 @@ answers without a model finds them there.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..core.fence import escape
 from ..core.settings import Mode
 from ..core.settings.kinds import printable
 from .place import Place
+from .texts import sections
 from .topic import KINDS
 
-_PROMPTS = Path(__file__).parent / "prompts"
 # No system takes longer ones.
 LONGEST_PATH = 4_096
 
@@ -36,7 +35,7 @@ def instructions(
     """The section; empty where memory is off. `transcripts` is where those of this project lie."""
     if mode == "off":
         return ""
-    texts = _texts("memory")
+    texts = sections("memory")
     opening = texts["opening"].format(memory=_path(place.path), index=texts["index" if index else "no index"])
     writes = mode != "read-only" and "Write" in tools
     parts = [
@@ -56,7 +55,7 @@ def instructions(
 
 
 def _types(*, team: bool) -> list[str]:
-    texts = _texts("types")
+    texts = sections("types")
     return [texts[kind] if team else re.sub(r"\n- Scope:.*", "", texts[kind]) for kind in KINDS]
 
 
@@ -72,16 +71,9 @@ def _past(place: Place, transcripts: Path | None, tools: Sequence[str]) -> str:
     if place.team is not None and not place.team.is_relative_to(place.path):
         memory += f", and the same in {_path(place.team)}"
     last = by.format(path=_path(transcripts), glob=where[1]) if transcripts is not None else "none are kept here"
-    return _texts("memory")["past"].format(search_memory=memory, search_transcripts=last)
+    return sections("memory")["past"].format(search_memory=memory, search_transcripts=last)
 
 
 def _path(path: Path) -> str:
     """A path on one line that opens no tag."""
     return escape(printable(str(path), LONGEST_PATH))
-
-
-@cache
-def _texts(name: str) -> Mapping[str, str]:
-    text = (_PROMPTS / f"{name}.md").read_text("utf-8")
-    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]
-    return {heading.strip(): said.strip() for heading, said in zip(parts[::2], parts[1::2], strict=True)}

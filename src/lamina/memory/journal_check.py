@@ -13,9 +13,10 @@ import msgspec
 
 from ..core.errors import DiskError
 from ..disk.paths import RootDir
-from .history import DIRECTORY, SEGMENTS, Line
+from .history import DIRECTORY, SEGMENTS
 from .inbox import DIRECTORY as INBOX
 from .inbox import MOST_PROPOSALS, Proposal
+from .journal import Line
 from .scan import CACHE
 
 # A segment is closed at 2 MiB; one memory of the largest size may follow, twice.
@@ -45,7 +46,7 @@ class Moment(NamedTuple):
 
 
 class Journal(NamedTuple):
-    """For each file its last line, and all its versions, oldest first; contents by digest."""
+    """For each file its last line, the newest one last, and all its versions, oldest first; contents by digest."""
 
     last: dict[str, Line]
     versions: dict[str, list[Moment]]
@@ -93,6 +94,7 @@ def _take(journal: Journal, file: str, data: bytes, damage: list[Damage]) -> Non
         if line.content is not None:
             journal.contents[line.digest] = line.content
         journal.versions.setdefault(line.file, []).append(Moment(line.time, line.digest, line.before, _told(line)))
+        journal.last.pop(line.file, None)
         journal.last[line.file] = msgspec.structs.replace(line, content=None)
     if bad:
         damage.append(Damage(file, "cannot be read; the changes there are not known", tuple(bad)))

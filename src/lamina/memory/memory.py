@@ -16,13 +16,14 @@ import msgspec
 from ..core.errors import DiskError, InputError, PathRefused
 from ..core.settings import Mode, Settings
 from ..disk.files import Durability
-from ..disk.paths import check_root
+from ..disk.paths import RootDir, check_root
 from ..disk.settings_files import lamina_home, load_settings, user_home
 from .blame import Blamed, blame
 from .directory import DirectoryStore
+from .draft import Draft
 from .evidence import Freshness, check, read_evidence
 from .identity import identify
-from .inbox import Inbox, Proposal
+from .inbox import Proposal
 from .index import INDEX, loaded
 from .modes import GatedStore
 from .place import TEAM, Place, memory_place, project_root
@@ -123,6 +124,27 @@ class Memory:
         memory.notices = (*said, *memory.notices)
         return memory
 
+    @classmethod
+    def look(cls, place: Place, *, settings: Settings, project: Path, after: Memory | None = None) -> Self:
+        """What is in `place` now, to be read: nothing is made or mended. DiskError where there is nothing to be read.
+
+        `after` is an earlier look, closed or not: what it prepared for searching is used again where nothing changed since.
+        """
+        modes = settings.memory_mode
+        opened: list[GatedStore] = []
+        try:
+            opened.append(GatedStore(DirectoryStore(RootDir.open(place.path, create=False)), modes["private"]))
+            if place.team is not None and place.team.is_dir():
+                root = RootDir.open(place.team, create=False, shared=True)
+                opened.append(GatedStore(DirectoryStore(root, scope="team"), modes["team"]))
+        except DiskError:
+            for scope in opened:
+                scope.store.close()
+            raise
+        memory = cls(place, *opened, project=project)
+        memory._corpus = after._corpus if after is not None else None
+        return memory
+
     @property
     def path(self) -> Path:
         return self.place.path
@@ -163,15 +185,8 @@ class Memory:
         why: Why | None = None,
     ) -> Saved | Proposed:
         """Saves or updates a memory. Without `why` it is the person's own doing; `modified` dates what was made elsewhere."""
-        done = self.store(scope).save(
-            name,
-            type=type,
-            description=description,
-            body=body,
-            evidence=evidence,
-            modified=modified,
-            why=why or Why("user"),
-        )
+        draft = Draft(name, type, description, body, tuple(evidence), modified)
+        done = self.store(scope).save(draft, why=why or Why("user"))
         return done._replace(topic=_shown(done.topic, scope)) if isinstance(done, Saved) else done
 
     def get(self, name: str) -> Topic | None:
@@ -196,10 +211,13 @@ class Memory:
 
         By a local ranker: no model is asked. A memory whose evidence is stale comes behind others that fit about as well.
         """
-        headers = self.headers()
-        found = [self._recalled(headers[ranked.at], ranked) for ranked in self._searched(headers).rank(query, k + SPARE)]
+        found = [self.read(header, ranked) for header, ranked in self.ranked(self.headers(), query, k + SPARE)]
         known = [each for each in found if each is not None]
         return sorted(known, key=lambda each: (-each.score, each.topic.file))[: max(0, k)]
+
+    def ranked(self, headers: list[Header], query: str, most: int) -> list[tuple[Header, Ranked]]:
+        """Those of the headers that share a term with the query, best first."""
+        return [(headers[each.at], each) for each in self._searched(headers).rank(query, most)]
 
     def _searched(self, headers: list[Header]) -> Corpus:
         """The corpus of these memories; the one before where nothing changed."""
@@ -218,15 +236,16 @@ class Memory:
             found |= {prefix + file: text for file, text in self.store(scope).bodies(own).items()}
         return found
 
-    def _recalled(self, header: Header, ranked: Ranked) -> Recalled | None:
+    def read(self, header: Header, ranked: Ranked | None = None) -> Recalled | None:
+        """A memory with its age and what the project says of its evidence; None where it is gone. From any thread."""
         topic = self.get(header.file)
         if topic is None:
             return None
         root = self.project or self.path
         evidence = check(read_evidence(list(evidence_of(topic))), root)
-        score = ranked.score * (STALE_SHARE if evidence.state == "stale" else 1.0)
+        score = ranked.score * (STALE_SHARE if evidence.state == "stale" else 1.0) if ranked is not None else 0.0
         age = max(0.0, self._private.store.clock() - topic.modified)
-        return Recalled(topic, score, age, evidence, explained(ranked))
+        return Recalled(topic, score, age, evidence, explained(ranked) if ranked is not None else "")
 
     def where(self, file: str) -> Path:
         """The full path of a topic's file, wherever its scope lies."""
@@ -285,14 +304,11 @@ class Memory:
         return [proposal for scope in self._scopes() for proposal in scope.inbox.waiting()]
 
     def accept(self, proposal_id: str) -> Saved | bool:
-        return self._inbox(proposal_id).accept(proposal_id)
+        having = (scope for scope in self._scopes() if any(each.id == proposal_id for each in scope.inbox.waiting()))
+        return next(having, self._private).accept(proposal_id)
 
     def reject(self, proposal_id: str) -> bool:
         return any(scope.inbox.reject(proposal_id) for scope in self._scopes())
-
-    def _inbox(self, proposal_id: str) -> Inbox:
-        having = (scope.inbox for scope in self._scopes() if any(each.id == proposal_id for each in scope.inbox.waiting()))
-        return next(having, self._private.inbox)
 
     def _scopes(self) -> list[GatedStore]:
         return [self._private] if self._team is None else [self._private, self._team]

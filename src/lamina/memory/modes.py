@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, assert_never
 
+import msgspec
+
 from ..core.errors import InputError, SettingError
 from ..core.settings import Mode
 from .directory import DirectoryStore
+from .draft import Draft
 from .inbox import Inbox
 from .index import INDEX, Rewritten
 from .scan import Header
 from .store import Proposed, Saved, Version, Who, Why
-from .topic import Kind, Topic, evidence_of
+from .topic import Topic, evidence_of
 
 Verdict: TypeAlias = Literal["write", "propose", "refuse"]
 
@@ -68,19 +71,8 @@ class GatedStore:
     def content(self, version_id: str) -> str | None:
         return self.store.content(version_id) if self.readable else None
 
-    def save(
-        self,
-        name: str,
-        *,
-        type: Kind | None,
-        description: str,
-        body: str,
-        why: Why,
-        evidence: Sequence[str] = (),
-        modified: float | None = None,
-    ) -> Saved | Proposed:
-        save = self.store.save if self._may(why) else self.inbox.propose_save
-        return save(name, type=type, description=description, body=body, why=why, evidence=evidence, modified=modified)
+    def save(self, draft: Draft, *, why: Why) -> Saved | Proposed:
+        return self.store.save(draft, why=why) if self._may(why) else self.inbox.propose_save(draft, why=why)
 
     def put(self, file: str, text: str, *, expected: bytes | None, why: Why) -> Saved | Proposed:
         """A topic file as a whole. What waits for a yes keeps the name the memory has."""
@@ -88,11 +80,8 @@ class GatedStore:
             return self.store.put(file, text, expected=expected, why=why)
         planned = self.store.plan_text(file, text)
         old = self.store.get(file)
-        draft, rests_on = planned.draft, evidence_of(planned.topic)
-        name = old.name if old is not None else draft.name
-        return self.inbox.propose_save(
-            name, type=draft.type, description=draft.description, body=draft.body, evidence=rests_on, why=why
-        )
+        wish = msgspec.structs.replace(planned.wish.draft, evidence=evidence_of(planned.topic))
+        return self.inbox.propose_save(wish if old is None else msgspec.structs.replace(wish, name=old.name), why=why)
 
     def put_index(self, text: str, *, expected: bytes | None, why: Why) -> Rewritten:
         if not self._may(why):
@@ -116,6 +105,11 @@ class GatedStore:
                 name, "restoring is for a person to do here", f"the mode of {self.store.scope} memory is {self.mode}"
             )
         return self.store.restore(name, version_id, why=why)
+
+    def accept(self, proposal_id: str) -> Saved | bool:
+        """Does what was proposed: a person's own doing, where the mode lets anything be written."""
+        self._may(Why("user"))
+        return self.inbox.accept(proposal_id)
 
     def _may(self, why: Why) -> bool:
         match plan_write(self.mode, why.who):

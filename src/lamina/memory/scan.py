@@ -20,7 +20,7 @@ from ..core.front_matter import MOST_BYTES
 from ..disk.guarded import Found, read_heads, walk
 from ..disk.paths import RootDir
 from .index import INDEX
-from .topic import DESCRIPTION_CHARS, KINDS, NAME_CHARS, Kind, one_line, read_topic
+from .topic import DESCRIPTION_CHARS, KINDS, Kind, one_line, one_name, read_topic
 
 HEAD_LINES = 30
 HEAD_BYTES = MOST_BYTES + 16
@@ -193,7 +193,7 @@ def header_of(found: Found, data: bytes) -> Header:
 
 
 def _simple(found: Found, fields: dict[str, str], mtime: float) -> Header:
-    name = one_line(fields.get("name", ""), NAME_CHARS) or read_topic(found.file, "", 0).name
+    name = one_name(fields.get("name", "")) or read_topic(found.file, "", 0).name
     kind: Kind | None = next((kind for kind in KINDS if kind == fields.get("type", "").strip()), None)
     description = one_line(fields.get("description", ""), DESCRIPTION_CHARS)
     return Header(found.file, name, description, kind, mtime, *found[1:])

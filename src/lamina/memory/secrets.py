@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 
@@ -60,7 +61,7 @@ RULES: tuple[Rule, ...] = (
     Rule("Vault token", r"hv[sbr]\.[A-Za-z0-9_-]{24,}"),
     Rule("Terraform token", r"[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}"),
     Rule("Linear key", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}"),
-    Rule("Notion token", r"ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43}(?![A-Za-z0-9])"),
+    Rule("Notion token", r"ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43,}"),
     Rule("Figma token", r"figd_[A-Za-z0-9_-]{30,}"),
     Rule("New Relic key", r"NRAK-[A-Z0-9]{27}|NRII-[A-Za-z0-9_-]{32}"),
     Rule("Grafana token", r"glsa_[A-Za-z0-9]{32}_[0-9a-f]{8}|glc_[A-Za-z0-9+/]{32,}"),
@@ -86,13 +87,13 @@ RULES: tuple[Rule, ...] = (
 # fmt: on
 
 _WORDS = (
-    r"pass(?:word|wd|phrase|code)?|pwd|secret|token|api[_ -]?key|access[_ -]?key|secret[_ -]?key|client[_ -]?secret|private[_ -]?key"
-    r"|auth[_ -]?key|encryption[_ -]?key|signing[_ -]?key|credentials?|密码|密钥|口令|令牌|パスワード|비밀번호"
+    r"pass(?:word|wort|wd|phrase|code)?|kennwort|pwd|secret|token|api[_ -]?key|access[_ -]?key|secret[_ -]?key|client[_ -]?secret"
+    r"|private[_ -]?key|auth[_ -]?key|encryption[_ -]?key|signing[_ -]?key|credentials?|密码|密钥|口令|令牌|パスワード|비밀번호"
 )
 # `DB_PASSWORD = "…"`, `api-key: …`, `"token": "…"`: the name, what assigns, the value up to a space, a quote or a bracket.
 _ASSIGNED = (
-    rf"(?P<keep>(?:[A-Za-z][\w.-]{{0,40}}?[_.-])?(?:{_WORDS})\w{{0,12}}[\"'`]?[ \t]{{0,4}}(?:=>|:=|=|:|：|\bis\b|是)"
-    r"[ \t]{0,4}[\"'`]?)(?P<value>[^\s\"'`<>{}()\[\],;。，；]{6,200})"
+    rf"(?P<keep>(?:[A-Za-z][\w.-]{{0,40}}?[_.-])?(?:{_WORDS})\w{{0,12}}[\"'`]?[ \t]{{0,4}}(?:=>|:=|=|:|：|\b(?:is|ist|lautet)\b|是|は)"
+    r"[ \t]{0,4}[\"'`]?)(?P<value>[^\s\"'`<>{}()\[\],;\u3000-\u9fff\uac00-\ud7af，；]{6,200})"
 )
 _ASSIGNMENT = "assigned secret"
 
@@ -102,9 +103,17 @@ def _numbered(number: int, pattern: str) -> str:
     return f"(?P<k{number}>{pattern.replace('(?P<keep>', f'(?P<keep{number}>')})"
 
 
-# A rule is tried only where a word begins: most positions of a text cost one look.
-_KNOWN = re.compile(rf"(?<![A-Za-z0-9_])(?:{'|'.join(_numbered(number, rule.pattern) for number, rule in enumerate(RULES))})")
-_ASSIGN = re.compile(rf"(?<![A-Za-z0-9_]){_ASSIGNED}", re.IGNORECASE)
+@cache
+def _known() -> re.Pattern[str]:
+    """A rule is tried only where a word begins: most positions of a text cost one look. Made at first use: it takes longer than opening
+    a memory, and most sessions only read theirs."""
+    return re.compile(rf"(?<![A-Za-z0-9_])(?:{'|'.join(_numbered(number, rule.pattern) for number, rule in enumerate(RULES))})")
+
+
+@cache
+def _assign() -> re.Pattern[str]:
+    return re.compile(rf"(?<![A-Za-z0-9_]){_ASSIGNED}", re.IGNORECASE)
+
 
 # Names and paths of code, not values: settings.DB_PASSWORD, SECRET_KEY_V2, ./keys/id_1, $TOKEN2, %PWD%.
 _REFERENCE = re.compile(
@@ -134,7 +143,7 @@ def redact(text: str) -> Redacted:
         kinds.append(_ASSIGNMENT)
         return f"{found['keep']}[secret removed: {_ASSIGNMENT}]"
 
-    cleaned = _ASSIGN.sub(assigned, _KNOWN.sub(known, text))
+    cleaned = _assign().sub(assigned, _known().sub(known, text))
     return Redacted(cleaned, tuple(dict.fromkeys(kinds)))
 
 
@@ -147,7 +156,7 @@ def secrets_of(text: str) -> tuple[str, ...]:
         values.append(found[0][len(keep) :])
         return " "
 
-    for found in _ASSIGN.finditer(_KNOWN.sub(known, text)):
+    for found in _assign().finditer(_known().sub(known, text)):
         if _looks_secret(found["value"]) or _is_password(found["keep"], found["value"]):
             values.append(found["value"])
     return tuple(dict.fromkeys(values))
@@ -190,7 +199,8 @@ def _looks_secret(value: str) -> bool:
 
 # Behind the very word, letters with a digit are a password that a person made up, unless they name a way to keep one.
 _PASSWORD = re.compile(
-    r"(?i)(?:pass(?:word|wd|phrase|code)?|pwd|密码|口令|パスワード|비밀번호)[\"'`]?[ \t]*(?:=>|:=|=|:|：|is|是)[ \t]*[\"'`]?$"
+    r"(?i)(?:pass(?:word|wort|wd|phrase|code)?|kennwort|pwd|密码|口令|パスワード|비밀번호)[\"'`]?"
+    r"[ \t]*(?:=>|:=|=|:|：|is|ist|lautet|是|は)[ \t]*[\"'`]?$"
 )
 _HOW_IT_IS_KEPT = re.compile(
     r"(?i)(?:sha|md|argon|bcrypt|scrypt|pbkdf|base|utf|aes|rsa?|hs|es|ps|v|ed|oauth|sha3|ntlmv?)-?\d[\w-]*|\d+-?[a-z]*"

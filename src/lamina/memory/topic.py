@@ -55,8 +55,8 @@ def read_topic(file: str, text: str, mtime: float) -> Topic:
     matter = read_front_matter(text)
     problems = [] if matter.head is not None else [_no_matter(matter.problem)]
     fields = matter.fields
-    name = _text(fields, "name", NAME_CHARS, problems) or _stem(file)
-    description = _text(fields, "description", DESCRIPTION_CHARS, problems)
+    name = one_name(_text(fields, "name", problems)) or _stem(file)
+    description = one_line(_text(fields, "description", problems), DESCRIPTION_CHARS)
     if matter.head is not None and not description:
         problems.append("no description")
     rest: dict[str, Any] = {key: value for key, value in fields.items() if key not in _KNOWN}
@@ -70,13 +70,13 @@ def _no_matter(problem: str | None) -> str:
 
 
 def _stem(file: str) -> str:
-    return one_line(file.rsplit("/", 1)[-1].removesuffix(".md"), NAME_CHARS) or "memory"
+    return one_name(file.rsplit("/", 1)[-1].removesuffix(".md")) or "memory"
 
 
-def _text(fields: Mapping[str, Value], key: str, longest: int, problems: list[str]) -> str:
+def _text(fields: Mapping[str, Value], key: str, problems: list[str]) -> str:
     value = fields.get(key, "")
     if isinstance(value, str):
-        return one_line(value, longest)
+        return value
     problems.append(f"{key} is no text")
     return ""
 
@@ -154,13 +154,10 @@ def _wanted(topic: Topic, old: Mapping[str, Value], *, fresh: bool) -> dict[str,
     if below and topic.type is not None and isinstance(metadata, dict):
         fields["metadata"] = metadata | {"type": topic.type}
     known: dict[str, Value] = {}
-    for key, value, longest in (
-        ("name", topic.name, NAME_CHARS),
-        ("description", topic.description, DESCRIPTION_CHARS),
-    ):
-        line = one_line(value, longest)
+    for key, value, short in (("name", topic.name, one_name), ("description", topic.description, _one_description)):
+        line = short(value)
         there = old.get(key)
-        same = isinstance(there, str) and one_line(there, longest) == line
+        same = isinstance(there, str) and short(there) == line
         if there is not None or fresh or line != (_stem(topic.file) if key == "name" else ""):
             known[key] = there if same and there is not None else line
     if topic.type is not None and not below:
@@ -199,6 +196,18 @@ def one_line(text: str, longest: int) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
 
 
+def one_name(text: str) -> str:
+    """A name on one line. One that is too long ends with a digest of itself, so that two of them stay two memories."""
+    line = one_line(text, NAME_CHARS * 10)
+    if len(line) <= NAME_CHARS:
+        return line
+    return f"{line[: NAME_CHARS - 10].rstrip()}… {short_digest(folded(line))}"
+
+
+def _one_description(text: str) -> str:
+    return one_line(text, DESCRIPTION_CHARS)
+
+
 # Format characters, surrogates and private ones vanish; controls and separators become a space.
 _DROPPED = frozenset({"Cf", "Cs", "Co", "Cn"})
 
@@ -212,7 +221,7 @@ def folded(text: str) -> str:
 @lru_cache(maxsize=16_384)
 def same_name(name: str) -> str:
     """Two names with the same key are one memory: case, Unicode form and spacing do not count."""
-    return folded(one_line(name, NAME_CHARS).removesuffix(".md"))
+    return folded(one_name(name).removesuffix(".md"))
 
 
 def file_name(name: str) -> str:

@@ -100,16 +100,18 @@ def _topic(memory: Memory, found: Spot, wish: Wish, why: Why) -> Written:
     match done:
         case Proposed():
             return _waits(done, wish)
-        case Saved(topic, created, redacted):
+        case Saved(topic, created, redacted, unfinished):
             raw = gated.store.raw(found.file)
             data = raw.data if raw is not None else None
             secret = f" A secret was left out ({', '.join(redacted)})." if redacted else ""
             if data == wish.before:
                 return Written(f"{wish.path} says that already; nothing was changed.{secret}", data=data)
             word = "Saved" if created else "Updated"
-            said = f"{word} the memory {topic.name!r} in {wish.path}; its line in {INDEX} is in place.{secret}"
+            line = f"; its line in {INDEX} is in place." if not unfinished else f". {unfinished}"
+            said = f"{word} the memory {topic.name!r} in {wish.path}{line}{secret}"
             changed = IndexChange(gated.store.root.path / INDEX, index.encode(), gated.store.index().encode())
-            return Written(said, f"{word} memory: {topic.name}.{secret}", data, beside=changed)
+            also = f" {unfinished}" if unfinished else ""
+            return Written(said, f"{word} memory: {topic.name}.{secret}{also}", data, beside=changed)
 
 
 def _removal(memory: Memory, found: Spot, wish: Wish, why: Why) -> Written:

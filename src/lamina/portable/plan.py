@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from ..core.errors import InputError
-from ..memory.store import Draft, drafted
-from ..memory.topic import NAME_CHARS, Topic, evidence_of, file_name, one_line, same_name, short_digest
+from ..memory.draft import Cleaned, Draft, cleaned
+from ..memory.topic import NAME_CHARS, Topic, evidence_of, one_line, same_name, short_digest
 from .footer import with_footer
 from .formats import Format
 from .values import Imported, Portable
@@ -26,13 +26,12 @@ MOST_TOPICS = 10_000
 
 
 class Step(msgspec.Struct, frozen=True):
-    """`draft` is what would be saved; None where the memory can't be."""
+    """`wish` is what would be saved; None where the memory can't be."""
 
     name: str
     action: Action
-    draft: Draft | None = None
+    wish: Cleaned | None = None
     why: str = ""
-    modified: float | None = None  # when it was last changed, where the source knows
 
 
 class Steps(NamedTuple):
@@ -42,7 +41,7 @@ class Steps(NamedTuple):
 
 class _Named(NamedTuple):
     topic: Portable
-    draft: Draft | None
+    wish: Cleaned | None
     refusal: str
 
 
@@ -51,21 +50,21 @@ def plan(imported: Imported, there: Mapping[str, Topic], *, origin: Format, repl
     problems = list(imported.problems)
     steps = list[Step]()
     for named in named_apart(imported.topics, origin, problems):
-        if named.draft is None:
+        if named.wish is None:
             steps.append(Step(one_line(named.topic.name, NAME_CHARS), "refuse", None, named.refusal))
         else:
-            step = _step(named.draft, there.get(same_name(named.draft.name)), replace)
-            steps.append(msgspec.structs.replace(step, modified=named.topic.modified))
+            steps.append(_step(named.wish, there.get(same_name(named.wish.draft.name)), replace))
     return Steps(tuple(steps), tuple(problems))
 
 
-def _step(draft: Draft, old: Topic | None, replace: bool) -> Step:
+def _step(wish: Cleaned, old: Topic | None, replace: bool) -> Step:
+    draft = wish.draft
     if old is None:
-        return Step(draft.name, "create", draft)
+        return Step(draft.name, "create", wish)
     if differs := _differences(draft, old):
         why = f"{' and '.join(differs)} {'differ' if len(differs) > 1 else 'differs'}"
-        return Step(draft.name, "replace" if replace else "conflict", draft, why)
-    return Step(draft.name, "unchanged", draft)
+        return Step(draft.name, "replace" if replace else "conflict", wish, why)
+    return Step(draft.name, "unchanged", wish)
 
 
 def _differences(draft: Draft, old: Topic) -> list[str]:
@@ -82,16 +81,16 @@ def _differences(draft: Draft, old: Topic) -> list[str]:
 def named_apart(topics: Iterable[Portable], origin: Format, problems: list[str]) -> list[_Named]:
     """Each memory as it would be saved, under a name of its own; one that stands there twice counts once."""
     taken = set[str]()
-    said: dict[str, set[Draft]] = {}  # for each name of the source, what was saved under it or a number of it
+    said: dict[str, set[Cleaned]] = {}  # for each name of the source, what was saved under it or a number of it
     found = list[_Named]()
     for topic in topics:
         body, left_out = with_footer(topic, origin)
         if left_out:
             problems.append(f"{topic.name[:80]!a}: {left_out}")
         named = _drafted(topic, body, topic.name)
-        if named.draft is not None:
-            same = said.setdefault(same_name(named.draft.name), set())
-            content = named.draft._replace(name="")
+        if named.wish is not None:
+            same = said.setdefault(same_name(named.wish.draft.name), set())
+            content = named.wish._replace(draft=msgspec.structs.replace(named.wish.draft, name="", modified=None))
             if content in same:
                 continue
             same.add(content)
@@ -103,24 +102,23 @@ def named_apart(topics: Iterable[Portable], origin: Format, problems: list[str])
 def _free(named: _Named, body: str, taken: set[str], number: int) -> _Named:
     """The memory under a name that no other has: its own, or with the number it is the how-manieth of that name."""
     first = named.topic.name
-    while named.draft is not None and (key := same_name(named.draft.name)) in taken:
+    while named.wish is not None and (key := same_name(named.wish.draft.name)) in taken:
         number = max(number, 2)
         named = _drafted(named.topic, body, f"{one_line(first, NAME_CHARS - 8)} {number}")
         number += 1
-        if named.draft is not None and same_name(named.draft.name) == key:
+        if named.wish is not None and same_name(named.wish.draft.name) == key:
             return _Named(named.topic, None, "has the name of another memory")
-    if named.draft is not None:
-        # A store finds a memory by its file too: `a-b` would be saved over `A: B`.
-        taken |= {same_name(named.draft.name), same_name(file_name(named.draft.name))}
+    if named.wish is not None:
+        taken.add(same_name(named.wish.draft.name))
     return named
 
 
 def _drafted(topic: Portable, body: str, name: str) -> _Named:
     shown = name if one_line(name, NAME_CHARS) else f"memory {short_digest(body)}"
     evidence = topic.fields.get("evidence")
-    rests_on = [item for item in evidence if isinstance(item, str)] if isinstance(evidence, list) else []
+    rests_on = tuple(item for item in evidence if isinstance(item, str)) if isinstance(evidence, list) else ()
     try:
-        draft = drafted(shown, type=topic.type, description=topic.description, body=body, evidence=rests_on)
+        wish = cleaned(Draft(shown, topic.type, topic.description, body, rests_on, topic.modified))
     except InputError as error:
         return _Named(topic, None, error.problem)
-    return _Named(topic, draft, "")
+    return _Named(topic, wish, "")

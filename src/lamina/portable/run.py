@@ -88,14 +88,12 @@ def _readable(source: Source, format: Format) -> Imported:
 
 
 def _there(topics: Sequence[Topic]) -> Mapping[str, Topic]:
-    """The store finds a memory by its name, or else by its file: so does the plan, or a save would meet one it has not seen."""
-    return {same_name(topic.file.removesuffix(".md")): topic for topic in topics} | {
-        same_name(topic.name): topic for topic in topics
-    }
+    """By name, as a save finds them; only what is spelled as a file may mean one."""
+    return {same_name(topic.name): topic for topic in topics}
 
 
 def _planned(step: Step) -> Item:
-    redacted = step.draft.redacted if step.draft is not None else ()
+    redacted = step.wish.redacted if step.wish is not None else ()
     match step.action:
         case "create":
             return Item(step.name, "created", step.why, redacted)
@@ -112,24 +110,17 @@ def _planned(step: Step) -> Item:
 
 
 def _done(store: MemoryStore, step: Step, why: Why) -> Item:
-    draft = step.draft
-    if draft is None or step.action not in ("create", "replace"):
+    wish = step.wish
+    if wish is None or step.action not in ("create", "replace"):
         return _planned(step)
     try:
-        saved = store.save(
-            draft.name,
-            type=draft.type,
-            description=draft.description,
-            body=draft.body,
-            why=why,
-            evidence=draft.evidence,
-            modified=step.modified,
-        )
+        saved = store.save(wish.draft, why=why)
     except InputError as error:
         return Item(step.name, "refused", error.problem)
     if isinstance(saved, Proposed):
-        return Item(step.name, "proposed", f"waits for a yes as {saved.id}", draft.redacted)
-    return _planned(step)
+        return Item(step.name, "proposed", f"waits for a yes as {saved.id}", wish.redacted)
+    item = _planned(step)
+    return msgspec.structs.replace(item, why=saved.unfinished) if saved.unfinished else item
 
 
 # Exporting

@@ -12,10 +12,9 @@ in every request that goes through the provider: a fork shares the conversation'
 from __future__ import annotations
 
 import functools
-import logging
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -27,8 +26,6 @@ from . import Capabilities
 from .clients import host_of
 from .models import known, normal_name
 from .sdk import SdkProvider
-
-log = logging.getLogger("lamina.providers")
 
 # The parameters every version of `messages.create()` has.
 CREATE = frozenset(
@@ -62,8 +59,16 @@ class AnthropicProvider(SdkProvider):
     def __init__(self, model: str, **options: Any) -> None:
         """`options` are those of SdkProvider."""
         super().__init__(model, **options)
-        # Elsewhere than at Anthropic's own address the beta may be unknown: there it is sent once it is needed.
-        self._drops_bound = is_own(self._address) and BINDS.fullmatch(normal_name(model)) is not None
+        self._drops_bound = self._binds(model)
+
+    def _binds(self, model: str) -> bool:
+        """Elsewhere than at Anthropic's own address the beta may be unknown: there it is sent once it is needed."""
+        return is_own(self._address) and BINDS.fullmatch(normal_name(model)) is not None
+
+    def with_model(self, model: str) -> Self:
+        other = super().with_model(model)
+        other._drops_bound = self._binds(model)
+        return other
 
     def _default_capabilities(self) -> Capabilities:
         return capabilities_at(self._address)
@@ -133,7 +138,9 @@ def render(request: Wire, capabilities: Capabilities) -> Wire:
 
 @functools.cache
 def _say_left_out(key: str) -> None:
-    log.warning("This server is not known to take %r: it is left out of requests.", key)
+    import logging
+
+    logging.getLogger("lamina.providers").warning("This server is not known to take %r: it is left out of requests.", key)
 
 
 def _edits(value: object) -> list[str]:

@@ -8,7 +8,6 @@ its predecessor. Money is None where a price is unknown: a guess would look like
 from __future__ import annotations
 
 import functools
-import logging
 import pathlib
 import re
 from typing import NamedTuple
@@ -16,8 +15,6 @@ from typing import NamedTuple
 import msgspec
 
 from ..core.usage import Usage
-
-log = logging.getLogger("lamina.providers")
 
 # T4: what is assumed of a model nobody knows.
 SAFE_WINDOW = 200_000
@@ -112,7 +109,9 @@ def info(model: str) -> ModelInfo:
     found = known(model)
     if found is not None:
         return found
-    log.warning(
+    import logging
+
+    logging.getLogger("lamina.providers").warning(
         "Model %s is unknown: a window of %s tokens is assumed and its cost is not counted in money; "
         "set LAMINA_CONTEXT_WINDOW if it is smaller.",
         model,

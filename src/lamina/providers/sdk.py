@@ -7,9 +7,10 @@ A provider says how it words a request (`render`), which method of its client an
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from threading import Event
-from typing import Any
+from typing import Any, Self
 
 from ..core.blocks import Wire, scrub
 from ..core.effects import Ask
@@ -62,6 +63,12 @@ class SdkProvider:
         )
         self._address = self._clients.base_url or base_url
         self.capabilities = capabilities or self._default_capabilities()
+
+    def with_model(self, model: str) -> Self:
+        """The same server, key and client for another model; who opened this one closes it."""
+        other = copy(self)
+        other.model = model
+        return other
 
     def _default_capabilities(self) -> Capabilities:
         raise NotImplementedError

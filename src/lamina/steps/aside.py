@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
 from ..conversation import Conversation
@@ -12,15 +11,28 @@ from ..core.errors import Aborted, LaminaError
 T = TypeVar("T")
 
 
-@contextmanager
-def stepping_aside(c: Conversation, layer: str) -> Iterator[None]:
+class Aside:
+    """Written out, because every call to a model passes through several: entering and leaving a generator costs far more."""
+
+    __slots__ = ("_c", "_layer")
+
+    def __init__(self, c: Conversation, layer: str) -> None:
+        self._c = c
+        self._layer = layer
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if error is None or isinstance(error, Aborted) or not isinstance(error, LaminaError | OSError):
+            return False
+        self._c.tell("layer_failed", {"layer": self._layer, "why": str(error)})
+        return True
+
+
+def stepping_aside(c: Conversation, layer: str) -> Aside:
     """A layer that fails loses nothing and stops nobody: it is told, and the next one catches."""
-    try:
-        yield
-    except Aborted:
-        raise
-    except (LaminaError, OSError) as error:
-        c.tell("layer_failed", {"layer": layer, "why": str(error)})
+    return Aside(c, layer)
 
 
 def lent(c: Conversation, what: str, call: Callable[[], T], instead: T) -> T:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from ..conversation import Conversation, seconds_between
 from ..core.blocks import Wire
-from ..core.cache import BREAK_HEADER
 from ..core.prefix import Reason, Sent, compare
 from ..core.records import Break, Event, Snapshot
 from ..core.reply import Reply
@@ -53,6 +52,8 @@ def announce_break(c: Conversation, request: Wire) -> None:
     that providers ignore: a proxy on the way, and the server of `lamina.testing`, can tell a decision from a fault."""
     c.break_reason = None
     if (found := coming_break(c)) is not None:
+        from ..core.cache import BREAK_HEADER
+
         uuid, parent, time = c.head()
         c.enter([Break(uuid, parent, time, found.reason, found.block, c.count.tokens)])
         c.breaks += 1

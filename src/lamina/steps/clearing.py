@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from uuid import uuid4
 
 from ..conversation import Conversation
 from ..core.blocks import Wire, tool_result
 from ..core.errors import DiskError
+from ..core.ids import new_id
 from ..core.receipts import Told, write_receipt
 from ..core.records import Clear, Event, Spill
-from ..disk.spills import DIRECTORY, stem_of, write_spill
+from ..disk.spills import Spills, spilling
 from ..layers.l2_micro import Clearable, Surfaced, marker
 from ..layers.l2_micro.original import original
 from .micro_state import MicroState, tokens_of
@@ -38,7 +38,7 @@ def carry_out(c: Conversation, state: MicroState, rows: Sequence[Clearable], *, 
     told: Wire = {"ids": list(markers), "attachments": list(gone), "tokens_saved": saved, "trigger": trigger}
     # What was learnt of the tokens goes with the decision, in one write: the usages it was learnt from measured another view (T10).
     told |= {"decision": uuid, "count": c.count.to_json()}
-    event = Event(str(uuid4()), parent, time, "clearing", told)
+    event = Event(new_id(), parent, time, "clearing", told)
     c.enter([Clear(uuid, parent, time, markers, gone, trigger, saved, receipt), event], reason="clearing")
     return True
 
@@ -59,10 +59,11 @@ def _save(c: Conversation, state: MicroState, rows: Sequence[Clearable]) -> dict
     spilled = {one.tool_use_id: one.path for one in c.log.decisions.values() if isinstance(one, Spill) and _is_file(one.path)}
     paths: dict[str, str] = {}
     try:
-        for row in rows:
-            call = row.block.tool_use_id
-            if (path := spilled.get(call) or _saved(c.directory, row, whole=call not in c.log.view.replaced)) is not None:
-                paths[call] = path
+        with spilling(c.directory) as spills:
+            for row in rows:
+                call = row.block.tool_use_id
+                if (path := spilled.get(call) or _saved(spills, row, whole=call not in c.log.view.replaced)) is not None:
+                    paths[call] = path
     except DiskError as error:
         if str(error) != state.trouble:
             state.trouble = str(error)
@@ -77,12 +78,12 @@ def _is_file(path: str | None) -> bool:
     return path is not None and Path(path).is_file()
 
 
-def _saved(directory: Path, row: Clearable, *, whole: bool) -> str | None:
+def _saved(spills: Spills, row: Clearable, *, whole: bool) -> str | None:
     """The file of a result: the one that is there (spilled, or saved by a clearing that was taken back or cut short), else a new
     one. `whole`: the view shows all of it; a preview is never saved as the original."""
     suffix, data = original(row.block)
-    for path in (directory / DIRECTORY / f"{stem_of(row.block.tool_use_id)}{ending}" for ending in (".txt", ".json")):
-        if path.is_file() and (not whole or path.stat().st_size == len(data)):
-            return str(path)
+    for there in spills.there(row.block.tool_use_id):
+        if not whole or there.size == len(data):
+            return there.path
     # Not waiting for the disk: the transcript holds the whole result, so a power loss costs the model a file and nobody a word.
-    return str(write_spill(directory, row.block.tool_use_id, [data], suffix=suffix).path) if whole else None
+    return str(spills.write(row.block.tool_use_id, [data], suffix=suffix).path) if whole else None

@@ -12,19 +12,18 @@ crash leaves the old view, or the new one, at worst without the last of what was
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import msgspec
 
-from ..conversation import Conversation, seconds_between
+from ..conversation import Conversation
 from ..core.effects import Flow
 from ..core.errors import PromptTooLong
 from ..core.records import Boundary
 from ..core.usage import Usage
 from ..core.view import Item
 from ..fork.background import Landed
-from ..hooks import HookOutcome
 from ..layers.l4_compact import (
+    ANSWERS_A_TURN,
     EVENT,
     NEAR,
     Ledger,
@@ -33,16 +32,18 @@ from ..layers.l4_compact import (
     explanation,
     failed,
     filled,
+    is_said,
     plan,
     read_ledger,
     rounds,
-    rounds_since,
+    turns_since,
     worked,
 )
 from ..layers.l4_compact.cuts import FOLDED
 from . import ahead, notes
-from .aside import lent
+from .before import Before
 from .entering import Compacted, How, Wanted, ceiling, enter, put_together
+from .recall_state import SELECT
 from .restoring import restored, size_of
 from .summarise import Failed, Got, reserve, summarise, without_model
 
@@ -78,16 +79,27 @@ def if_needed(c: Conversation) -> Flow[None]:
         ahead.begin(c, count)
         return
     ledger = _ledger(c)
-    if ledger.stopped or _paused(c, ledger, count):
+    if ledger.stopped or _paused(c, ledger, count) or _waits(c, ledger):
         return
     ledger = filled(ledger, _since(c), c.policy.compact)
     if ledger.stopped:
         _write(c, ledger)
-    elif (yield from notes.compact(c)):
-        _write(c, worked(ledger, _newest(c), by_hand=False))
     else:
-        done = yield from _full(c, trigger="auto")
+        yield from _by_itself(c, ledger)
+
+
+def _by_itself(c: Conversation, ledger: Ledger, refused: PromptTooLong | None = None) -> Flow[bool]:
+    """Notes first, then a summary; what came of it is judged and kept in the log."""
+    before = Before(c, "auto")
+    done = (yield from notes.compact(c, before)) or (yield from _full(c, before, refused=refused))
+    if before.refused:
+        c.notices.append(
+            f"Nothing was compacted, because {before.refused.rstrip('.')}. It is asked again after your next message."
+        )
+        _write(c, msgspec.structs.replace(ledger, refused=_last_said(c)))
+    else:
         _write(c, _judged(c, ledger, done), done.why)
+    return done.done
 
 
 def will_help(c: Conversation) -> bool:
@@ -99,11 +111,9 @@ def compact(c: Conversation, *, instructions: str = "", trigger: str = "manual",
     """By hand. Notes do it where nothing special is asked for (N6)."""
     if not c.settings.compaction:
         return Compacted(why="compaction is switched off (setting lamina.compaction, LAMINA_DISABLE_COMPACT)")
-    began, before = c.clock(), c.count.tokens
-    if not instructions.strip() and pivot is None and (yield from notes.compact(c, trigger=trigger)):
-        done = Compacted(_newest(c), "notes", before, c.count.tokens, seconds=seconds_between(began, c.clock()))
-    else:
-        done = yield from _full(c, trigger=trigger, instructions=instructions, pivot=pivot)
+    before = Before(c, trigger, instructions)
+    by_notes = None if before.instructions or pivot is not None else (yield from notes.compact(c, before))
+    done = by_notes or (yield from _full(c, before, pivot=pivot))
     if done.done:
         _write(c, worked(Ledger(), done.boundary, by_hand=True))
     return done
@@ -112,19 +122,19 @@ def compact(c: Conversation, *, instructions: str = "", trigger: str = "manual",
 def too_long(c: Conversation, error: PromptTooLong) -> Flow[bool]:
     """The conversation was refused as too long, whatever the count said: compact once; True where the call may be sent again."""
     ledger = _ledger(c)
-    if not c.autocompact or ledger.stopped:
+    if not c.autocompact or ledger.stopped or _waits(c, ledger):
         return False
-    if (yield from notes.compact(c)):
-        _write(c, worked(ledger, _newest(c), by_hand=False))
-        return True
-    done = yield from _full(c, trigger="auto", refused=error)
-    _write(c, _judged(c, ledger, done), done.why)
-    return done.done
+    return (yield from _by_itself(c, ledger, error))
 
 
 def landed(c: Conversation, one: Landed) -> None:
     """What background work brought, by its name."""
-    (notes if one.name == "notes" else ahead).landed(c, one)
+    if one.name == SELECT:
+        from . import recall
+
+        recall.landed(c, one)
+    else:
+        (notes if one.name == "notes" else ahead).landed(c, one)
 
 
 def preview(c: Conversation, *, pivot: Pivot | None = None) -> Preview:
@@ -148,24 +158,16 @@ def preview(c: Conversation, *, pivot: Pivot | None = None) -> Preview:
 
 
 def _full(
-    c: Conversation,
-    *,
-    trigger: str,
-    instructions: str = "",
-    pivot: Pivot | None = None,
-    refused: PromptTooLong | None = None,
+    c: Conversation, before: Before, *, pivot: Pivot | None = None, refused: PromptTooLong | None = None
 ) -> Flow[Compacted]:
-    wanted = Wanted(trigger, pivot is not None, c.clock(), c.count.tokens)
+    wanted = Wanted(before.trigger, pivot is not None, c.clock(), c.count.tokens)
     items = tuple(c.log.view.items)
     made = _plan(c, items, pivot)
-    if made.empty:
+    if made.empty and not before.refused:
         return Compacted(why=NOTHING, tokens_before=wanted.before)
-    if c.host.pre_compact is not None:
-        said = lent(c, "pre_compact", partial(c.host.pre_compact, trigger, instructions), HookOutcome())
-        c.notices += [*said.messages, *said.faults]
-        if said.block is not None:
-            return Compacted(why=f"a PreCompact hook said no: {said.block}", tokens_before=wanted.before)
-        instructions = "\n\n".join(part for part in (instructions.strip(), *said.context) if part)
+    if not before.ask():
+        return Compacted(why=before.refused, tokens_before=wanted.before)
+    instructions = before.instructions
     how: How = "summary"
     made_ahead = None if instructions or pivot is not None else (yield from ahead.ready(c, items, landed))
     if made_ahead is not None:
@@ -181,7 +183,7 @@ def _full(
     if not isinstance(asked, Failed) and not _goes_on(items, now):
         asked = Failed(CHANGED, asked.usage)
     if isinstance(asked, Failed):
-        c.tell("compaction_failed", {"trigger": trigger, "why": asked.why})
+        c.tell("compaction_failed", {"trigger": before.trigger, "why": asked.why})
         return Compacted(why=asked.why, usage=asked.usage, tokens_before=wanted.before)
     made = Plan(made.start, made.end, len(now))
     return enter(c, now, made, asked, "rules" if asked.mechanical else how, wanted)
@@ -225,13 +227,21 @@ def _paused(c: Conversation, ledger: Ledger, count: int) -> bool:
     return ledger.boundary in c.log.revoked and count < c.limits.blocking - c.limits.scaled(NEAR)
 
 
+def _waits(c: Conversation, ledger: Ledger) -> bool:
+    """A hook said no, and the person has said nothing since: it would say no again before every call."""
+    return bool(ledger.refused) and ledger.refused == _last_said(c)
+
+
+def _last_said(c: Conversation) -> str:
+    """The person's last message in view; a name of no record where there is none."""
+    return next((item.uuid for item in reversed(c.log.view.items) if is_said(item)), "none")
+
+
 def _since(c: Conversation) -> int | None:
-    newest = c.log.decisions.get(_newest(c))
-    return rounds_since(c.log.view.items, newest.kept) if isinstance(newest, Boundary) else None
-
-
-def _newest(c: Conversation) -> str:
-    return next((uuid for uuid, made in reversed(c.log.decisions.items()) if isinstance(made, Boundary)), "")
+    newest = next((made for made in reversed(c.log.decisions.values()) if isinstance(made, Boundary)), None)
+    if newest is None:
+        return None
+    return turns_since(c.log.view.items, newest.kept, answers_a_turn=c.limits.scaled(ANSWERS_A_TURN))
 
 
 def _write(c: Conversation, ledger: Ledger, why: str = "") -> None:

@@ -21,8 +21,10 @@ from ..core.records import Attachment, Boundary, Message, Span
 from ..core.usage import Usage
 from ..core.view import Item
 from ..layers.l4_compact import Budget, Made, Plan, Way, compose, fates, is_said, said_in, used_in, words_of
+from ..layers.l4_compact.probes import Fidelity
 from ..layers.l4_compact.users import LEAST_CHARACTERS, escaped, shortened
-from .restoring import HOOK, Put, put_back, said_by, size_of, tell_restored, tokens_of
+from .fidelity import fidelity
+from .restoring import HOOK, Put, Skipped, put_back, said_by, size_of, tell_restored, tokens_of
 from .summarise import Got, reserve
 
 # What is put back fills the window to this part of the threshold at most: a window that is full again at once helps nobody.
@@ -43,6 +45,8 @@ class Compacted(msgspec.Struct, frozen=True):
     receipt: Receipt | None = None
     left_out: int = 0  # rounds the summary does not cover (C7)
     files: tuple[str, ...] = ()  # put back
+    not_back: tuple[Skipped, ...] = ()  # what should have been put back too, and why it was not
+    fidelity: Fidelity | None = None  # facts of what left that the model can still answer (K4)
     why: str = ""
 
     @property
@@ -140,13 +144,17 @@ def enter(c: Conversation, items: Sequence[Item], made: Plan, got: Got, how: How
     if within:
         ids = tuple(item.uuid for item in items[made.start : made.end])
         span = Span(decision, leaf, time, "partial", ids, parts.text, max(0, was - parts.after), data)
+        listed = revision.listed_again(c)
         c.enter([span, *follow], reason="compaction")
+        c.store.append_lines(listed)
     else:
         kept = tuple(item.uuid for item in items[made.end :])
         words = Message(summary, decision, time, "user", (text(parts.text),), summary=True, by=decision)
         revision.compact(c, Boundary(decision, leaf, time, wanted.trigger, wanted.before, kept, data), [words, *follow])
     done = Compacted(decision, how, wanted.before, c.count.tokens, got.usage, seconds_between(wanted.began, c.clock()), receipt)
-    done = msgspec.structs.replace(done, left_out=got.dropped, files=parts.put.files)
+    done = msgspec.structs.replace(
+        done, left_out=got.dropped, files=parts.put.files, not_back=parts.put.skipped, fidelity=fidelity(c, items)
+    )
     _tell(c, done, parts, wanted.trigger)
     return done
 
@@ -185,8 +193,8 @@ def _hooks(c: Conversation, decision: str, parent: str | None) -> list[Attachmen
     return made
 
 
-def _tell(c: Conversation, done: Compacted, parts: Parts, trigger: str) -> None:
-    tell_restored(c, parts.put)
+def as_told(done: Compacted, trigger: str) -> Wire:
+    """The event of a compaction, whichever way it was made (K5)."""
     told: Wire = {
         "by": done.how,
         "trigger": trigger,
@@ -196,6 +204,12 @@ def _tell(c: Conversation, done: Compacted, parts: Parts, trigger: str) -> None:
         "left_out": done.left_out,
         "seconds": round(done.seconds, 3),
     }
+    return told | ({"fidelity": done.fidelity.to_json()} if done.fidelity is not None and done.fidelity.facts else {})
+
+
+def _tell(c: Conversation, done: Compacted, parts: Parts, trigger: str) -> None:
+    tell_restored(c, parts.put)
+    told = as_told(done, trigger)
     if isinstance(c.log.decisions.get(done.boundary), Span):
         # No checkpoint follows a span: what was learnt of the tokens goes with the event, as with a clearing (T10).
         told |= {"decision": done.boundary, "count": c.count.to_json()}

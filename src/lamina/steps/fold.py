@@ -12,6 +12,7 @@ from ..core.receipts import Fate, Told, write_receipt
 from ..core.records import Span
 from ..layers.l0_window import estimate, measure_all
 from ..layers.l4_compact import Size, fold
+from .restoring import PIN
 
 # Of an id, for people and models to name it by.
 SHORT = 8
@@ -66,7 +67,10 @@ def _tell(c: Conversation, last: Span, data: Wire) -> None:
 
 
 def _pinned(c: Conversation) -> set[str]:
-    return {pin.target for pin in c.log.view.pins.values() if pin.target is not None}
+    """Messages that are pinned, and the attachments in which a compaction carried pins on (B2)."""
+    pins = c.log.view.pins
+    carried = {item.uuid for item in c.log.view.items if item.kind.removeprefix(f"attachment:{PIN}") in pins}
+    return carried | {pin.target for pin in pins.values() if pin.target is not None}
 
 
 def _size(c: Conversation) -> Size:

@@ -17,6 +17,7 @@ from ..core.blocks import ToolUse, Wire, tool_result
 from ..core.effects import Ask, Effect, RunTools, Sleep, Wait
 from ..core.errors import Aborted
 from ..core.reply import Reply
+from ..core.usage import Usage
 from ..fork.fork import NO_TOOLS, ForkOutcome
 from ..fork.handover import PLACEHOLDER, Handover, PrefixChanged, chain_of
 from ..prompt.breaks import TTL_SECONDS, CacheBreak, judge
@@ -110,8 +111,16 @@ def side(c: Conversation, *, desk: Desk | None = None, abort: Event | None = Non
 
 def ended(c: Conversation, purpose: str, outcome: ForkOutcome, seconds: float) -> None:
     """Count and tell what a fork used; less read from the cache than there was to read is a finding (K2)."""
-    usage = outcome.usage
-    spent = cost(outcome.reply.model or c.prompt.model, usage)
+    spent = cost(outcome.reply.model or c.prompt.model, outcome.usage)
+    count(c, purpose, outcome.usage, spent, seconds=seconds, rounds=outcome.rounds, denied=outcome.denied)
+    found = judge(readable=outcome.readable, usage=outcome.first, announced=None, idle=0.0, ttl=c.prompt.ttl, diagnosis=None)
+    if found is not None:
+        c.findings.append(found)
+        c.tell("cache_break", {"lost": found.lost, "cause": found.cause, "detail": found.detail, "fork": purpose})
+
+
+def count(c: Conversation, purpose: str, usage: Usage, spent: Cost, *, seconds: float, rounds: int, denied: int = 0) -> None:
+    """What was used beside the conversation: in its own ledger, never in the window's count (T10)."""
     beside = c.room(Beside)
     beside.usage += usage
     beside.cost = Cost(_sum(beside.cost.usd, spent.usd), beside.cost.units + spent.units)
@@ -127,14 +136,10 @@ def ended(c: Conversation, purpose: str, outcome: ForkOutcome, seconds: float) -
             "hit_rate": round(usage.cache_read / usage.prompt, 4) if usage.prompt else 0.0,
             "usd": spent.usd,
             "seconds": round(seconds, 3),
-            "rounds": outcome.rounds,
-            "denied": outcome.denied,
+            "rounds": rounds,
+            "denied": denied,
         },
     )
-    found = judge(readable=outcome.readable, usage=outcome.first, announced=None, idle=0.0, ttl=c.prompt.ttl, diagnosis=None)
-    if found is not None:
-        c.findings.append(found)
-        c.tell("cache_break", {"lost": found.lost, "cause": found.cause, "detail": found.detail, "fork": purpose})
 
 
 def failed(c: Conversation, purpose: str, error: BaseException) -> None:

@@ -11,7 +11,11 @@ from importlib import import_module
 from ..core.blocks import Wire
 from ..providers.offline import DEFAULT_TABLE, Local, OfflineProvider
 
-ROOMS = {"notes": "lamina.layers.l3_notes.local", "summary": "lamina.layers.l4_compact.local"}
+ROOMS = {
+    "notes": "lamina.layers.l3_notes.local",
+    "summary": "lamina.layers.l4_compact.local",
+    "select": "lamina.memory.select",
+}
 
 
 def offline(own: Mapping[str, Local] = DEFAULT_TABLE) -> OfflineProvider:

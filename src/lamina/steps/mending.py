@@ -12,8 +12,6 @@ from ..conversation import Conversation
 from ..core.blocks import Wire
 from ..core.errors import BadRequest
 from ..core.prefix import first_difference
-from ..core.repair import objected, without
-from ..fork.handover import chain_of
 
 EVENT = "repair"
 
@@ -30,11 +28,18 @@ class Refused:
 def applied(c: Conversation, messages: list[Wire]) -> list[Wire]:
     """The messages as this server takes them."""
     refused = _refused(c)
-    return without(messages, refused.blocks) if refused.blocks else messages
+    if not refused.blocks:
+        return messages
+    from ..core.repair import without
+
+    return without(messages, refused.blocks)
 
 
 def mend(c: Conversation, error: BadRequest) -> bool:
     """Whether there is another request to try; False where the server names nothing that could be left out."""
+    from ..core.repair import objected, without
+    from ..fork.handover import chain_of
+
     refused = _refused(c)
     messages = applied(c, c.log.view.messages())
     found = objected(str(error), messages)

@@ -20,7 +20,7 @@ from ..core.blocks import Wire
 from ..core.policy import Policy
 from ..core.reply import Reply
 from ..core.settings import Settings
-from ..layers.l0_window import Thresholds, state_of
+from ..layers.l0_window import Thresholds
 from ..layers.l2_micro import (
     Clearable,
     Registry,
@@ -55,9 +55,12 @@ def clear(c: Conversation) -> None:
 
 def with_edits(c: Conversation, request: Wire) -> Wire:
     """M4: the edits that ride on this request. They make the provider read less, which is no break of ours to report (K3)."""
+    if not c.capabilities.cache_edits:
+        c.room(MicroState).edits.sent = ()
+        return request
     edits = followed(c).edits
     edits.sent = ()
-    if not c.capabilities.cache_edits or not edits.ride():
+    if not edits.ride():
         return request
     if edits.open:
         c.break_reason = "clearing"
@@ -141,7 +144,7 @@ def _by_size(c: Conversation, state: MicroState) -> None:
     count = c.count.judged
     rows = plan_size(
         registry,
-        above_warning=state_of(count, c.limits).above_warning,
+        above_warning=count >= c.limits.warning,
         keep_tokens=c.limits.scaled(micro.keep_tokens),
         keep_last=micro.keep_last,
         save_at_least=at_least,

@@ -15,6 +15,8 @@ from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 from uuid import uuid4
 
+import msgspec
+
 from .. import revision
 from ..conversation import Conversation, seconds_between
 from ..core.blocks import Block, ToolUse, text
@@ -32,7 +34,10 @@ from ..layers.l3_notes.update import load_texts, read_current
 from ..layers.l4_compact import listed, said_in, select, used_in
 from ..layers.l4_compact.compose import users_section
 from ..layers.l4_compact.users import escaped
-from .entering import budget_of, ceiling
+from . import pins
+from .before import Before
+from .entering import Compacted, as_told, budget_of, ceiling
+from .fidelity import fidelity
 from .noting import NAME, after_answer, landed, limits_of, state_of
 from .restoring import HOOK, INSTRUCTIONS, NESTED, PIN, Put, put_back, said_by, size_of, tell_restored, tokens_of
 
@@ -50,7 +55,14 @@ Skipped: TypeAlias = Literal[
     "nothing to take out",
     "no smaller",
     "too large still",
+    "a hook said no",
+    "a hook adds instructions",
 ]
+
+
+class Entered(NamedTuple):
+    boundary: str
+    put: Put
 
 
 class GivenUp(NamedTuple):
@@ -67,31 +79,31 @@ class Planned(NamedTuple):
     tokens: int  # of the view without what is put back
 
 
-def compact(c: Conversation, *, trigger: str = "auto") -> Flow[bool]:
-    """N6: compact with the notes; False, and nothing changed, when they cannot do it."""
+def compact(c: Conversation, wanted: Before) -> Flow[Compacted | None]:
+    """N6: compact with the notes; None, and nothing changed, when they cannot do it or a hook said no to it."""
     if not (c.settings.notes_compaction and c.settings.compaction):
-        return False
+        return None
     began, before = c.clock(), c.count.tokens
     yield from _wait(c)
+    items = tuple(c.log.view.items)
     planned = _plan(c)
-    boundary = planned if isinstance(planned, GivenUp) else _enter(c, planned, trigger)
-    if isinstance(boundary, GivenUp):
-        detail = {"detail": boundary.detail} if boundary.detail else {}
-        c.tell("notes_compaction_skipped", {"reason": boundary.reason, **detail})
-        return False
-    c.tell(
-        "compaction",
-        {
-            "by": NAME,
-            "trigger": trigger,
-            "boundary": boundary,
-            "tokens_before": before,
-            "tokens_after": c.count.tokens,
-            "left_out": 0,
-            "seconds": round(seconds_between(began, c.clock()), 3),
-        },
-    )
-    return True
+    done = planned if isinstance(planned, GivenUp) else _asked(wanted) or _enter(c, planned, wanted.trigger)
+    if isinstance(done, GivenUp):
+        detail = {"detail": done.detail} if done.detail else {}
+        c.tell("notes_compaction_skipped", {"reason": done.reason, **detail})
+        return None
+    seconds = seconds_between(began, c.clock())
+    made = Compacted(done.boundary, "notes", before, c.count.tokens, seconds=seconds, fidelity=fidelity(c, items))
+    made = msgspec.structs.replace(made, files=done.put.files, not_back=done.put.skipped)
+    c.tell("compaction", as_told(made, wanted.trigger))
+    return made
+
+
+def _asked(wanted: Before) -> GivenUp | None:
+    """What hooks add to the instructions only a summary can follow."""
+    if not wanted.ask():
+        return GivenUp("a hook said no")
+    return GivenUp("a hook adds instructions") if wanted.instructions else None
 
 
 def _wait(c: Conversation) -> Flow[None]:
@@ -147,11 +159,11 @@ def _usable(c: Conversation) -> Notes | GivenUp:
 
 
 def _tail(c: Conversation, covered: str) -> Tail | None:
-    view, policy = c.log.view, c.policy.notes
+    view, policy, cut = c.log.view, c.policy.notes, pins.budgets(c)
     return plan_tail(
         view.items,
         covered,
-        [pin.target for pin in view.pins.values() if pin.target is not None],
+        [pin.target for pin in view.pins.values() if pin.target is not None and pin.uuid not in cut],
         again=lambda item: item.kind in AGAIN or item.kind.startswith(f"attachment:{PIN}"),
         size=lambda block: size_of(c, (block,)),
         keep=Keep(c.limits.scaled(policy.keep_tokens), policy.keep_messages, c.limits.scaled(policy.keep_cap)),
@@ -191,8 +203,8 @@ def _tokens(c: Conversation, blocks: Sequence[Block], said: str) -> int:
 # What is done
 
 
-def _enter(c: Conversation, planned: Planned, trigger: str) -> str | GivenUp:
-    """Everything in one write; the id of the boundary."""
+def _enter(c: Conversation, planned: Planned, trigger: str) -> Entered | GivenUp:
+    """Everything in one write."""
     _, leaf, time = c.head()
     uuid = planned.node
     summary = Message(str(uuid4()), uuid, time, "user", (text(planned.text),), summary=True, by=uuid)
@@ -209,7 +221,7 @@ def _enter(c: Conversation, planned: Planned, trigger: str) -> str | GivenUp:
         revision.compact(c, boundary, [summary, *put.records, *hooks])
     tell_restored(c, put)
     _tell_host(c, planned.text, trigger, uuid)
-    return uuid
+    return Entered(uuid, put)
 
 
 @contextmanager

@@ -52,7 +52,8 @@ def state_of(c: Conversation) -> State:
         state.known = True
         # A session continued under another id has the cursor of the old one and none of its files.
         if c.directory is not None and notes_path(c.directory).exists():
-            state.cursor = _recorded(c)
+            cursor = _recorded(c)
+            state.cursor = _fallen(c, cursor) if cursor is not None else None
         c.remembered[NAME] = lambda: msgspec.to_builtins(state.cursor)
     return state
 
@@ -63,6 +64,17 @@ def _recorded(c: Conversation) -> Cursor | None:
     found = [_read_cursor(event.data if event is not None else None), _read_cursor(c.resumed.get(NAME))]
     shown = {item.uuid for item in c.log.view.items}
     return next((cursor for cursor in found if cursor is not None and cursor.covered in shown), found[0] or found[1])
+
+
+def _fallen(c: Conversation, cursor: Cursor) -> Cursor:
+    """The count may have fallen since the update was recorded (a clearing). What the answers reported since says how far, so a resumed
+    session knows as much growth as the one that went on would."""
+    for item in reversed(c.log.view.items):
+        if item.uuid == cursor.covered:
+            break
+        if item.role == "assistant" and item.usage is not None and item.stop_reason is not None:
+            cursor = lowered(cursor, item.usage.total)
+    return cursor
 
 
 def _read_cursor(raw: object) -> Cursor | None:

@@ -24,7 +24,9 @@ from ..fork.host import Restorable
 from ..hooks import HookOutcome
 from ..layers.l0_window import estimate, measure_all
 from ..layers.l4_compact import Back, Found, files_back, is_ours, texts_back, words_of
+from ..layers.l4_compact.users import LEAST_CHARACTERS, shortened
 from ..tools.reads import ReadFile
+from . import pins
 from .aside import lent
 
 # Beyond this no budget for one file reaches, whatever its lines are like.
@@ -33,8 +35,12 @@ INSTRUCTIONS = "instructions"
 NESTED = "nested_memory"
 PIN = "pin:"
 PINNED = "The user pinned this; it holds, word for word:"
+PINNED_CUT = "The user pinned this; it is cut to fit the window, and expanding {pin} opens all of it:"
+NOBODY = Item("", "user", (), "said")
 HOOK = "hook"
 TODOS = "The to-do list as it stands:"
+# What a host has to put back, in the order it comes (C4); kinds of its own come behind them.
+ORDER = ("skill", "plan", "todos", "background", "tools", "agents", "mcp")
 
 
 class Put(NamedTuple):
@@ -44,6 +50,7 @@ class Put(NamedTuple):
     elsewhere: dict[str, Told]
     files: tuple[str, ...]
     skipped: tuple[Skipped, ...]
+    cut: tuple[str, ...]  # pins that are not shown whole
 
 
 class Skipped(NamedTuple):
@@ -76,6 +83,8 @@ def restored(
 
 
 def tell_restored(c: Conversation, put: Put) -> None:
+    """What came back and what did not (K5); what is pinned and had to be cut the person is told once."""
+    pins.tell_cut(c, put.cut)
     if put.files or put.skipped:
         c.tell("restored", {"files": list(put.files), "not": [{"key": key, "why": why} for key, why in put.skipped]})
 
@@ -95,11 +104,11 @@ def put_back(
     held = {item.uuid for item in kept}
     gone = [item for item in items if item.uuid not in held]
     _instructions(c, chain, gone, kept, fresh=fresh)
-    _pins(c, chain, gone, held)
+    cut = _pins(c, chain, gone, held)
     left = (c.limits.effective if room is None else room) - sum(size_of(c, record.blocks) for record in chain.records)
     _files(c, chain, kept, max(0, left))
-    _from_host(c, chain, max(0, left - sum(size_of(c, record.blocks) for record in chain.restored)))
-    return Put(tuple(chain.records), chain.elsewhere, tuple(chain.files), tuple(chain.skipped))
+    _from_host(c, chain, kept, max(0, left - sum(size_of(c, record.blocks) for record in chain.restored)))
+    return Put(tuple(chain.records), chain.elsewhere, tuple(chain.files), tuple(chain.skipped), cut)
 
 
 class _Chain:
@@ -138,24 +147,37 @@ def _instructions(c: Conversation, chain: _Chain, gone: Sequence[Item], kept: Se
             chain.add(NESTED, item.blocks, item.uuid)
 
 
-def _pins(c: Conversation, chain: _Chain, gone: Sequence[Item], held: set[str]) -> None:
-    """B2. A pinned message that leaves the view stands in an attachment of its own, which the next compaction carries on."""
+def _pins(c: Conversation, chain: _Chain, gone: Sequence[Item], held: set[str]) -> tuple[str, ...]:
+    """B2. A pinned message that leaves the view stands in an attachment of its own, which the next compaction carries on. What is too
+    large for the window is cut, and says so; those are returned."""
     by_uuid = {item.uuid: item for item in gone}
     carried = {item.kind.removeprefix(f"attachment:{PIN}"): item for item in gone if item.kind.startswith(f"attachment:{PIN}")}
+    cut = pins.budgets(c)
     for pin in c.log.view.pins.values():
         if pin.target in held:
             continue
-        if (earlier := carried.get(pin.uuid)) is not None:
-            chain.add(f"{PIN}{pin.uuid}", earlier.blocks, earlier.uuid)
+        earlier, item = carried.get(pin.uuid), by_uuid.get(pin.target or "")
+        replaces = earlier.uuid if earlier is not None else item.uuid if item is not None else None
+        if pin.uuid in cut:
+            words = pin.text or words_of((item or earlier or NOBODY).blocks)
+            chain.add(f"{PIN}{pin.uuid}", (text(_shortened(c, pin.uuid, words, cut[pin.uuid])),), replaces)
         elif pin.text:
-            chain.add(f"{PIN}{pin.uuid}", (text(_pinned(pin.text)),))
-        elif (item := by_uuid.get(pin.target or "")) is not None:
+            chain.add(f"{PIN}{pin.uuid}", (text(_pinned(pin.text)),), replaces)
+        elif earlier is not None:
+            chain.add(f"{PIN}{pin.uuid}", earlier.blocks, replaces)
+        elif item is not None:
             others = [block for block in item.blocks if not isinstance(block, Text)] if item.role == "user" else []
-            chain.add(f"{PIN}{pin.uuid}", (text(_pinned(words_of(item.blocks))), *others), item.uuid)
+            chain.add(f"{PIN}{pin.uuid}", (text(_pinned(words_of(item.blocks))), *others), replaces)
+    return tuple(pin.uuid for pin in c.log.view.pins.values() if pin.uuid in cut and pin.target not in held)
 
 
-def _pinned(words: str) -> str:
-    return reminder([Fenced(PINNED), escape(words)])
+def _pinned(words: str, head: str = PINNED) -> str:
+    return reminder([Fenced(head), escape(words)])
+
+
+def _shortened(c: Conversation, pin: str, words: str, budget: int) -> str:
+    shown = shortened(words, budget, lambda one: tokens_of(c, one), least=LEAST_CHARACTERS)
+    return _pinned(shown, PINNED_CUT.format(pin=pin))
 
 
 def _files(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> None:
@@ -163,6 +185,8 @@ def _files(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> N
     if c.host.reads is None:
         return
     own = [str(path) for path in (c.store.path, c.directory) if path is not None]
+    # A plan that is a file comes back as the plan.
+    own += [os.path.realpath(key) for kind, key in c.host.registered if kind == "plan" and os.path.isabs(key)]
     still = _read_in(kept)
     # More are asked for than are wanted: some of the newest may come back in another way.
     recent = [one for one in c.host.reads.recent(policy.files * 4) if not is_ours(one.path, own) and one.path not in still]
@@ -203,20 +227,38 @@ def _found(one: ReadFile) -> Found:
     return Found(one.path, "\n".join(lines[: one.seen.limit] if one.seen.limit else lines), first)
 
 
-def _from_host(c: Conversation, chain: _Chain, room: int) -> None:
-    policy, limits = c.policy.compact, c.limits
-    nothing: Sequence[Restorable] = ()
-    given = [Back(*one) for source in c.host.restorable for one in lent(c, "restorable", source, nothing)]
-    # Newest last is how a host registers them; newest first is how they are taken.
-    skills = [one for one in reversed(given) if one.kind == "skill"]
-    total = min(room, limits.scaled(policy.skills_tokens))
-    for group, most in ((skills, total), ([one for one in given if one.kind != "skill"], max(0, room - total))):
+def _from_host(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> None:
+    """Kind by kind in C4's order, then whatever else the host registered. What stands in view still is not put there twice."""
+    policy, limits, left = c.policy.compact, c.limits, room
+    still = {block.text for item in kept for block in item.blocks if isinstance(block, Text)}
+    for kind, group in _by_kind(c).items():
+        most = min(left, limits.scaled(policy.skills_tokens)) if kind == "skill" else left
         made = texts_back(group, each=limits.scaled(policy.skill_tokens), total=most, tokens=lambda words: tokens_of(c, words))
         for one in made.back:
-            chain.add(one.kind, (text(one.text),))
+            if one.text not in still:
+                left -= size_of(c, chain.add(one.kind, (text(one.text),)).blocks)
         chain.skipped += [Skipped(*one) for one in made.skipped]
+
+
+def _by_kind(c: Conversation) -> dict[str, list[Back]]:
+    found: dict[str, list[Back]] = {kind: [] for kind in ORDER}
     if c.host.todos is not None and (todos := lent(c, "todos", c.host.todos, None)):
-        chain.add("todos", (text(reminder([Fenced(TODOS), escape(todos)])),))
+        found["todos"].append(Back("todos", "", todos, TODOS))
+    for one in _given(c):
+        found.setdefault(one.kind, []).append(one)
+    # Newest last is how a host registers them; newest first is how skills are taken.
+    found["skill"].reverse()
+    return found
+
+
+def _given(c: Conversation) -> Iterator[Back]:
+    nothing: Sequence[Restorable] = ()
+    for (kind, key), source in c.host.registered.items():
+        words = source if isinstance(source, str) else lent(c, f"restorable {kind} {key}", source, None)
+        if words:
+            yield Back(kind, key, words)
+    for given in c.host.restorable:
+        yield from (Back(*one) for one in lent(c, "restorable", given, nothing))
 
 
 def said_by(c: Conversation, name: str, hook: Callable[[], HookOutcome]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from typing import Any, assert_never
 from ..conversation import Conversation
 from ..core.blocks import Block, ToolResult, ToolUse, tool_result
 from ..core.inputs import result_output
-from ..core.records import Message, Record, Revoke, Spill
+from ..core.records import Record, Revoke, Spill
 from ..disk.spills import DIRECTORY
 from ..layers.l1_results import (
     Arrived,
@@ -36,10 +36,13 @@ from ..layers.l1_results import (
     together,
     weigh,
 )
-from .spilling import Known, Spilling, State, is_mixed, most_that_fits
+from .known import Known
+from .spilling import Spilling, State, is_mixed, most_that_fits
 
 # What a Read may call its file and its first line.
 PATH_KEYS = ("file_path", "path")
+# No window is so small that less than this is put into a file or cut: the whole log is not read for it.
+SHORTEST_CUT = 500
 
 
 def arriving(c: Conversation, blocks: Sequence[Block]) -> tuple[list[Record], list[Block]]:
@@ -177,19 +180,15 @@ def kept_as(c: Conversation, block: Block) -> Block:
     spill = next((made for made in c.log.decisions.values() if isinstance(made, Spill) and made.tool_use_id == call), None)
     if spill is None and c.start:
         spill = _known(c).spills.get(call)
-    return as_kept(block, name or "", c.log.view.replaced.get(call), spill)
+    kept = as_kept(block, name or "", c.log.view.replaced.get(call), spill)
+    return kept if kept is not block or len(block.text) < SHORTEST_CUT else _known(c).stands_for(block)
 
 
 def _known(c: Conversation) -> Known:
-    """What the log knows of results that have left the view; read again when more may have left it."""
+    """What the log knows of results that have left the view, or were taken in before a resume; read again when more may have left it."""
     state, at = c.room(State), (c.start, c.log.view.generation)
     if state.known is None or state.known.at != at:
-        known = state.known = Known(at, {}, {})
-        for record in c.store.read():
-            if isinstance(record, Spill):
-                known.spills[record.tool_use_id] = record
-            elif isinstance(record, Message):
-                known.names.update((block.id, block.name) for block in record.blocks if isinstance(block, ToolUse))
+        state.known = Known(at, c.store.read())
     return state.known
 
 

@@ -6,7 +6,6 @@ Nothing is entered here: the records are handed to whoever enters the message, s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ..conversation import Conversation
 from ..core.blocks import Block, ToolResult, Wire, tool_result
@@ -16,6 +15,7 @@ from ..disk.spills import sweep_results
 from ..disk.temps import Durability
 from ..layers.l0_window import appended, measure_all
 from ..layers.l1_results import Budget, Room, Spilled, Tape, adopt, cut, is_json, spill, tape_of
+from .known import Known
 
 # Text that has more characters than this for each token left does not fit, without counting them: runs of blanks come near it.
 MOST_PER_TOKEN = 16
@@ -24,14 +24,6 @@ PER_TOKEN = 4
 # Each try comes nearer by what the last one was too long.
 TRIES = 8
 IN_MEMORY = "this session is kept in memory and has no files"
-
-
-class Known(NamedTuple):
-    """Of the whole log: the spills and the tools of the calls, by tool_use id."""
-
-    at: tuple[int, int]  # where memory began, and the generation of the view
-    spills: dict[str, Spill]
-    names: dict[str, str]
 
 
 class State:

@@ -4,10 +4,10 @@
 
     @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
     def test_my_store(check):
-        check(MyStore(), Why)
+        check(MyStore(), Draft, Why)
 
-Each check gets an empty private store and the class that says who changes a memory and why; it raises AssertionError with what is
-wrong. Nothing but the store's own methods is used.
+Each check gets an empty private store, the class of what is to be saved, and the class that says who changes it and why; it raises
+AssertionError with what is wrong. Nothing but the store's own methods is used.
 """
 
 from __future__ import annotations
@@ -17,15 +17,19 @@ from typing import Any, TypeAlias
 
 from ..core.errors import InputError, LaminaError
 
-Check: TypeAlias = Callable[[Any, Callable[..., Any]], None]
+# What makes a value of yours or ours from its parts.
+Made: TypeAlias = Callable[..., Any]
+Check: TypeAlias = Callable[[Any, Made, Made], None]
 
 
-def _save(store: Any, says: Callable[..., Any], name: str = "testing-db", body: str = "Use a real one.", **other: Any) -> Any:
-    given = {"type": "feedback", "description": "Tests use a real database", "why": says("user", "said so")} | other
-    return store.save(name, body=body, **given)
+def _save(
+    store: Any, draft: Made, why: Made, name: str = "testing-db", body: str = "Use a real one.", *, by: Any = None, **other: Any
+) -> Any:
+    given = {"type": "feedback", "description": "Tests use a real database"} | other
+    return store.save(draft(name, body=body, **given), why=by or why("user", "said so"))
 
 
-def an_empty_store_has_nothing(store: Any, why: Callable[..., Any]) -> None:
+def an_empty_store_has_nothing(store: Any, draft: Made, why: Made) -> None:
     assert store.topics() == []
     assert store.get("anything") is None
     assert store.log() == []
@@ -33,8 +37,8 @@ def an_empty_store_has_nothing(store: Any, why: Callable[..., Any]) -> None:
     assert store.remove("anything", why=why("user")) is False
 
 
-def what_is_saved_can_be_read(store: Any, why: Callable[..., Any]) -> None:
-    saved = _save(store, why)
+def what_is_saved_can_be_read(store: Any, draft: Made, why: Made) -> None:
+    saved = _save(store, draft, why)
     assert saved.created
     assert saved.redacted == ()
     for topic in (saved.topic, store.get("testing-db"), store.topics()[0]):
@@ -44,39 +48,66 @@ def what_is_saved_can_be_read(store: Any, why: Callable[..., Any]) -> None:
     assert f"]({saved.topic.file})" in store.index()
 
 
-def a_memory_is_updated_not_duplicated(store: Any, why: Callable[..., Any]) -> None:
-    _save(store, why)
+def a_memory_is_updated_not_duplicated(store: Any, draft: Made, why: Made) -> None:
+    _save(store, draft, why)
     for name in ("Testing-DB", "testing-db", "ｔesting-db"):
-        again = _save(store, why, name, f"Changed by {name}.")
+        again = _save(store, draft, why, name, f"Changed by {name}.")
         assert not again.created
     assert len(store.topics()) == 1
     assert store.index().count("](") == 1
     assert store.get("TESTING-DB").body.strip() == "Changed by ｔesting-db."
 
 
-def no_type_keeps_the_type(store: Any, why: Callable[..., Any]) -> None:
-    _save(store, why)
-    assert _save(store, why, body="Other.", type=None).topic.type == "feedback"
+def no_type_keeps_the_type(store: Any, draft: Made, why: Made) -> None:
+    _save(store, draft, why)
+    assert _save(store, draft, why, body="Other.", type=None).topic.type == "feedback"
 
 
-def names_that_share_a_file_are_two_memories(store: Any, why: Callable[..., Any]) -> None:
-    _save(store, why, "C++", "One.")
-    _save(store, why, "C#", "Two.")
+def names_that_share_a_file_are_two_memories(store: Any, draft: Made, why: Made) -> None:
+    _save(store, draft, why, "C++", "One.")
+    _save(store, draft, why, "C#", "Two.")
     assert len(store.topics()) == 2
     assert store.get("C++").body.strip() == "One."
     assert store.get("C#").body.strip() == "Two."
 
 
-def names_in_any_language_are_kept(store: Any, why: Callable[..., Any]) -> None:
+def a_memory_comes_back_beside_the_one_that_took_its_file(store: Any, draft: Made, why: Made) -> None:
+    _save(store, draft, why, "C++", "One.")
+    store.remove("C++", why=why("user"))
+    _save(store, draft, why, "C#", "Two.")
+    assert store.restore("C++", why=why("user")).body.strip() == "One."
+    assert store.get("C#").body.strip() == "Two."
+    assert {topic.name for topic in store.topics()} == {"C++", "C#"}
+    assert store.index().count("](") == 2
+
+
+def long_names_that_begin_alike_are_two_memories(store: Any, draft: Made, why: Made) -> None:
+    one, two = "x" * 199 + "1", "x" * 199 + "2"
+    for name in (one, two, one.upper()):
+        _save(store, draft, why, name, name[-1])
+    assert len(store.topics()) == 2
+    assert store.get(two).body.strip() == "2"
+    assert all(len(topic.name) <= 120 for topic in store.topics())
+
+
+def what_is_no_text_is_no_name(store: Any, draft: Made, why: Made) -> None:
+    _save(store, draft, why)
+    for name in ("\ud800", "\udcff.md"):
+        assert store.get(name) is None
+        assert store.remove(name, why=why("user")) is False
+        assert store.log(name) == []
+
+
+def names_in_any_language_are_kept(store: Any, draft: Made, why: Made) -> None:
     for name in ("数据库 测试", "ترجیحات", "Größe", "🎉", "../../etc/passwd", "CON"):
-        _save(store, why, name, name)
+        _save(store, draft, why, name, name)
     assert len(store.topics()) == 6
     for name in ("数据库 测试", "ترجیحات", "Größe", "🎉", "../../etc/passwd", "CON"):
         assert store.get(name).body.strip() == name
 
 
-def what_is_removed_is_gone_and_comes_back(store: Any, why: Callable[..., Any]) -> None:
-    _save(store, why)
+def what_is_removed_is_gone_and_comes_back(store: Any, draft: Made, why: Made) -> None:
+    _save(store, draft, why)
     whole = store.content(store.log()[0].id)
     assert store.remove("testing-db", why=why("user", "outdated")) is True
     assert store.get("testing-db") is None
@@ -89,9 +120,9 @@ def what_is_removed_is_gone_and_comes_back(store: Any, why: Callable[..., Any]) 
     assert "](" in store.index()
 
 
-def each_change_is_in_the_log_with_who_and_why(store: Any, why: Callable[..., Any]) -> None:
-    _save(store, why, why=why("user", "asked", "session-1", "message-1"))
-    _save(store, why, body="Second.", why=why("dream", "merged"))
+def each_change_is_in_the_log_with_who_and_why(store: Any, draft: Made, why: Made) -> None:
+    _save(store, draft, why, by=why("user", "asked", "session-1", "message-1"))
+    _save(store, draft, why, body="Second.", by=why("dream", "merged"))
     log = store.log("testing-db")
     assert [(version.action, version.why.who, version.why.why) for version in log] == [
         ("save", "dream", "merged"),
@@ -103,17 +134,17 @@ def each_change_is_in_the_log_with_who_and_why(store: Any, why: Callable[..., An
     assert store.content("no such version") is None
 
 
-def an_older_version_comes_back_byte_for_byte(store: Any, why: Callable[..., Any]) -> None:
-    _save(store, why)
+def an_older_version_comes_back_byte_for_byte(store: Any, draft: Made, why: Made) -> None:
+    _save(store, draft, why)
     first = store.log()[0].id
-    _save(store, why, body="Second.")
+    _save(store, draft, why, body="Second.")
     store.restore("testing-db", first, why=why("user", "the old one was right"))
     assert store.get("testing-db").body.strip() == "Use a real one."
     assert store.content(store.log()[0].id) == store.content(first)
     assert store.log()[0].action == "restore"
 
 
-def what_was_never_there_cannot_come_back(store: Any, why: Callable[..., Any]) -> None:
+def what_was_never_there_cannot_come_back(store: Any, draft: Made, why: Made) -> None:
     try:
         store.restore("nothing", why=why("user"))
     except LaminaError:
@@ -121,30 +152,30 @@ def what_was_never_there_cannot_come_back(store: Any, why: Callable[..., Any]) -
     raise AssertionError("restoring a memory that never was must be an error")
 
 
-def a_save_that_changes_nothing_is_no_version(store: Any, why: Callable[..., Any]) -> None:
-    _save(store, why)
-    _save(store, why)
+def a_save_that_changes_nothing_is_no_version(store: Any, draft: Made, why: Made) -> None:
+    _save(store, draft, why)
+    _save(store, draft, why)
     assert len(store.log()) == 1
 
 
-def secrets_are_taken_out(store: Any, why: Callable[..., Any]) -> None:
+def secrets_are_taken_out(store: Any, draft: Made, why: Made) -> None:
     secret = "ghp_" + "a1B2" * 9
-    saved = _save(store, why, body=f"The token is {secret}.", description=f"uses {secret}")
+    saved = _save(store, draft, why, body=f"The token is {secret}.", description=f"uses {secret}")
     assert saved.redacted == ("GitHub token",)
     assert secret not in store.get("testing-db").body + store.index() + (store.content(store.log()[0].id) or "")
 
 
-def a_memory_without_a_name_is_refused(store: Any, why: Callable[..., Any]) -> None:
+def a_memory_without_a_name_is_refused(store: Any, draft: Made, why: Made) -> None:
     for name in ("", "  ", "\n", "\u200b"):
         try:
-            _save(store, why, name)
+            _save(store, draft, why, name)
         except InputError:
             continue
         raise AssertionError(f"a memory named {name!r} must be refused")
 
 
-def a_description_is_one_line_in_the_index(store: Any, why: Callable[..., Any]) -> None:
-    _save(store, why, description="first\nsecond</system-reminder>" + "x" * 10_000)
+def a_description_is_one_line_in_the_index(store: Any, draft: Made, why: Made) -> None:
+    _save(store, draft, why, description="first\nsecond</system-reminder>" + "x" * 10_000)
     lines = [line for line in store.index().split("\n") if line.strip()]
     assert len(lines) == 1
     assert len(lines[0]) <= 150
@@ -157,6 +188,9 @@ CHECKS: tuple[Check, ...] = (
     a_memory_is_updated_not_duplicated,
     no_type_keeps_the_type,
     names_that_share_a_file_are_two_memories,
+    a_memory_comes_back_beside_the_one_that_took_its_file,
+    long_names_that_begin_alike_are_two_memories,
+    what_is_no_text_is_no_name,
     names_in_any_language_are_kept,
     what_is_removed_is_gone_and_comes_back,
     each_change_is_in_the_log_with_who_and_why,

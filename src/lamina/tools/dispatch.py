@@ -53,7 +53,7 @@ def run_call(tools: Sequence[Tool], call: ToolUse, context: Context) -> Output:
 
 def _unknown(name: str, known: list[str]) -> str:
     folded = {each.casefold(): each for each in known}
-    close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
+    close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     meant = f" Did you mean {folded[close[0]]}?" if close else ""
     return f"There is no tool {name[:100]!r}.{meant} The tools are: {', '.join(known) or 'none'}."
 

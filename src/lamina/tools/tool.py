@@ -92,6 +92,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     keeper: Callable[[Change], Kept | None] | None = None
     expand: Expanding | None = None  # what was taken out of the conversation, page by page
     hand_over: frozenset[str] = frozenset()  # names of secret variables that commands may see all the same
+    call: str = ""  # the id of the call it is made for
 
 
 class Tool(Protocol):
@@ -118,6 +119,7 @@ class Builtin(msgspec.Struct, frozen=True, kw_only=True):
     schema: Wire
     read_only: bool
     act: Callable[[Wire, Context], Output]
+    together: bool = False  # calls of it that stand side by side run at once, though they may change something
 
     def run(self, arguments: Wire, context: Context) -> Output:
         checked = check(self.schema, arguments)

@@ -20,8 +20,8 @@ from ..core.errors import DiskError
 from ..core.front_matter import read_front_matter
 from ..disk.files import read
 from ..disk.rewrite import Seen, seen
-from ..memory.history import Line, digest_of
 from ..memory.index import entries
+from ..memory.journal import Line, digest_of
 from ..memory.topic import folded, read_topic
 from .places import Root, files, memory_kind
 from .subject import COPIED_CHARS, Subject

@@ -1,8 +1,9 @@
 """Two memory directories become one (B12): every memory of both, and the history of both.
 
 Invariants: a memory is written, with the lines the old journal has of it, before the old file goes; two memories of one name
-whose texts differ both stay, the old one with where it comes from in its name; what is neither memory, index nor journal is
-moved as it is, or left and reported where such a file is there already.
+whose texts differ both stay, the old one with all its keys and where it comes from in its name; what is neither memory, index nor
+journal, or cannot be read as a memory, is moved as it is, or left and reported where such a file is there already; only what was
+taken over is removed.
 
 A crash at any line leaves memories here, or here and there; the same command goes on, and what is here already is not doubled.
 """
@@ -13,17 +14,18 @@ from pathlib import Path
 
 import msgspec
 
-from ..core.errors import DiskError
+from ..core.errors import DiskError, InputError
 from ..disk.files import remove
 from ..disk.guarded import guarded
 from ..disk.rewrite import move, remove_tree
 from ..memory.directory import GUARD, PATIENCE, DirectoryStore
-from ..memory.history import Line
+from ..memory.draft import Draft, other_file
 from ..memory.index import INDEX
+from ..memory.journal import Line
 from ..memory.place import TEAM
-from ..memory.store import Why, other_file
-from ..memory.topic import Topic, same_name
-from .places import files
+from ..memory.store import Why
+from ..memory.topic import Topic, same_name, write_topic
+from .places import files, no_files
 
 
 class Moved(msgspec.Struct):
@@ -44,30 +46,43 @@ def merged(source: Path, there: Path, done: Moved) -> None:
             move(inner, there / TEAM)
     with DirectoryStore.open(source) as old, DirectoryStore.open(there) as new:
         lines = old.history.filled()
-        topics = old.topics()
-        for topic in topics:
-            _take(topic, [line for line in lines if line.file == topic.file], old, new, done)
-        current = {topic.file for topic in topics}
+        taken = {topic.file for topic in old.topics() if _taken(topic, lines, old, new, done)}
         with guarded(new.root, GUARD, timeout=PATIENCE):
             new.history.catch_up()
-            new.history.adopt(_apart(line, new, source.parent.name) for line in lines if line.file not in current)
-    _rest(source, there, done)
+            new.history.adopt(_apart(line, new, source.parent.name) for line in lines if line.file not in taken)
+    _rest(source, there, taken, done)
+
+
+def _taken(topic: Topic, lines: list[Line], old: DirectoryStore, new: DirectoryStore, done: Moved) -> bool:
+    """Whether a memory is here now; one that is too long or no text is moved as it is, later."""
+    try:
+        _take(topic, [line for line in lines if line.file == topic.file], old, new, done)
+    except (InputError, DiskError):
+        return False
+    return True
 
 
 def _take(topic: Topic, lines: list[Line], old: DirectoryStore, new: DirectoryStore, done: Moved) -> None:
-    twin = new.get(topic.name)
+    raw = old.raw(topic.file)
+    if raw is None:
+        raise DiskError(topic.file, "is gone", "look at the old directory")
+    twin = new.named(topic.name)
     if twin is not None and twin.body == topic.body:
         return
+    why = Why("user", f"merged from {done.source}")
     name = topic.name if twin is None else f"{topic.name} (from {Path(done.source).name})"
-    planned = new.plan(name, type=topic.type, description=topic.description, body=topic.body)
-    file = planned.topic.file
+    draft = Draft(name, topic.type, topic.description, topic.body)
+    file = new.plan(draft).topic.file
     with guarded(new.root, GUARD, timeout=PATIENCE):
         new.history.adopt(msgspec.structs.replace(line, file=file, name=name) for line in lines)
-        raw = old.raw(topic.file)
         # The very bytes, so that the journal's last line fits and the keys a person added stay.
-        if twin is None and raw is not None and new.root.stat(file) is None:
+        if twin is None and new.root.stat(file) is None:
             new.root.replace(file, raw.data)
-    new.save(name, type=topic.type, description=topic.description, body=topic.body, why=Why("user", f"merged from {done.source}"))
+    if twin is None or topic.problems:
+        new.save(draft, why=why)
+    else:
+        renamed = msgspec.structs.replace(topic, name=name)
+        new.put(file, write_topic(renamed, before=raw.data.decode()), expected=None, why=why)
     done.memories += 1
     if twin is not None and same_name(name) != same_name(topic.name):
         done.merged.append(name)
@@ -78,16 +93,17 @@ def _apart(line: Line, new: DirectoryStore, origin: str) -> Line:
     return line if new.history.last(line.file) is None else msgspec.structs.replace(line, file=other_file(line.file, origin))
 
 
-def _rest(source: Path, there: Path, done: Moved) -> None:
+def _rest(source: Path, there: Path, taken: set[str], done: Moved) -> None:
     for path in files(source, skip={source / ".history", source / TEAM}):
         relative = path.relative_to(source)
-        is_memory = path.suffix == ".md" and not {"logs", ".inbox"} & set(relative.parts)
-        if is_memory:
+        if relative.as_posix() in taken or relative.as_posix() == INDEX:
             remove(path)
             continue
         try:
             move(path, there / relative)
         except DiskError as error:
             done.left.append(str(error))
-    if not any(path.name != INDEX for path in files(source, skip={source / ".history"})):
+    odd = [f"{path} is no file; it was left there." for path in no_files(source)]
+    done.left += odd
+    if not odd and not any(path.name != INDEX for path in files(source, skip={source / ".history"})):
         remove_tree(source)

@@ -83,6 +83,15 @@ def files(directory: Path, *, skip: set[Path] | None = None) -> Iterator[Path]:
             yield from files(below, skip=skip)
 
 
+def no_files(directory: Path) -> Iterator[Path]:
+    """Links, pipes and the like below: neither files nor directories."""
+    for entry in _entries(directory):
+        if not entry.is_file(follow_symlinks=False) and not entry.is_dir(follow_symlinks=False):
+            yield Path(entry.path)
+    for below in directories(directory):
+        yield from no_files(below)
+
+
 def _here(directory: Path) -> list[Path]:
     return sorted(
         Path(entry.path) for entry in _entries(directory) if entry.is_file(follow_symlinks=False) and _counts(entry.name)

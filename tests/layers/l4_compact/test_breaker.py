@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lamina.core.policy import CompactPolicy
-from lamina.layers.l4_compact import Ledger, explanation, failed, filled, read_ledger, rounds_since, worked
+from lamina.layers.l4_compact import Ledger, explanation, failed, filled, read_ledger, turns_since, worked
 
 from .made import answer, said, summary
 
@@ -47,9 +47,18 @@ def test_a_window_that_lasted_resets_the_count() -> None:
     assert ledger.refills == 0
 
 
-def test_answers_since_are_those_that_were_not_kept() -> None:
-    items = [summary("s", "x"), answer("old"), said("u"), answer("new"), answer("newer")]
-    assert rounds_since(items, ["old"]) == 2
+@pytest.mark.spec("B3")
+def test_turns_are_counted_from_one_message_of_the_person_to_the_next() -> None:
+    items = [summary("s", "x"), answer("old"), said("u"), answer("a"), answer("b"), said("v"), answer("c"), said("w")]
+    assert turns_since(items, ["old"]) == 2, "several answers are one turn; one that is not answered yet is none"
+
+
+@pytest.mark.spec("B3")
+@pytest.mark.parametrize(("answers", "turns"), [(0, 0), (1, 1), (5, 1), (6, 2), (15, 3), (16, 4), (100, 20)])
+def test_a_long_turn_counts_once_for_every_few_answers(answers: int, turns: int) -> None:
+    items = [said("u"), *(answer(f"a{number}") for number in range(answers))]
+    assert turns_since(items, ["u"]) == turns
+    assert turns_since(items, ["u"], answers_a_turn=1) == answers, "in a small window"
 
 
 @pytest.mark.parametrize("data", [None, {}, {"failures": "many"}, {"stopped": "otherwise"}])

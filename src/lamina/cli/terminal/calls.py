@@ -42,6 +42,9 @@ def title(name: str, given: object, cwd: Path, home: Path | None = None) -> str:
             what = _text(arguments, "pattern")
         case "Expand":
             what = " ".join(filter(None, (_text(arguments, "node"), _text(arguments, "find"))))
+        case "Agent":
+            kind = _text(arguments, "subagent_type")
+            what = _text(arguments, "description") + (f" ({kind})" if kind else "")
         case "TodoWrite":
             todos = arguments.get("todos")
             what = _count(len(todos), "to-do") if isinstance(todos, list) else ""
@@ -90,6 +93,10 @@ def outcome(name: str, given: object, content: object, facts: Mapping[str, Any],
             return f"{_count(facts['lines'], 'line')} in {_count(facts['files'], 'file')}"
         case "Glob" if "files" in facts:
             return _count(facts["files"], "file")
+        case "Agent" if "calls" in facts:
+            return f"{_count(facts['calls'], 'call')}, {facts['seconds']:.0f} s, {facts['tokens']:,} tokens"
+        case "Agent" if facts.get("background"):
+            return f"in the background as {facts['agent']}"
         case _:
             return _first(text)
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 from ...core.errors import LaminaError
 from ...fork.verdicts import Mode, read_mode
-from ..context import lines, report_on, spilled_in
+from ..context import report_on, spilled_in
+from ..context_lines import lines
 from . import compacting, sessions
+from .screen import clean, folded
 from .undo import undo_turn
 
 if TYPE_CHECKING:
@@ -86,8 +88,8 @@ def _context(chat: Chat, rest: str) -> None:
     with chat.agent.session.working() as c:
         report = report_on(c.log.view, c.count, c.limits, model=c.prompt.model, autocompact=c.autocompact, memo=c.memo)
         report = report._replace(spilled=spilled_in(c.log))
-    for line in lines(report, chat.screen.width):
-        chat.screen.line(line)
+    for text, style in lines(report, chat.screen.width):
+        chat.screen.line(text, style or "plain")
 
 
 def _clear(chat: Chat, rest: str) -> None:
@@ -132,7 +134,8 @@ def _pin(chat: Chat, rest: str) -> None:
         if not rest:
             pins = [pin.text or f"message {pin.target}" for pin in c.log.view.pins.values()]
             for text in pins or ["Nothing is pinned; /pin TEXT keeps a text through every compaction."]:
-                chat.screen.line(f"  {text}")
+                for line in text.splitlines():
+                    chat.screen.note(line, indent="  ")
             return
     chat.agent.session.pin(rest)
     chat.screen.note("Pinned: it will stand word for word after every compaction.", "dim")
@@ -163,7 +166,8 @@ def _permissions(chat: Chat, rest: str) -> None:
     rules = chat.agent.rules
     for name, found in (("deny", rules.deny), ("ask", rules.ask), ("allow", rules.allow)):
         for rule in found:
-            chat.screen.line(f"  {name:<6} {rule.text}")
+            for line in folded(clean(f"{name:<6} {rule.text}"), chat.screen.width - 1, "  ", " " * 7):
+                chat.screen.line(line)
     if not (rules.deny or rules.ask or rules.allow):
         chat.screen.note("There are no rules; an answer of `a` to a question makes one.", "dim", indent="  ")
 

@@ -46,9 +46,15 @@ def compact(chat: Chat, rest: str) -> None:
 
 def told(done: Compacted, cwd: Path) -> list[str]:
     if not done.done:
-        return [f"Nothing was compacted: {(done.why or 'there is nothing to summarise').rstrip('.')}."]
+        why = (done.why or "there is nothing to summarise").rstrip(".")
+        # What is said of a summary that was refused speaks of "it".
+        return [f"Nothing was compacted: {f'the summary cannot be used, {why}' if why.startswith('it ') else why}."]
     how = WAYS.get(done.how, "with a summary")
     lines = [f"Compacted {how}: {done.tokens_before:,} to {done.tokens_after:,} tokens in {done.seconds:.1f} s."]
+    if done.fidelity is not None and (clause := done.fidelity.clause()):
+        lines.append(f"{clause[:1].upper()}{clause[1:]}.")
+    if done.not_back:
+        lines.append(f"Not put back: {', '.join(f'{key} ({why})' for key, why in done.not_back)}.")
     if done.left_out:
         lines.append(f"The oldest {done.left_out} rounds did not fit into the call: the summary does not cover them.")
     if done.files:

@@ -224,9 +224,14 @@ class Chat:
         session = agent.session
         dollars, beside = tally.dollars, session.side_cost.usd
         spent = dollars + beside if dollars is not None and beside is not None else dollars
-        work = ", ".join(session.background) or NO_WORK
+        work = ", ".join(map(self._named, session.background)) or NO_WORK
         status = Status(session.window, tally.last, spent, tally.usage, agent.mode, work)
         return fitted(parts(status), self.screen.width, self.screen.marks.dash)
+
+    def _named(self, job: str) -> str:
+        """Background work in a person's words: an agent is known by what it does."""
+        states = self.agent.agents.states if self.agent.agents is not None else ()
+        return next((f"agent: {state.description}" for state in states if job == f"agent-{state.id}"), job)
 
     def _preload(self) -> None:
         """An SDK takes a second or two to import: the person is typing meanwhile."""

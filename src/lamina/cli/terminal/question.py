@@ -96,7 +96,7 @@ class Permission(Questions):
         if verdict.suggestion is not None:
             for line in folded(clean(f"a always: {verdict.suggestion}"), screen.width - 1, "  ", "    "):
                 screen.line(line, "dim")
-        screen.line(f"  y yes {screen.marks.dash} n no, or say what to do instead", "dim")
+        screen.note(f"y yes {screen.marks.dash} n no, or say what to do instead", "dim", indent="  ")
 
     def _always(self, rule: str) -> Consent:
         try:

@@ -29,6 +29,11 @@ def said_of(name: str, data: Mapping[str, Any]) -> str | None:
             return f"Folded {data.get('turns')} old turns: {data.get('tokens_before'):,} to {data.get('tokens_after'):,} tokens."
         case "clearing":
             return f"Cleared {len(data.get('ids') or ())} old results, about {data.get('tokens_saved'):,} tokens."
+        case "recall" if data.get("files"):
+            return f"From memory: {', '.join(str(file).removesuffix('.md') for file in data['files'])}."
+        case "agent_ended" if data.get("background"):
+            why = f": {data['why']}" if data.get("why") else ""
+            return f"Agent in the background, {data.get('description')}: {data.get('status')}{why}."
         case "compaction_failed" if data.get("trigger") == "auto":
             return f"Not compacted: {str(data.get('why')).rstrip('.')}."
         case _:
@@ -45,6 +50,7 @@ class Telling:
         self._lock = threading.Lock()
         self._running: dict[str, tuple[str, object]] = {}
         self._tails: dict[str, str] = {}  # what running commands printed last
+        self._progress: dict[str, int] = {}  # calls that running agents have made
         self._spoke = False  # the answer under way has words in it
         self._flow = Flow(screen.styled)
 
@@ -52,6 +58,7 @@ class Telling:
         self._close()
         self._running.clear()
         self._tails.clear()
+        self._progress.clear()
         self._screen.wait(ANSWERING)
 
     def end(self) -> None:
@@ -83,6 +90,8 @@ class Telling:
                 self._output(event)
             case "tool_result":
                 self._result(event)
+            case "agent":
+                self._agent(event)
             case "layer":
                 self._layer(str(event["name"]), event["data"])
             case _:
@@ -114,6 +123,14 @@ class Telling:
             tail = self._tails[event["id"]] = (self._tails.get(event["id"], "") + event["text"])[-TAIL:]
         self._screen.below([line for line in tail.splitlines() if line.strip()])
 
+    def _agent(self, event: dict[str, Any]) -> None:
+        """How far the agent of a call has come; one in the background stands in the status line."""
+        with self._lock:
+            if event["background"] or event["call"] not in self._running:
+                return
+            self._progress[event["call"]] = event["calls"]
+        self._screen.wait(self._what_runs())
+
     def _layer(self, name: str, data: Mapping[str, Any]) -> None:
         """What changed the conversation itself, in half a line; what only keeps books is not worth one."""
         if (words := said_of(name, data)) is not None:
@@ -124,15 +141,19 @@ class Telling:
     def _what_runs(self) -> str:
         with self._lock:
             running = list(self._running.values())
+            first = next(iter(self._running), "")
+            calls = self._progress.get(first, 0)
         if not running:
             return ANSWERING
+        far = f", {calls} call{'' if calls == 1 else 's'}" if calls else ""
         more = f" and {len(running) - 1} more" if len(running) > 1 else ""
-        return title(*running[0], self._cwd, self._home) + more
+        return title(*running[0], self._cwd, self._home) + far + more
 
     def _result(self, event: dict[str, Any]) -> None:
         with self._lock:
             name, given = self._running.pop(event["id"], ("?", {}))
             self._tails.pop(event["id"], None)
+            self._progress.pop(event["id"], None)
         self._screen.below(())
         said = outcome(name, given, event["content"], event["facts"], is_error=event["is_error"])
         self.line(title(name, given, self._cwd, self._home), said, is_error=event["is_error"])

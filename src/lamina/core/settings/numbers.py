@@ -85,6 +85,11 @@ NUMBERS: dict[str, Entry] = {
     "compact.collapse_percent": Entry("Share of the effective window at which turns are folded.", "C10", low=1),
     "compact.collapse_to_percent": Entry("Share of the effective window that folding makes room down to.", "C10", low=1),
     "compact.collapse_keep": Entry("Newest tokens that are never folded.", "C10"),
+    "surfacing.files": Entry("Memories brought to one message.", "Q1", low=1, high=MOST),
+    "surfacing.lines": Entry("Lines of one recalled memory.", "Q6", low=1),
+    "surfacing.file_bytes": Entry("Bytes of one recalled memory.", "Q6", low=1),
+    "surfacing.total_bytes": Entry("Bytes of recalled memories after which no more are brought, until a compaction.", "Q2"),
+    "surfacing.wait_seconds": Entry("Seconds after which the local ranker chooses in a model's place.", "Q4", high=LONGEST_WAIT),
 }
 
 

@@ -41,6 +41,7 @@ LONGEST_DAYS = 36_500
 LONGEST_NAME = 200
 
 DURABILITIES = ("full", "process")
+SELECTORS = ("local", "model")
 
 
 class Table(Switches):
@@ -92,6 +93,13 @@ class Table(Switches):
         10.0, Number(0, 10_000), "Minutes between two counts of new sessions.", spec="D1", tree="trusted", remote=True
     )
 
+    recall_selector: Setting[str] = Setting(
+        "local",
+        Choice(SELECTORS),
+        "Who chooses the memories for a message: the local ranker at once, or a model in the background (`lamina.smallModel`).",
+        spec="Q4",
+        tree="trusted",
+    )
     memory_mode: Setting[Mapping[Scope, Mode]] = Setting(
         frozen_map(dict.fromkeys(SCOPES, "auto")),
         Modes(),

@@ -57,8 +57,7 @@ START = Calibration()
 
 
 def estimate(features: Features, calibration: Calibration = START) -> int:
-    spread, factors = _spread(features), calibration.factors
-    return math.ceil(sum(map(_times, spread, factors))) + features.flat
+    return math.ceil(_product(_spread(features), calibration.factors)) + features.flat
 
 
 def plain_estimate(blocks: Iterable[Block], memo: Memo | None = None) -> int:
@@ -79,15 +78,15 @@ def observe(calibration: Calibration, added: Features, reported: int) -> Calibra
     whose size is a guess.
     """
     spread = _spread(added)
-    expected = sum(map(_times, spread, calibration.factors))
+    expected = _product(spread, calibration.factors)
     if reported <= 0 or added.flat or expected <= 0:
         return calibration
     residual = reported - expected
     error = STEP_ERROR + STEP_ERROR_PART * expected
     noise = error * error * max(1.0, abs(residual) / error / FAR)
     doubts = [min(FIRST_DOUBT, doubt + DOUBT_PER_STEP) for doubt in calibration.doubts]
-    pulls = [doubt * part for doubt, part in zip(doubts, spread, strict=True)]
-    total = noise + sum(map(_times, pulls, spread))
+    pulls = _classes([doubt * part for doubt, part in zip(doubts, spread, strict=True)])
+    total = noise + _product(pulls, spread)
     factors = [
         min(MOST, max(LEAST, factor + pull / total * residual)) for factor, pull in zip(calibration.factors, pulls, strict=True)
     ]
@@ -105,8 +104,11 @@ def _spread(features: Features) -> Classes:
     )
 
 
-def _times(left: float, right: float) -> float:
-    return left * right
+def _product(left: Classes, right: Classes) -> float:
+    """Written out: it is asked for several times before every call to a model."""
+    a, b, c, d, e = left
+    v, w, x, y, z = right
+    return a * v + b * w + c * x + d * y + e * z
 
 
 def _classes(values: list[float]) -> Classes:

@@ -114,7 +114,8 @@ def measure_all(blocks: Iterable[Block], memo: Memo | None = None) -> Features:
         found = memo.get(block.digest)
         if found is None:
             found = memo[block.digest] = measure(block)
-        total += found
+        # Mostly there is one block, whose features are the sum.
+        total = found if total is EMPTY else total + found
     return total
 
 

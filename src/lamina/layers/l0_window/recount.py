@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lamina.core.blocks import canonical, text
+from msgspec.structs import replace
+
+from lamina.core.blocks import Block, canonical, text
 from lamina.core.errors import InputError
 from lamina.core.view import Item, View
 
@@ -27,6 +29,28 @@ def recount(view: View, memo: Memo | None = None, known: Count | None = None) ->
         else:
             count = appended(count, measure_all(item.blocks, memo))
     return _close(count, answer, memo) if answer else count
+
+
+def shortened(count: Count, view: View, memo: Memo | None = None) -> Count:
+    """What no usage has measured was changed before it left (a spill): what was reported holds for the rest."""
+    whole = measure_all([block for _, block in view.blocks()], memo)
+    pending = measure_all(_unmeasured(view), memo) if count.measured is not None else whole
+    return replace(count, view=whole, pending=pending)
+
+
+def _unmeasured(view: View) -> list[Block]:
+    """What stands behind the last answer whose usage is known; of one that was cut off only the prompt was measured."""
+    blocks: list[Block] = []
+    cut_off: Item | None = None
+    for item in reversed(view.items):
+        if item.role == "assistant" and item.usage is not None:
+            if item.stop_reason is not None or (cut_off is not None and item.key != cut_off.key):
+                break
+            cut_off = item
+        elif cut_off is not None:
+            break
+        blocks += item.blocks
+    return blocks
 
 
 def _begun(view: View, known: Count | None) -> Count:

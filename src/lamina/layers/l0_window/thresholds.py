@@ -30,6 +30,7 @@ class Thresholds(msgspec.Struct, frozen=True):
     blocking: int
     scale: float  # T9: 1 from an effective window of 180,000 on, less below
     findings: tuple[str, ...] = ()
+    window: int = 0  # what the model takes in all; room for an answer is left between `effective` and here
 
     def scaled(self, budget: int) -> int:
         """T9 for the token budgets of the other layers."""
@@ -46,7 +47,10 @@ class State(msgspec.Struct, frozen=True):
     at_blocking: bool
 
 
-def thresholds(window: int, max_output: int | None, policy: WindowPolicy, pct: float | str | None = None) -> Thresholds:
+def thresholds(
+    window: int, max_output: int | None, policy: WindowPolicy, pct: float | str | None = None, *, compact_in: int | None = None
+) -> Thresholds:
+    """`compact_in`: a smaller window for compaction alone; its trigger counts, never later than the real one's."""
     if window < MIN_WINDOW:
         raise InputError("window", f"{window:,} tokens are too few for a conversation", f"use at least {MIN_WINDOW:,}")
     reserve = min(policy.reserve, window // RESERVE_PART)
@@ -67,6 +71,8 @@ def thresholds(window: int, max_output: int | None, policy: WindowPolicy, pct: f
     if share is not None:
         # Rounded first: 33.3 percent of 180,000 is 59,940 and not the 59,939.99 that binary fractions make of it.
         autocompact = _within(math.floor(round(effective * share / 100, 6)), 1, autocompact)
+    if compact_in is not None:
+        autocompact = min(autocompact, thresholds(min(window, compact_in), max_output, policy).autocompact)
     return Thresholds(
         effective=effective,
         warning=_within(before_end(policy.warning_offset), 1, autocompact),
@@ -75,6 +81,7 @@ def thresholds(window: int, max_output: int | None, policy: WindowPolicy, pct: f
         blocking=blocking,
         scale=scale,
         findings=findings,
+        window=window,
     )
 
 

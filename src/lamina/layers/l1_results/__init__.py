@@ -11,9 +11,9 @@ Without a disk the layer steps aside: a result stays whole while it fits, and wh
 
 from .kept import as_kept, is_nothing, open_spill, receipt_of
 from .plan import Arrived, Budget, Fate, alone, budget_for, empty_marker, plan, together, weigh
-from .preview import Head, cut, cut_to_page, head_of, persisted
+from .preview import Head, beginning_of, cut, cut_to_page, head_of, persisted
 from .run import Room, Spilled, adopt, spill
-from .source import Tape, is_json, read_small, tape_of
+from .source import Tape, encoded, is_json, read_small, tape_of
 
 __all__ = [
     "Arrived",
@@ -26,10 +26,12 @@ __all__ = [
     "adopt",
     "alone",
     "as_kept",
+    "beginning_of",
     "budget_for",
     "cut",
     "cut_to_page",
     "empty_marker",
+    "encoded",
     "head_of",
     "is_json",
     "is_nothing",

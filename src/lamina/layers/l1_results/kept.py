@@ -34,11 +34,11 @@ def open_spill(record: Spill, session: Path | None = None) -> str | bytes:
 
 
 def _where(record: Spill, session: Path | None) -> str:
-    if session is not None and not os.path.exists(record.path):
-        moved = session / DIRECTORY / os.path.basename(record.path)
-        if moved.exists():
-            return str(moved)
-    return record.path
+    if os.path.lexists(record.path):
+        return record.path
+    if session is not None and (moved := session / DIRECTORY / os.path.basename(record.path)).exists():
+        return str(moved)
+    raise DiskError(record.path, "the whole result lay here and is gone", "the preview in the conversation is what is left of it")
 
 
 def _read(path: str) -> bytes:

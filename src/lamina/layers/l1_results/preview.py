@@ -20,6 +20,8 @@ _BYTES_PER_CHARACTER = 4
 _NUMBERED = re.compile(r" *([0-9]{1,15})[\t→]")
 # The sentence behind a page has room inside the page.
 _ADVICE = 200
+# How the sentences behind a part of a result begin.
+_OF_A_PART = ("This result was cut: ", "One line is longer than a page: ", "A page of this file is ")
 # A reason names a path, and a path may have thousands of characters.
 _LONGEST_REASON = 300
 
@@ -63,6 +65,12 @@ def persisted(head: Head, *, most: int, size: int, path: str, most_bytes: int | 
         f"\nIt begins:\n{escape(beginning)}\n"
         "</persisted-output>"
     )
+
+
+def beginning_of(shown: str) -> str | None:
+    """What `cut` and `cut_to_page` left of a result; None for a text that neither of them made."""
+    text, bracket, sentence = shown.rpartition("\n[")
+    return text if bracket and sentence.startswith(_OF_A_PART) and sentence.endswith("]") else None
 
 
 def cut(text: str, most: int, why: str) -> str:

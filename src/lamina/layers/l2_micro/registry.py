@@ -23,6 +23,7 @@ from .marker import is_marker
 MCP = "mcp__"
 # Attachments that bring memories; what is recalled once more is surfaced again.
 MEMORIES = frozenset({"attachment:relevant_memories", "attachment:nested_memory"})
+NOTHING: frozenset[str] = frozenset()
 # Answers that the growth of a conversation is judged by: enough to even out one big file, few enough to follow a change of work.
 GROWTH_ANSWERS = 20
 
@@ -104,16 +105,16 @@ class Registry:
 
     def follow(self, view: View, rules: Rules, measure: Callable[[Block], int]) -> bool:
         """Take in what is new; True where everything was read again. `measure` gives a block's plain estimate."""
-        pinned = frozenset(pin.target for pin in view.pins.values() if pin.target is not None)
+        pinned = frozenset(pin.target for pin in view.pins.values() if pin.target is not None) if view.pins else NOTHING
         key = (view.generation, rules, pinned)
         anew = view is not self._view or key != self._key
         if anew:
             self._begin()
             self._view, self._key, self._marker_tokens = view, key, rules.marker_tokens
-        for index in range(self._at, len(view.items)):
-            item = view.items[index]
-            self._take(item, rules, measure, view.replaced, pinned=item.uuid in pinned)
-        self._at = len(view.items)
+        if self._at < len(view.items):
+            for item in view.items[self._at :]:
+                self._take(item, rules, measure, view.replaced, pinned=item.uuid in pinned)
+            self._at = len(view.items)
         return anew
 
     def _take(self, item: Item, rules: Rules, measure: Callable[[Block], int], replaced: dict[str, str], *, pinned: bool) -> None:

@@ -4,7 +4,7 @@ Decides  what is kept and what is summarised, whether an answer is a summary, wh
 Does     nothing itself: `steps/compact.py` asks the model, reads the files and enters the records
 Costs    one call that reads the conversation from the prompt cache (a tenth of its price) and writes a few thousand tokens
 Switch   `compaction` (all), `auto_compact` (by itself); `compact.ahead` of the policy for summaries made ahead of need
-Spec     C1-C9, B1-B3, O1
+Spec     C1-C9, B1-B3, K4, O1
 
     plan.py        which part is summarised, whole pairs only        read.py        is this answer a summary
     cuts.py        where a view may be cut                           compose.py     the summary as it enters the log
@@ -13,9 +13,10 @@ Spec     C1-C9, B1-B3, O1
     mechanical.py  a summary without a model                         restore.py     what is put back, within budgets
     local.py       the same for the offline provider                 breaker.py     when to stop by itself
     expand.py      what a summary stands for, opened again           values.py      lines that state a value, found by rule
+    probes.py      facts that are looked for afterwards (K4)
 """
 
-from .breaker import EVENT, NEAR, Ledger, explanation, failed, filled, read_ledger, rounds_since, worked
+from .breaker import ANSWERS_A_TURN, EVENT, NEAR, Ledger, explanation, failed, filled, read_ledger, turns_since, worked
 from .compose import Budget, Made, Way, compose
 from .cuts import Round, Size, is_said, legal_cuts, rounds
 from .expand import Page, page, stands_for
@@ -29,6 +30,7 @@ from .restore import Back, Found, Restored, files_back, is_ours, texts_back
 from .users import said_in, select, words_of
 
 __all__ = [
+    "ANSWERS_A_TURN",
     "EVENT",
     "NEAR",
     "Back",
@@ -62,13 +64,13 @@ __all__ = [
     "read_ledger",
     "read_summary",
     "rounds",
-    "rounds_since",
     "said_in",
     "select",
     "shown",
     "stands_for",
     "texts_back",
     "to_drop",
+    "turns_since",
     "used_in",
     "words_of",
     "worked",

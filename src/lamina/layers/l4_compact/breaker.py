@@ -1,8 +1,9 @@
 """When compaction by itself stops (C8, B3) and when it pauses. Pure.
 
 The state is one small value, written as an event behind every attempt, so a resumed session knows it. Three failed compactions in a
-row, or a window that is full again within a few rounds several times in a row, stop it for the session; a compaction by hand is
-always tried, and its success starts afresh. After an undo it pauses: the person wanted the messages back.
+row, or a window that is full again within a few turns several times in a row, stop it for the session; a compaction by hand is
+always tried, and its success starts afresh. After an undo it pauses: the person wanted the messages back. Where a hook of the
+person's said no it waits for their next message; that is no failure.
 """
 
 from __future__ import annotations
@@ -14,11 +15,16 @@ import msgspec
 
 from ...core.policy import CompactPolicy
 from ...core.view import Item
+from .cuts import is_said
 
 # The event that carries the state.
 EVENT = "autocompact"
 # "Near" the blocking limit, in tokens for a full-sized window: a pause after an undo ends here, one round before it would block.
 NEAR = 3_000
+# So many answers without a word of the person's count as one turn: a model that reads the same large file again and again fills the
+# window every few answers and is stopped, one that works on for a hundred answers between two compactions is not. For a full-sized
+# window: a small one fills up sooner whatever is done in it, and there each answer counts.
+ANSWERS_A_TURN = 5
 
 Stopped = Literal["", "failing", "thrashing"]
 
@@ -28,6 +34,7 @@ class Ledger(msgspec.Struct, frozen=True):
     refills: int = 0  # times in a row the window was full again at once
     stopped: Stopped = ""
     boundary: str = ""  # the last compaction
+    refused: str = ""  # the person's last message when a hook said no to one
 
     def to_json(self) -> dict[str, Any]:
         built: dict[str, Any] = msgspec.to_builtins(self)
@@ -42,12 +49,12 @@ def read_ledger(data: Mapping[str, Any] | None) -> Ledger:
         return Ledger()
 
 
-def filled(ledger: Ledger, rounds: int | None, policy: CompactPolicy) -> Ledger:
-    """The window is full; `rounds` answers came since the last compaction (None: there was none). One that is full still, because the
-    last attempt failed, has not filled up again."""
-    if ledger.failures:
+def filled(ledger: Ledger, turns: int | None, policy: CompactPolicy) -> Ledger:
+    """The window is full; `turns` came since the last compaction (None: there was none). One that is full still, because the last
+    attempt failed or was refused, has not filled up again."""
+    if ledger.failures or ledger.refused:
         return ledger
-    if rounds is None or rounds > policy.thrash_turns:
+    if turns is None or turns > policy.thrash_turns:
         return msgspec.structs.replace(ledger, refills=0)
     refills = ledger.refills + 1
     stopped: Stopped = "thrashing" if refills >= policy.thrash_times else ledger.stopped
@@ -64,10 +71,19 @@ def worked(ledger: Ledger, boundary: str, *, by_hand: bool) -> Ledger:
     return Ledger(boundary=boundary) if by_hand else Ledger(refills=ledger.refills, boundary=boundary)
 
 
-def rounds_since(items: Sequence[Item], kept: Sequence[str]) -> int:
-    """Answers in view that were not there when the last compaction kept `kept`."""
+def turns_since(items: Sequence[Item], kept: Sequence[str], *, answers_a_turn: int = ANSWERS_A_TURN) -> int:
+    """Turns in view that were answered since the last compaction kept `kept`. A turn goes from one message of the person's to the
+    next; a long one counts once for every few answers."""
     old = set(kept)
-    return len({item.key or item.uuid for item in items if item.role == "assistant" and item.uuid not in old})
+    turns: list[set[str]] = [set()]
+    for item in items:
+        if item.uuid in old:
+            continue
+        if is_said(item):
+            turns.append(set())
+        elif item.role == "assistant":
+            turns[-1].add(item.key or item.uuid)
+    return sum(-(-len(answers) // answers_a_turn) for answers in turns)
 
 
 def explanation(ledger: Ledger, policy: CompactPolicy) -> str:
@@ -80,7 +96,7 @@ def explanation(ledger: Ledger, policy: CompactPolicy) -> str:
             )
         case "thrashing":
             return (
-                f"The window was full again within {policy.thrash_turns} rounds after {ledger.refills} compactions in a row, so "
+                f"The window was full again within {policy.thrash_turns} turns after {ledger.refills} compactions in a row, so "
                 "compaction by itself stops: something that is read again and again is too large for it. Read smaller parts, use "
                 "/compact once that is settled, or start anew with /clear."
             )

@@ -1,24 +1,37 @@
 """What a summary stands for, opened again (B1): the records a compaction took out of view, in order, as text in bounded pages.
 
-Nothing is kept for this: the log is read from its top up to the decision, and the receipt says which records it was about.
+Nothing is kept for this: the log is read from where the view of that time began up to the decision, and the receipt says which records
+it was about.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
+from typing import Any, NamedTuple, TypeAlias
 
 from ...core.blocks import Block, Document, Image, RedactedThinking, Text, Thinking, ToolResult, ToolUse, Unknown, canonical
+from ...core.checkpoint import seeded
 from ...core.errors import InputError
 from ...core.log import Log
 from ...core.receipts import open_receipt, read_receipt
 from ...core.records import Boundary, Clear, Message, Record, Span
 from ...core.view import Item
+from ...disk.resuming import records_in, resume_in
+from ...disk.transcript import Readable
 
 # A page of about 10,000 tokens: what a model can read at once without filling a window with it.
 PAGE = 40_000
 
-Read = Callable[[], Iterable[Record]]
+Decision: TypeAlias = Boundary | Span | Clear
+
+
+class Found(NamedTuple):
+    """A decision, and from where its conversation can be folded."""
+
+    decision: Decision
+    start: int
+    state: dict[str, Any]
 
 
 class Page(NamedTuple):
@@ -27,29 +40,51 @@ class Page(NamedTuple):
     pages: int
 
 
-def decision_of(read: Read, node: str) -> Boundary | Span | Clear | None:
-    """The compaction, fold or clearing with this id, or the compaction whose summary has it; the beginning of an id will do."""
-    found: Boundary | Span | None = None
-    for record in read():
-        if isinstance(record, Boundary | Span | Clear) and record.uuid.startswith(node):
-            return record
-        if isinstance(record, Boundary | Span):
-            found = record
-        elif isinstance(record, Message) and record.summary and record.uuid.startswith(node):
-            return found
+def find_decision(store: Readable, node: str) -> Found | None:
+    """The compaction, fold or clearing with this id, or the compaction whose summary has it; the beginning of an id will do. Looked
+    for from the end, and only lines that name the id are parsed."""
+    wanted, by = node, ""
+    lines = store.lines_back()
+    for _, line in lines:
+        if wanted.encode() not in line and not (by == "any" and b'"compact_boundary"' in line):
+            continue
+        for record in reversed(records_in(line)):
+            match record:
+                case Boundary() | Span() | Clear() if record.uuid.startswith(wanted) or (by and isinstance(record, Boundary)):
+                    start, checkpoint = resume_in(lines)
+                    return Found(record, start, checkpoint.state if checkpoint is not None else {})
+                case Message(summary=True) if record.uuid.startswith(wanted):
+                    # Summaries of other programs do not name their boundary: it is the one before them.
+                    wanted, by = record.by or wanted, "" if record.by else "any"
+                case _:
+                    pass
     return None
 
 
-def stands_for(read: Read, node: str) -> list[Item]:
-    """The items that the decision `node` took out of view, as they stood in it."""
-    decision = decision_of(read, node) if node else None
-    if decision is None:
+def stands_for(store: Readable, node: str) -> list[Item]:
+    """The items that the decision `node` took out of view, as they stood in it. Read is what was in view then; all of the log only
+    where that does not hold together (a transcript of another program, a branch that leads to before)."""
+    found = find_decision(store, node) if node else None
+    if found is None:
         raise InputError(node or "expand", "there is no compaction with this id in the transcript", "see its summary for the id")
-    log = Log.load(lambda: _before(read, decision.uuid))
+    if found.start and (items := _out_of(store, found)) is not None:
+        return items
+    return _out_of(store, found._replace(start=0, state={})) or []
+
+
+def _out_of(store: Readable, found: Found) -> list[Item] | None:
+    """None: the part that was read is not what was in view then."""
+    decision = found.decision
+    log = Log.load(lambda: _before(store.read(found.start), decision.uuid), lambda: seeded(found.state))
     items = log.view.items
     if not decision.receipt:  # written by another program
-        return [item for item in items if _taken(item, decision)]
-    told = open_receipt(read_receipt(decision.uuid, decision.receipt), [item.uuid for item in items])
+        return None if found.start else [item for item in items if _taken(item, decision)]
+    try:
+        told = open_receipt(read_receipt(decision.uuid, decision.receipt), [item.uuid for item in items])
+    except InputError:
+        if found.start:
+            return None
+        raise
     return [item for item in items if told[item.uuid].fate != "kept"]
 
 
@@ -64,11 +99,8 @@ def _taken(item: Item, decision: Boundary | Span | Clear) -> bool:
             return item.uuid in decision.attachments or not results.isdisjoint(decision.markers)
 
 
-def _before(read: Read, uuid: str) -> Iterator[Record]:
-    for record in read():
-        if record.uuid == uuid:
-            return
-        yield record
+def _before(records: Iterable[Record], uuid: str) -> Iterator[Record]:
+    return takewhile(lambda record: record.uuid != uuid, records)
 
 
 def page(items: Iterable[Item], number: int = 1, *, size: int = PAGE) -> Page:

@@ -30,6 +30,7 @@ class Back(NamedTuple):
     kind: str
     key: str
     text: str
+    head: str = ""  # what stands before it; empty: what it is and that it was restored
 
 
 class Restored(NamedTuple):
@@ -94,9 +95,10 @@ def texts_back(given: Iterable[Back], *, each: int, total: int, tokens: Tokens) 
         if tokens(body) > each:
             lines = body.splitlines(keepends=True)
             body = "".join(lines[: _fitting([line.rstrip("\n") for line in lines], each, tokens)]) + "[Cut here.]"
-        shown = reminder([Fenced(f"Restored after the compaction ({escape(one.kind)} {escape(one.key)}):"), escape(body)])
+        head = one.head or f"Restored after the compaction ({escape(one.kind)} {escape(one.key)}):"
+        shown = reminder([Fenced(head), escape(body)])
         if tokens(shown) > left:
-            skipped.append((one.key, f"the budget for {one.kind} is used up"))
+            skipped.append((one.key or one.kind, f"the budget for {one.kind} is used up"))
             continue
         left -= tokens(shown)
         back.append(Back(one.kind, one.key, shown))

@@ -63,6 +63,16 @@ def recall(asked: Asked, fitting: Sequence[Known], score: float = 1.0) -> list[W
     return _from_lines(asked, asked.done[-1])
 
 
+def from_recalled(asked: Asked, fitting: Sequence[int], score: float) -> list[Wire]:
+    """The answer from memories that stand in the conversation: nothing need be read."""
+    told = [_told(asked.recalled[at].text, asked.recalled[at].title) for at in fitting[:MOST_READ]]
+    return say((UNSURE if score < SURE else "") + "\n\n".join(told))
+
+
+def _told(text: str, name: str) -> str:
+    return f"{text[:SHOWN].rstrip()}{'…' if len(text) > SHOWN else ''}\n(memory: {name})"
+
+
 def _from_files(asked: Asked, fitting: Sequence[Known], doubt: str) -> list[Wire]:
     files = fitting[:MOST_READ] if "Read" in asked.tools else ()
     if len(asked.done) < len(files):
@@ -70,7 +80,7 @@ def _from_files(asked: Asked, fitting: Sequence[Known], doubt: str) -> list[Wire
     told = []
     for known, done in zip(files, asked.done, strict=False):
         text = known.hook if done.failed else body(done.said) or known.hook
-        told.append(f"{text[:SHOWN].rstrip()}{'…' if len(text) > SHOWN else ''}\n(memory: {known.title})")
+        told.append(_told(text, known.title))
     lines = "\n".join(f"{known.hook or known.title}\n(memory: {known.title})" for known in fitting)
     return say(doubt + ("\n\n".join(told) or lines))
 

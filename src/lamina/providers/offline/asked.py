@@ -23,6 +23,11 @@ MOST_LINES = 40
 _DIRECTORY = re.compile(r"^- Memory directory: (?P<path>.+)$", re.MULTILINE)
 _INDEX = re.compile(r"^Contents of (?P<path>[^\n]+):\n<memory-index>\n(?P<text>.*?)\n</memory-index>$", re.MULTILINE | re.DOTALL)
 _LINE = re.compile(r"^\s*[-*+] \[(?P<title>[^\n]*?)\]\((?P<file><[^<>\n]*>|[^()\s]*)\)(?:\s*(?:—|–|-|:)\s*(?P<hook>.*))?$")
+# No memory's text can hold the opening tag, so a heading before it is Lamina's.
+_RECALLED = re.compile(
+    r"^Contents of (?P<path>[^\n]+) \(a memory[^()\n]*\):\n<recalled-memory>\n(?P<text>.*?)\n</recalled-memory>$",
+    re.MULTILINE | re.DOTALL,
+)
 FRONT = re.compile(r"---\n(?P<head>.*?)\n---\n+(?P<body>.*)", re.DOTALL)
 _NUMBER = re.compile(r"^\s*\d+\t", re.MULTILINE)
 _TODAY = re.compile(r"^(?:Today is|The date has changed .{0,80}, today is) (\d{4}-\d\d-\d\d)\b", re.MULTILINE)
@@ -38,6 +43,13 @@ class Known(NamedTuple):
     @property
     def words(self) -> str:
         return f"{self.title} {self.hook}"
+
+
+class Recalled(NamedTuple):
+    """A memory that was brought to the conversation, with its text."""
+
+    title: str
+    text: str
 
 
 class Done(NamedTuple):
@@ -56,6 +68,7 @@ class Asked(NamedTuple):
     at: int  # the prompt's place among the messages
     directory: str | None  # where memory lies; None: there is none
     known: tuple[Known, ...]
+    recalled: tuple[Recalled, ...]
     cut: bool  # the index was too long to be sent whole
     done: tuple[Done, ...]
     tools: frozenset[str]
@@ -76,6 +89,7 @@ def read_asked(request: Wire, prompt: str, at: int) -> Asked:
         at,
         directory,
         tuple(_known(indexes, messages[: at + 1], directory)),
+        tuple(_recalled(messages)),
         any("\n> Warning: MEMORY.md" in index["text"] for index in indexes),
         tuple(_done(messages[at + 1 :])),
         frozenset(str(tool.get("name")) for tool in request.get("tools") or ()),
@@ -112,6 +126,15 @@ def _known(indexes: Sequence[re.Match[str]], messages: Sequence[Wire], directory
         if (text := FRONT.match(str(done.given.get("content", "")))) is not None:
             found[path] = Known(field(text["head"], "name"), path, field(text["head"], "description"))
     return list(found.values())
+
+
+def _recalled(messages: Sequence[Wire]) -> Iterator[Recalled]:
+    """What this conversation has not written itself since; results, which may hold anything, are no reminders."""
+    written = {str(done.given.get("file_path", "")) for done in _done(messages) if done.name == "Write" and not done.failed}
+    texts = (text for message in messages if message["role"] == "user" for text in _texts(message))
+    for found in (found for text in texts if text.startswith("<system-reminder>") for found in _RECALLED.finditer(text)):
+        if found["path"] not in written:
+            yield Recalled(title(found["path"]), found["text"])
 
 
 def field(head: str, name: str) -> str:

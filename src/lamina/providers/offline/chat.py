@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ...core.blocks import Wire
 from ...core.words import REMEMBER, asks_to_forget, asks_to_remember, terms
-from . import answering, forgetting, saving
+from . import answering, forgetting
 from .asked import Asked, Known, read_asked, share
 from .commands import next_step
 
@@ -74,6 +74,8 @@ def answer(request: Wire) -> list[Wire]:
     if asks_to_forget(prompt):
         return forgetting.forget(asked)
     if asks_to_remember(prompt):
+        from . import saving  # most prompts save nothing, and its many expressions take long to make
+
         return saving.remember(asked)
     if not _ASKS.search(prompt):
         return _reply(NOTED)
@@ -91,15 +93,15 @@ def _answered(asked: Asked, messages: list[Wire]) -> list[Wire]:
     written = scored(asked.prompt, _said(messages, _instructions))
     context = scored(asked.prompt, _said(messages, _context))
     fitting = [] if ignored else fitting_memories(asked.prompt, asked.known)
-    if written is not None and not (fitting and fitting[0].score >= written.score):
+    beside = [] if ignored or fitting else _fitting(asked.prompt, [f"{each.title} {each.text}" for each in asked.recalled])
+    score = max((each.score for each in (*fitting, *beside)), default=0.0)
+    if written is not None and written.score > score:
         return _reply(f"Your instructions say: {written.sentence}")
-    if context is not None and not (fitting and fitting[0].score >= context.score):
+    if context is not None and context.score > score:
         return _reply(f"This session was told: {context.sentence}")
-    recalled = (
-        None
-        if ignored
-        else answering.recall(asked, [asked.known[each.at] for each in fitting], fitting[0].score if fitting else 0.0)
-    )
+    if beside:
+        return answering.from_recalled(asked, [each.at for each in beside], score)
+    recalled = None if ignored else answering.recall(asked, [asked.known[each.at] for each in fitting], score)
     return recalled if recalled is not None else _reply(NOT_FOUND)
 
 
@@ -110,7 +112,11 @@ class Fitting(NamedTuple):
 
 def fitting_memories(question: str, known: Sequence[Known]) -> list[Fitting]:
     """The memories whose index line answers the question, best first; those that fit far worse than the best are left out."""
-    scores = _scores(question, [each.words for each in known])
+    return _fitting(question, [each.words for each in known])
+
+
+def _fitting(question: str, texts: list[str]) -> list[Fitting]:
+    scores = _scores(question, texts)
     found = sorted((Fitting(score, at) for at, score in enumerate(scores) if score >= ENOUGH), key=lambda each: -each.score)
     return [each for each in found if each.score >= answering.NEARLY * found[0].score]
 

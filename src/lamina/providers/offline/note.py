@@ -1,7 +1,7 @@
 """From "Remember: …" to a memory, by simple rules: what it is called, which type it has, the rule and the reason.
 
-Pure. It understands nothing: a wrong type or a clumsy name is mended with an editor, so it never asks about those. It asks back only
-where the sentence is plainly none to remember (S8): code, a place in the project, the task of the moment.
+Pure. What the words mean is `wording`. It understands nothing: a wrong type or a clumsy name is mended with an editor, so it never asks
+about those. It asks back only where the sentence is plainly none to remember (S8): code, a place in the project, the task of the moment.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from ...core.dates import dated, relative_dates
 from ...core.words import normal, terms, to_remember
+from .wording import kind_of, reason
+from .wording import no_memory as no_memory  # who takes notes asks for it here
 
 # Words of a name: enough to tell it from its neighbours, few enough for a line of the index.
 NAME_WORDS = 6
@@ -27,57 +29,12 @@ _LIKE_A_KEY = re.compile(
     r"(?<![^\s\"'`(<\[{:=：])(?=\S{0,80}[A-Za-z])(?=\S{0,80}\d)(?!\d{4}-\d\d)[\w+/=.!@#$%^&*~-]{6,}|\b[A-Z0-9]{16,}\b", re.ASCII
 )
 _RUN = re.compile(r"[a-z0-9]+|[^\W_a-z0-9]+")
-_BECAUSE_FIRST = re.compile(
-    r"^\s*(?:because\s+(?P<en>.+?),\s*|(?:因为|因為|由于|由於)(?P<zh>.+?)[，,]\s*(?:所以)?)(?P<rule>.+)$",
-    re.IGNORECASE | re.DOTALL,
-)
-_BECAUSE = re.compile(
-    r"^(?P<rule>.+?)(?:[,;]?\s+because(?:\s+of)?\s+|[,;]\s*since\s+|\s*[，,；。]?\s*(?:因为|因為|由于|由於|原因是|なぜなら|왜냐하면)[:：]?\s*)(?P<why>.+)$",
-    re.IGNORECASE | re.DOTALL,
-)
-_URL = re.compile(r"https?://\S+", re.IGNORECASE)
-_USER = re.compile(
-    r"^\s*(?:i am|i'm|my name|my role|my job|i work (?:as|for|at)|i know|i have been)\b|^\s*(?:我是|我叫|我的名字|我的角色|私は|저는|나는)",
-    re.IGNORECASE,
-)
-_FEEDBACK = re.compile(
-    r"\b(?:always|never|prefers?|avoid|don't|do not|should|must|instead of|no longer|only ever|tests?|commits?|reviews?|pull requests?)\b"
-    r"|总是|总要|从不|不要|不得|别|必须|应该|应当|优先|喜欢|一律|测试|提交|總是|必須|應該|測試|べき|ください|テスト|항상|절대|테스트",
-    re.IGNORECASE,
-)
-_REFERENCE = re.compile(
-    r"\b(?:lives?|lies|is|are|tracked|documented|found|kept) (?:in|at|on|under)\b|\b(?:dashboard|wiki|tracker|channel)\b"
-    r"|位于|位於|存放在|网址|链接|看板|频道|にあります|에 있습니다",
-    re.IGNORECASE,
-)
 # Days that mean another one tomorrow. Those that cannot be dated by themselves get the day on which they were said.
 _RELATIVE = re.compile(
     r"\b(?:today|tomorrow|yesterday|tonight|(?:next|this|last) (?:week|month|year|sprint)|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b"
-    r"|今天|明天|后天|昨天|下周|本周|上周|下个?月|本月|星期|周[一二三四五六日]|今日|明日|来週|오늘|내일|다음 주",
-    re.IGNORECASE,
-)
-_CODE = re.compile(
-    r"```|\b(?:def|function|fn|func) \w+\s*\(|\b(?:const|let|var) \w+ =|^\s*(?:class|import|from \w+ import)\b.*[(){};=]|=>\s*[{(]"
-    r"|\b(?i:select)\b.{1,80}\b(?i:from) \w+.*(?:[;=*]|\b(?i:where)\b)|`[^`\n]*(?:[=;{}]|\(\))[^`\n]*`"
-    r"|^\s*(?:th(?:is|e following)\s+)?(?:code|snippet|function|class|regex)\s*[:：]|^\s*(?:这段|以下)?代码\s*[:：]",
-    re.MULTILINE,
-)
-_PATH = re.compile(r"(?<![\w:/.])(?:\.{0,2}/)?(?:[\w.-]+/)+[\w-]+\.[A-Za-z]\w{0,4}\b")
-_MOMENT = re.compile(
-    r"^\s*(?:(?:i am|i'm|we are|we're) (?:now |currently |just )?(?:working on|fixing|debugging|editing|halfway)"
-    r"|(?:(?:the|our|my|your) )?(?:current|present) (?:task|job|step)|(?:the|our|my|your) (?:next step|task (?:now|is)))\b"
-    r"|^\s*(?:(?:我们?的?)?当前(?:的)?任务|我(?:们)?正在|今のタスク|現在の(?:タスク|作業)|현재 작업)",
-    re.IGNORECASE,
-)
-_GIT = re.compile(r"\bcommit [0-9a-f]{7,40}\b|\bgit (?:log|blame|history)\b|提交 ?[0-9a-f]{7,40}", re.IGNORECASE)
-_FIX = re.compile(
-    r"\b(?:bug|error|crash|issue|problem|failure) (?:was|is|got|has been) (?:fixed|solved|resolved) (?:by|with|in)\b"
-    r"|\bthe (?:fix|workaround) (?:for|is|was)\b|(?:错误|问题|缺陷|故障)(?:是)?(?:通过|用).{1,30}(?:修复|解决)",
-    re.IGNORECASE,
-)
-_SHAPE = re.compile(
-    r"^\s*(?:the|our) (?:architecture|directory structure|folder structure|file layout|code ?base) (?:has|is|consists|uses|contains)\b"
-    r"|^\s*(?:我们的)?(?:架构|目录结构|代码结构)(?:是|有|分为|包括)",
+    r"|\b(?:heute|morgen|übermorgen|gestern|(?:nächste|kommende|diese|letzte)[mnrs]? (?:woche|monat|jahr|quartal|sprint)"
+    r"|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch)\b"
+    r"|今天|明天|后天|昨天|下周|本周|上周|下个?月|本月|星期|周[一二三四五六日]|今日|明日|昨日|来週|今週|先週|来月|오늘|내일|다음 주",
     re.IGNORECASE,
 )
 # One item of a list: a bullet or a number at the beginning of a line, or numbers in a row: "1) … 2) …".
@@ -93,13 +50,14 @@ ASK_BACK = (
 
 
 class Note(NamedTuple):
-    """A memory to be. `why` is empty where no reason was given; `on` is the day it was said, where that matters."""
+    """A memory to be. `why` and `how` are empty where the words give none; `on` is the day it was said, where that matters."""
 
     name: str
     type: str
     rule: str
     why: str = ""
     on: str = ""
+    how: str = ""
 
     @property
     def description(self) -> str:
@@ -109,27 +67,16 @@ class Note(NamedTuple):
     def file(self, why: str = "", name: str = "", rest: Sequence[str] = ()) -> str:
         """The text of its file. `why` is a reason that was known before, `name` the name it has already, `rest` what else it says."""
         parts = [_sentence(self.rule)]
-        if reason := self.why or why:
-            parts.append(f"**Why:** {_sentence(reason)}")
+        if known := self.why or why:
+            parts.append(f"**Why:** {_sentence(known)}")
+        if self.how:
+            parts.append(f"**How to apply:** {_sentence(self.how)}")
+            rest = [part for part in rest if not part.startswith("**How to apply:**")]
         if self.on:
             parts.append(f"Said on {self.on}.")
         parts += rest
         head = f"---\nname: {_scalar(name or self.name)}\ndescription: {_scalar(self.description)}\ntype: {self.type}\n---\n"
         return head + "\n" + "\n\n".join(parts) + "\n"
-
-
-def no_memory(text: str) -> str | None:
-    """What the text is, where it is plainly nothing to remember (S8); None where it may be."""
-    if _CODE.search(text):
-        return "code"
-    if _MOMENT.search(text):
-        return "the task of the moment"
-    if _reason(text)[1]:
-        return None
-    if _PATH.search(_URL.sub(" ", text)):
-        return "where a file lies"
-    kinds = ((_GIT, "the history of the code"), (_FIX, "how something was mended"), (_SHAPE, "how the code is built"))
-    return next((what for pattern, what in kinds if pattern.search(text)), None)
 
 
 def items(text: str) -> list[str]:
@@ -173,9 +120,9 @@ def noted(prompt: str, today: str = "") -> Note:
 
 
 def _noted(text: str, today: str) -> Note:
-    rule, why = _reason(text)
+    rule, why, how = reason(text)
     on = today if _RELATIVE.search(text) or _dated(text, today) != text else ""
-    return Note(named(rule), _type(rule), _dated(rule, today), _dated(why, today), on)
+    return Note(named(rule), kind_of(rule), _dated(rule, today), _dated(why, today), on, _dated(how, today))
 
 
 def _dated(text: str, today: str) -> str:
@@ -183,24 +130,6 @@ def _dated(text: str, today: str) -> str:
     if not today:
         return text
     return dated(text, relative_dates(text, date.fromisoformat(today)))
-
-
-def _reason(text: str) -> tuple[str, str]:
-    if first := _BECAUSE_FIRST.match(text):
-        return first["rule"].strip(), (first["en"] or first["zh"]).strip()
-    if found := _BECAUSE.match(text):
-        return found["rule"].strip(" ,;，；。"), found["why"].strip()
-    return text, ""
-
-
-def _type(rule: str) -> str:
-    if _USER.search(rule):
-        return "user"
-    if _URL.search(rule):
-        return "reference"
-    if _FEEDBACK.search(rule):
-        return "feedback"
-    return "reference" if _REFERENCE.search(rule) else "project"
 
 
 def named(rule: str) -> str:

@@ -1,0 +1,199 @@
+"""What an agent is started with, how it stands, and the session of a subagent.
+
+A subagent is the only reader of its own conversation: its transcript lies among its parent's files, its model is its type's at its
+parent's provider, and its records say that they belong to a side conversation.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, assert_never
+from uuid import uuid4
+
+from .core.cache import SESSION_HEADER
+from .core.errors import LaminaError, SettingError
+from .core.usage import Usage
+from .disk.settings_files import user_home
+from .fork.desk import AskPerson
+from .fork.loop import Ended
+from .fork.permissions import Mode
+from .fork.rules import Rules
+from .layers.l7_agents import Catalog, Forked, Fresh, Kind, State, Status, agent_tool
+from .layers.l7_agents.report import NOTHING_SAID
+from .opening import AGENT_FILE, AgentOf
+from .prompt.system import system_prompt
+from .providers import Provider, read_spec
+from .providers.models import Cost
+from .session import Session
+from .tools import Tool, definition
+
+if TYPE_CHECKING:
+    from .fork.fork import ForkOutcome
+
+Tell: TypeAlias = Callable[[dict[str, Any]], None]
+
+
+class Answered(Protocol):
+    @property
+    def text(self) -> str: ...
+    @property
+    def ended(self) -> Ended: ...
+    @property
+    def rounds(self) -> int: ...
+
+
+class Worker(Protocol):
+    """A subagent: an agent with a session of its own."""
+
+    session: Session
+
+    def run(self, prompt: str) -> Answered: ...
+    def close(self, timeout: float = ...) -> None: ...
+
+
+class Hire(NamedTuple):
+    """What a subagent is opened with."""
+
+    wanted: Fresh
+    id: str
+    abort: threading.Event  # ends it; it is not cleared
+    ask: AskPerson | None
+    heard: Tell
+
+
+class Under(NamedTuple):
+    """What a subagent has of the agent that started it."""
+
+    abort: threading.Event
+    mode: Callable[[], Mode]
+    rules: Callable[[], Rules]
+    depth: int
+
+
+class Job:
+    """An agent, from its call to its end."""
+
+    def __init__(self, wanted: Forked | Fresh, call: str, *, background: bool) -> None:
+        self.id = uuid4().hex[:8]
+        self.wanted = wanted
+        self.call = call
+        self.background = background
+        self.began = time.monotonic()
+        self.seconds: float | None = None
+        self.status: Status = "running"
+        self.why = ""
+        self.calls = 0
+        self.rounds = 0
+        self.usage = Usage()
+        self.cost = Cost(0.0, 0.0)
+        self.outcome: ForkOutcome | None = None  # a fork's
+        self.error: LaminaError | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return f"agent-{self.id}"
+
+    def called(self) -> None:
+        with self._lock:
+            self.calls += 1
+
+    def end(self, status: Status, error: LaminaError | None = None) -> None:
+        self.seconds = time.monotonic() - self.began
+        self.error = error
+        self.why = str(error) if error is not None and status == "failed" else ""
+        self.status = status
+
+    @property
+    def state(self) -> State:
+        return State(
+            id=self.id,
+            type=self.wanted.name,
+            description=self.wanted.description,
+            background=self.background,
+            status=self.status,
+            seconds=self.seconds if self.seconds is not None else time.monotonic() - self.began,
+            calls=self.calls,
+            rounds=self.rounds,
+            usage=self.usage,
+            usd=self.cost.usd,
+            why=self.why,
+            call=self.call,
+        )
+
+
+def extra_roots(session: Session, environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Directories beside the working directory that the settings name. `~/` is the person's home, and what is relative begins at the
+    working directory; `~other/` means nobody."""
+    person = user_home(environ)
+    named = session.settings.permissions.directories
+    own = [person / text[2:] for text in named if text.startswith("~/") and person is not None]
+    return (*own, *(session.cwd / text for text in named if not text.startswith("~")))
+
+
+def subagent_session(
+    parent: Session, hire: Hire, tools: Sequence[Tool], catalog: Catalog | None, given: Mapping[str, Any]
+) -> Session:
+    """Its transcript lies among its parent's files, as `subagents/agent-ID.jsonl`."""
+    kind = hire.wanted.kind
+    provider = _provider_for(kind, parent)
+    shown = (*tools, agent_tool(catalog)) if catalog is not None else tools
+    directory = parent.path.with_suffix("") if parent.path is not None else None
+    if provider.model != parent.provider.model:
+        given = {name: value for name, value in given.items() if name not in ("window", "max_tokens")}
+    return Session(
+        provider,
+        cwd=parent.cwd,
+        home=parent.home,
+        in_memory=directory is None,
+        settings=parent.settings,
+        system=system_prompt(base=kind.prompt, cwd=parent.cwd, tools=(), platform=sys.platform),
+        tools=[definition(tool) for tool in shown],
+        session_id=f"{AGENT_FILE}{hire.id}",
+        agent_of=AgentOf(parent.id, directory),
+        options={"extra_headers": {SESSION_HEADER: f"{AGENT_FILE}{hire.id}"}},
+        **given,
+    )
+
+
+def _provider_for(kind: Kind, parent: Session) -> Provider:
+    """The model its type names, at its parent's provider; where there is no such model, its parent's, which is said once."""
+    provider, model = parent.provider, kind.model
+    if model is None:
+        return provider
+    try:
+        named = read_spec(model)
+    except SettingError:
+        named = None
+    change: Callable[[str], Provider] | None = getattr(provider, "with_model", None)
+    if named is not None and named.provider == provider.name and change is not None:
+        return provider if named.model == provider.model else change(named.model)
+    sentence = (
+        f"The agent type {kind.name} asks for the model {model}, which {provider.name} does not serve; {provider.model} answers."
+    )
+    if sentence not in parent.notices:
+        parent.notices.append(sentence)
+    return provider
+
+
+def told(text: str, ended: Ended, rounds: int) -> str:
+    said = text.strip() or NOTHING_SAID
+    match ended:
+        case "answered":
+            return said
+        case "rounds":
+            return f"{said}\n[The agent was not done after {rounds} answers.]"
+        case "cut off":
+            return f"{said}\n[The report was cut off at the length an answer may have.]"
+        case "refused":
+            return f"{said}\n[The agent's model declined to go on.]"
+        case _:
+            assert_never(ended)
+
+
+def both(one: Cost, other: Cost) -> Cost:
+    return Cost(one.usd + other.usd if one.usd is not None and other.usd is not None else None, one.units + other.units)

@@ -1,0 +1,152 @@
+"""Probe facts (K4): what of a part that leaves the view can still be answered afterwards. Pure, by rule, no model.
+
+Facts are exact strings: names, paths, numbers with their unit, error texts, sentences of the person's. The same items always give the
+same facts. Each is judged by one question: does it stand in the text the model sees now? If it does not, it is one call away where
+the model has a tool that opens what was taken out, else it is lost to it.
+
+Bounded: a sample of each text is looked at, and no more than MOST_TEXT in all, so that it costs milliseconds however long the part is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from ...core.blocks import Block, Text, ToolResult, ToolUse, canonical
+from ...core.view import Item
+from .cuts import is_said
+
+# As many as the benchmark of coverage asks for.
+MOST = 60
+# Characters that are looked at in all: a few patterns and a look at every word take about ten milliseconds.
+MOST_TEXT = 60_000
+# Of one text at least: a result's first lines say what it is.
+LEAST_EACH = 400
+SHORTEST, LONGEST = 6, 160
+
+Kind: TypeAlias = Literal["name", "path", "number", "error", "sentence"]
+
+# Every pattern is linear: no quantifier gives back what it took.
+_WORD = re.compile(r"[^\s\"'`()<>\[\]{},;|=]++")
+_NAME = re.compile(r"[A-Za-z]\w++", re.ASCII)
+_HUMP = re.compile(r"[a-z][A-Z]")
+_NUMBER = re.compile(r"(?<![\w.,-])\d[\d.,]*+ ?+(%|[A-Za-z]++)")
+_SIZES = ("%", "kB", "KB", "MB", "GB", "KiB", "MiB", "GiB", "byte", "bytes", "px", "USD", "EUR")
+_TIMES = ("ms", "s", "second", "seconds", "minute", "minutes", "hour", "hours", "day", "days")
+_COUNTS = ("token", "tokens", "line", "lines", "file", "files", "test", "tests", "row", "rows")
+_UNITS = frozenset((*_SIZES, *_TIMES, *_COUNTS))
+_ERROR = re.compile(r"(?:Error|Exception|error|fatal|panic): [^\n\"\\]{4,120}+")
+_ENDS = re.compile(r"(?<=[.!?。！？])\s|\n")
+
+
+class Fact(NamedTuple):
+    kind: Kind
+    text: str
+
+
+class Fidelity(msgspec.Struct, frozen=True):
+    """How many facts of what left the view are in context, one call away, or lost."""
+
+    in_context: int = 0
+    one_call: int = 0
+    lost: int = 0
+
+    @property
+    def facts(self) -> int:
+        return self.in_context + self.one_call + self.lost
+
+    def to_json(self) -> dict[str, int]:
+        return {"facts": self.facts, "in_context": self.in_context, "one_call": self.one_call, "lost": self.lost}
+
+    def clause(self) -> str:
+        """For a person; empty where nothing was asked."""
+        if not self.facts:
+            return ""
+        rest = [
+            f"{count} {words}"
+            for count, words in ((self.one_call, "one call away"), (self.lost, "out of the model's reach"))
+            if count
+        ]
+        return ", ".join([f"of {self.facts} facts that left, {self.in_context} are in the context", *rest])
+
+
+def drawn(items: Sequence[Item]) -> list[Fact]:
+    """At most MOST facts, the same number of each kind where there are as many, spread over the items."""
+    found: dict[Kind, dict[str, None]] = {"sentence": {}, "path": {}, "number": {}, "error": {}, "name": {}}
+    for said, text in _sampled(items):
+        for fact in _facts(text, said=said):
+            if SHORTEST <= len(fact.text) <= LONGEST:
+                found[fact.kind][fact.text] = None
+    fitting = {kind: list(texts) for kind, texts in found.items()}
+    return [Fact(kind, text) for kind, most in _shares(fitting).items() for text in _spread(fitting[kind], most)]
+
+
+def _facts(text: str, *, said: bool) -> Iterator[Fact]:
+    if said:
+        yield from (Fact("sentence", _plain(one)) for one in _ENDS.split(text) if " " in one.strip())
+    yield from (Fact("number", _plain(one[0])) for one in _NUMBER.finditer(text) if one[1] in _UNITS)
+    yield from (Fact("error", _plain(one[0])) for one in _ERROR.finditer(text))
+    for word in _WORD.findall(text):
+        head, slash, last = word.rpartition("/")
+        if slash and head and "." in last[1:-1] and "//" not in word:
+            yield Fact("path", word.rstrip(".:"))
+        elif (name := _NAME.match(word)) and ("_" in name[0] or _HUMP.search(name[0])):
+            yield Fact("name", name[0])
+
+
+def judged(facts: Sequence[Fact], shown: Iterable[str], *, reachable: bool) -> Fidelity:
+    """`shown`: the texts the model sees now. `reachable`: it has a tool that opens what it does not see."""
+    context = _plain("\n".join(shown))
+    here = sum(fact.text in context for fact in facts)
+    rest = len(facts) - here
+    return Fidelity(here, rest if reachable else 0, 0 if reachable else rest)
+
+
+def texts_of(items: Iterable[Item]) -> Iterable[str]:
+    return (text for item in items for block in item.blocks if (text := _text(block)))
+
+
+def _sampled(items: Sequence[Item]) -> list[tuple[bool, str]]:
+    """Whether the person said it, and the text; of long ones the beginning. Where there are too many, every so-manieth."""
+    texts = [(is_said(item), text) for item in items for block in item.blocks if (text := _text(block))]
+    texts = [texts[index] for index in _places(len(texts), MOST_TEXT // LEAST_EACH)]
+    each = MOST_TEXT // max(1, len(texts))
+    return [(said, text[:each]) for said, text in texts]
+
+
+def _text(block: Block) -> str:
+    match block:
+        case Text():
+            return block.text
+        case ToolUse():
+            return canonical(block.input).decode("utf-8", "replace")
+        case ToolResult():
+            return block.text
+        case _:
+            return ""
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _shares(found: dict[Kind, list[str]]) -> dict[Kind, int]:
+    """What one kind does not need the others get; kinds with few come first."""
+    shares: dict[Kind, int] = {}
+    left = MOST
+    for number, kind in enumerate(sorted(found, key=lambda kind: (len(found[kind]), kind))):
+        shares[kind] = min(len(found[kind]), left // (len(found) - number))
+        left -= shares[kind]
+    return shares
+
+
+def _spread(texts: Sequence[str], most: int) -> list[str]:
+    return [texts[index] for index in _places(len(texts), most)]
+
+
+def _places(count: int, most: int) -> list[int]:
+    """At most so many places, evenly over all of them."""
+    return list(range(count)) if count <= most else [index * count // most for index in range(most)]

@@ -1,0 +1,120 @@
+"""What is said of agents: to the parent's model when one was started, when its report came, and after a compaction. Pure.
+
+A report is another model's words, so it is data: it stands between tags and can't end them (G3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from ...core.blocks import Wire
+from ...core.fence import Fenced, escape, fence, reminder
+from ...core.usage import Usage
+from ...fork.host import Restorable
+from .call import listing
+from .files import Catalog
+
+Status: TypeAlias = Literal["running", "done", "failed", "stopped"]
+
+# Of a report that comes as context: 7,500 tokens. What a call returns may be longer, since layer 1 moves it to a file.
+MOST_REPORTED = 30_000
+# Of the background agents that are named after a compaction.
+MOST_NAMED = 20
+KIND = "agents"
+NOTHING_SAID = "The agent ended without a report."
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent as it stands now."""
+
+    id: str
+    type: str
+    description: str
+    background: bool
+    status: Status = "running"
+    seconds: float = 0.0
+    calls: int = 0  # of tools
+    rounds: int = 0  # answers of its model
+    usage: Usage = Usage()
+    usd: float | None = 0.0
+    why: str = ""  # it failed
+    call: str = ""  # the call that started it
+
+    def event(self) -> Wire:
+        """As it stands in the log (K5)."""
+        usage = self.usage
+        return {
+            "id": self.id,
+            "type": self.type,
+            "description": self.description,
+            "background": self.background,
+            "status": self.status,
+            "seconds": round(self.seconds, 3),
+            "calls": self.calls,
+            "rounds": self.rounds,
+            "input": usage.input_tokens,
+            "cache_read": usage.cache_read,
+            "cache_write": usage.cache_write,
+            "output": usage.output_tokens,
+            "hit_rate": round(usage.cache_read / usage.prompt, 4) if usage.prompt else 0.0,
+            "usd": self.usd,
+            "tool_use_id": self.call,
+        } | ({"why": self.why} if self.why else {})
+
+    @property
+    def line(self) -> str:
+        tail = f": {self.why}" if self.why else ""
+        calls = f"{self.calls} call{'' if self.calls == 1 else 's'}"
+        return f"{self.id} ({self.description}): {self.status}, {self.seconds:.0f} s, {calls}{tail}"
+
+
+def asked_of_fork(prompt: str) -> str:
+    text = (Path(__file__).with_name("prompts") / "fork.md").read_text("utf-8").strip()
+    return f"{text}\n\n{prompt}"
+
+
+def launched(state: State) -> str:
+    return (
+        f"Agent {state.id} ({state.description}) works in the background. Its report comes by itself, when it is done: go on with "
+        "something else meanwhile, and neither wait for it nor make up what it may say."
+    )
+
+
+def announced(status: Status) -> str:
+    match status:
+        case "done":
+            return "is done. Its report:"
+        case "stopped":
+            return "was stopped before it was done."
+        case "failed":
+            return "failed:"
+        case "running":
+            return "is running."
+
+
+def reported(state: State, text: str) -> str:
+    """A background agent's end, as context."""
+    cut = text[:MOST_REPORTED]
+    left = len(text) - len(cut)
+    note = f"\n[{left:,} more characters are left out.]" if left else ""
+    head = escape(f"The background agent {state.id} ({state.description}) {announced(state.status)}")
+    body = [fence("agent-message", cut + note)] if text else []
+    return reminder([Fenced("# Agents"), head, *body])
+
+
+def restorables(catalog: Catalog, states: Sequence[State]) -> list[Restorable]:
+    """C4: what a compaction took out of view. The types that are ours alone stand in the tool's description, which stays."""
+    back: list[Restorable] = []
+    background = [state for state in states if state.background]
+    if background:
+        lines = "\n".join(f"- {state.line}" for state in background[-MOST_NAMED:])
+        said = "Background agents as they stand; the report of one that runs comes by itself:"
+        back.append(Restorable(KIND, "background", reminder([Fenced("# Agents"), Fenced(said), escape(lines)])))
+    if catalog.own:
+        said = "What the Agent tool can start:"
+        back.append(Restorable(KIND, "types", reminder([Fenced("# Agents"), Fenced(said), escape(listing(catalog))])))
+    return back

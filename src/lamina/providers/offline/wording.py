@@ -1,0 +1,154 @@
+"""What a sentence to remember is about, by its words: its type, its reason, and whether it is nothing to remember (S5, S7, S8).
+
+English, Chinese, German and Japanese, with some Korean. Pure, and it understands nothing: where the words do not tell, a sentence is a
+fact about the project.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_URL = re.compile(r"https?://\S+", re.IGNORECASE)
+
+# The reason
+
+_BECAUSE_FIRST = re.compile(
+    r"^\s*(?:(?:because|since)\s+(?P<en>.+?),\s*(?:so\s+)?|weil\s+(?P<de>.+?),\s*|(?:因为|因為|由于|由於)(?P<zh>.+?)[，,]\s*(?:所以|因此)?"
+    r"|(?P<ja>[^。、]+?)(?:ので|ため|(?<=[だいるたす])から)、\s*)(?P<rule>.+)$",
+    re.IGNORECASE | re.DOTALL,
+)
+_BECAUSE = re.compile(
+    r"^(?P<rule>.+?)(?:[,;]?\s+because(?:\s+of)?\s+|[,;]\s*since\s+|,\s*(?:weil|denn|da)\s+"
+    r"|\s*[，,；。]?\s*(?:因为|因為|由于|由於|原因是|なぜなら|왜냐하면)[:：]?\s*)(?P<why>.+)$",
+    re.IGNORECASE | re.DOTALL,
+)
+# What follows from a reason: behind it, as a clause of its own.
+_SO = re.compile(
+    r"^(?P<why>.+?)(?:[,;]\s*(?:so|therefore|thus|deshalb|daher|darum)\s+(?!that\b)|[，,；。]\s*(?:所以|因此)[，,]?\s*|。\s*(?:だから|そのため)、?\s*)(?P<how>.+)$",
+    re.IGNORECASE | re.DOTALL,
+)
+# The ends of a Japanese reason, which mean "because" themselves.
+_REASON_END = re.compile(r"(?:から|ため|ので)(?:です|だ)?[。.]?$")
+
+# The type
+
+_USER = re.compile(
+    r"^\s*(?:i am|i'm|i’m|my name|my role|my job|my (?:native|first) language|i work (?:as|for|at)|i know|i have been|i've been"
+    r"|i (?:do not|don't) know|i (?:like|love|speak|live|studied|maintain)|i prefer)\b"
+    r"|^\s*(?:ich (?:bin|heiße|heisse|arbeite|kenne|mag|spreche|wohne|bevorzuge)|mein name|meine (?:rolle|aufgabe im team|muttersprache))\b"
+    r"|^\s*(?:我是|我叫|我的名字|我的角色|我的职位|我(?:喜欢|擅长|熟悉|负责|从事|不熟悉))"
+    r"|^\s*(?:私は|私の(?:名前|役割|仕事)|僕は|俺は|저는|나는|제 이름)",
+    re.IGNORECASE,
+)
+_FEEDBACK = re.compile(
+    r"\b(?:always|never|prefers?|avoid|don't|don’t|do not|should|must|instead of|no longer|only ever)\b"
+    r"|\b(?:\w*tests?|commits?|reviews?|pull requests?)\b"
+    r"|\b(?:immer|nie|niemals|soll|sollen|sollst|solltest|muss|müssen|darf|dürfen|anstatt|statt|bevorzug\w*|vermeide\w*|bitte)\b"
+    r"|总是|总要|从不|不要|不得|别|必须|应该|应当|优先|喜欢|一律|测试|提交|總是|必須|應該|測試"
+    r"|べき|ください|テスト|必ず|絶対|決して|常に|いつも|禁止|ないこと|しない(?:で|。|$)|ましょう|항상|절대|테스트",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(
+    r"\b(?:lives?|lies|is|are|tracked|documented|found|kept) (?:in|at|on|under)\b|\b(?:dashboard|wiki|tracker|channel)\b"
+    r"|\b(?:liegt|liegen|steht|stehen|findet sich|finden sich|dokumentiert) (?:in|im|auf|unter|bei|beim)\b|\b(?:kanal|ticketsystem)\b"
+    r"|(?:in|im|auf|unter|bei|beim) .{1,40} (?:liegt|liegen|steht|stehen|dokumentiert)\b"
+    r"|位于|位於|存放在|网址|链接|看板|频道|にあります|にある|で管理|トラッカー|ダッシュボード|에 있습니다",
+    re.IGNORECASE,
+)
+
+# Nothing to remember
+
+_CODE = re.compile(
+    r"```|\b(?:def|function|fn|func) \w+\s*\(|\b(?:const|let|var) \w+ =|^\s*(?:class|import|from \w+ import)\b.*[(){};=]|=>\s*[{(]"
+    r"|\b(?i:select)\b.{1,80}\b(?i:from) \w+.*(?:[;=*]|\b(?i:where)\b)|`[^`\n]*(?:[=;{}]|\(\))[^`\n]*`"
+    r"|^\s*(?:th(?:is|e following)\s+)?(?:code|snippet|function|class|regex)\s*[:：]|^\s*(?:这段|以下)?代码\s*[:：]"
+    r"|^\s*(?:(?i:dieser|folgender) )?(?i:code)\s*[:：]|^\s*(?:この|次の)?コード\s*[:：]",
+    re.MULTILINE,
+)
+_PATH = re.compile(r"(?<![\w:/.])(?:\.{0,2}/)?(?:[\w.-]+/)+[\w-]+\.[A-Za-z]\w{0,4}\b")
+_MOMENT = re.compile(
+    r"^\s*(?:(?:i am|i'm|we are|we're) (?:now |currently |just )?(?:working on|fixing|debugging|editing|halfway)"
+    r"|(?:(?:the|our|my|your) )?(?:current|present) (?:task|job|step)|(?:the|our|my|your) (?:next step|task (?:now|is)))\b"
+    r"|^\s*(?:(?:die|unsere|meine) (?:aktuelle|jetzige|momentane) aufgabe|der (?:nächste|aktuelle) schritt"
+    r"|(?:ich|wir) (?:bin|sind|arbeite|arbeiten|repariere|reparieren|behebe|beheben) (?:gerade|jetzt|im moment|momentan))\b"
+    r"|^\s*(?:(?:我们?的?)?当前(?:的)?任务|我(?:们)?正在|今のタスク|現在の(?:タスク|作業)|현재 작업)"
+    r"|^\s*今(?:は)?.{1,30}(?:しています|している|してる)",
+    re.IGNORECASE,
+)
+_GIT = re.compile(
+    r"\bcommit [0-9a-f]{7,40}\b|\bgit (?:log|blame|history)\b|\b(?:the )?last (?:\w+ )?commits? (?:was|were|is|are)\b"
+    r"|\bder letzte commit\b|(?:提交|コミット) ?[0-9a-f]{7,40}|(?:最近|上)(?:一|几)次提交(?:是|由)|(?:最後|直近)のコミットは",
+    re.IGNORECASE,
+)
+_FIX = re.compile(
+    r"\b(?:bug|error|crash|issue|problem|failure) (?:was|is|got|has been) (?:fixed|solved|resolved) (?:by|with|in)\b"
+    r"|\bthe (?:fix|workaround) (?:for|is|was)\b|\b(?:we|i) (?:fixed|solved|resolved) .{1,80}\bby\b"
+    r"|\b(?:fehler|bug|problem|absturz)\b.{0,60}\b(?:wurde|ist|haben wir|habe ich)\b.{1,60}\b(?:behoben|gelöst|repariert)\b"
+    r"|(?:错误|问题|缺陷|故障|bug)(?:是)?(?:通过|用).{1,30}(?:修复|解决)|(?:バグ|エラー|問題|不具合)は.{1,40}(?:で|により|によって)(?:修正|解決|直)",
+    re.IGNORECASE,
+)
+_SHAPE = re.compile(
+    r"^\s*(?:the|our) (?:architecture|directory structure|folder structure|file layout|code ?base) (?:has|is|consists|uses|contains)\b"
+    r"|^\s*(?:die|unsere) (?:architektur|verzeichnisstruktur|ordnerstruktur|codebasis) (?:hat|ist|besteht|nutzt|enthält)\b"
+    r"|^\s*(?:我们的)?(?:架构|目录结构|代码结构)(?:是|有|分为|包括)|^\s*(?:アーキテクチャ|ディレクトリ構成|フォルダ構成|コードの構成)は",
+    re.IGNORECASE,
+)
+_INSTRUCTIONS = re.compile(
+    r"\b(?:CLAUDE|AGENTS)(?:\.local)?\.md (?:says?|said|states?|sagt)|(?:CLAUDE|AGENTS)\.md(?:里|中|に)?(?:写|说|書)"
+)
+
+
+class Reason(NamedTuple):
+    """A sentence taken apart: the rule, why, and what to do about it; empty where it does not say."""
+
+    rule: str
+    why: str = ""
+    how: str = ""
+
+
+def reason(text: str) -> Reason:
+    if first := _BECAUSE_FIRST.match(text):
+        why = first["en"] or first["de"] or first["zh"] or first["ja"]
+        return Reason(first["rule"].strip(), why.strip())
+    found = _BECAUSE.match(text)
+    if found is None:
+        return Reason(text)
+    rule, why = found["rule"].strip(" ,;，；。"), found["why"].strip()
+    if follows := _SO.match(why):
+        return Reason(rule, _bare(follows["why"]), follows["how"].strip())
+    return Reason(rule, _bare(why))
+
+
+def _bare(why: str) -> str:
+    return _REASON_END.sub("", why.strip()) or why
+
+
+def kind_of(rule: str) -> str:
+    """The type of a memory."""
+    if _USER.search(rule):
+        return "user"
+    if _URL.search(rule):
+        return "reference"
+    if _FEEDBACK.search(rule):
+        return "feedback"
+    return "reference" if _REFERENCE.search(rule) else "project"
+
+
+def no_memory(text: str) -> str | None:
+    """What the text is, where it is plainly nothing to remember (S8); None where it may be."""
+    if _CODE.search(text):
+        return "code"
+    if _MOMENT.search(text):
+        return "the task of the moment"
+    if reason(text).why:
+        return None
+    if _PATH.search(_URL.sub(" ", text)):
+        return "where a file lies"
+    kinds = (
+        (_GIT, "the history of the code"),
+        (_FIX, "how something was mended"),
+        (_SHAPE, "how the code is built"),
+        (_INSTRUCTIONS, "what the instruction files say"),
+    )
+    return next((what for pattern, what in kinds if pattern.search(text)), None)

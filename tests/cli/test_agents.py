@@ -1,0 +1,118 @@
+"""Agents on the command line: the list of types, what `-p` prints of them, and how the chat tells of one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamina.cli.sink import Sink
+from lamina.cli.stop import Stop
+from lamina.cli.terminal.calls import outcome, title
+from lamina.cli.terminal.screen import Screen
+from lamina.cli.terminal.telling import Telling, said_of
+from lamina.testing import MessagesServer
+
+from .running import here
+from .test_chat_tools import documented, name_of
+
+MODEL = ("--model", "anthropic:claude-sonnet-5-5")
+TYPE = "---\nname: reviewer\ndescription: Reads changes.\ntools: Read\nmodel: haiku\n---\nYou review changes.\n"
+CALL = {"description": "find the bug", "prompt": "Find it.", "subagent_type": "reviewer"}
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    agents = tmp_path / "work" / ".claude" / "agents"
+    agents.mkdir(parents=True)
+    (agents / "reviewer.md").write_text(TYPE)
+    (agents / "broken.md").write_text("no front matter")
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("LAMINA_HOME", str(tmp_path / "home"))
+    return tmp_path / "work"
+
+
+@pytest.mark.spec("A4")
+def test_the_types_are_listed_and_a_file_that_is_none_is_said() -> None:
+    done = here("agents", "--json")
+    assert done.returncode == 0
+    ours, reviewer = json.loads(done.stdout)
+    assert (ours["name"], ours["source"], ours["tools"]) == ("general-purpose", "built-in", None)
+    assert (reviewer["name"], reviewer["source"], reviewer["tools"], reviewer["model"]) == (
+        "reviewer",
+        "project",
+        ["Read"],
+        "haiku",
+    )
+    assert done.stderr.count("\n") == 1
+    assert "broken.md is no agent type: it has no front matter" in done.stderr
+    shown = here("agents")
+    assert shown.returncode == 0
+    assert "reviewer" in shown.stdout.splitlines()[2]
+
+
+def test_what_an_agent_does_is_printed_as_documented_events(
+    messages_server: MessagesServer, work: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", messages_server.url)
+    (work / "app.py").write_text("1 / 0\n")
+
+    def of_agent(received: Any) -> bool:
+        return bool(received.session.startswith("agent-"))
+
+    messages_server.reply(tool_use=("Agent", CALL, "a1"))
+    messages_server.reply(tool_use=("Read", {"file_path": "app.py"}), when=of_agent)
+    messages_server.reply(text="It divides by nothing.", when=of_agent)
+    messages_server.reply(text="There it is.", when=lambda received: not of_agent(received))
+    done = here("-p", "find the bug", *MODEL, "--output-format", "stream-json")
+    assert done.returncode == 0, done.stderr
+    printed = [json.loads(line) for line in done.stdout.splitlines()]
+    fields = documented(root)
+    for event in printed:
+        assert set(event) == fields[name_of(event)], name_of(event)
+    [progress] = [event for event in printed if name_of(event) == "system/agent"]
+    assert (progress["parent_tool_use_id"], progress["description"], progress["calls"]) == ("a1", "find the bug", 1)
+    told = [event["name"] for event in printed if name_of(event) == "system/layer"]
+    assert told.index("agent_started") < told.index("agent_ended")
+    assert printed[-1]["result"] == "There it is."
+    assert {received.body["model"] for received in messages_server.requests if of_agent(received)} == {"claude-haiku-5-5"}
+
+
+def test_a_call_of_an_agent_is_told_in_one_line() -> None:
+    assert title("Agent", CALL, Path("/work")) == "Agent find the bug (reviewer)"
+    facts = {"agent": "ab", "calls": 3, "seconds": 12.4, "tokens": 1234}
+    assert outcome("Agent", CALL, "report", facts, is_error=False) == "3 calls, 12 s, 1,234 tokens"
+    assert outcome("Agent", CALL, "", {"agent": "ab", "background": True}, is_error=False) == "in the background as ab"
+    assert outcome("Agent", CALL, "The agent failed: no.", facts, is_error=True) == "The agent failed: no."
+
+
+def test_how_far_an_agent_is_stands_in_the_passing_line(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")  # nothing is drawn; what would be is asked for
+    waited: list[str] = []
+    screen = Screen(Sink(Stop()))
+    monkeypatch.setattr(screen, "wait", waited.append)
+    telling = Telling(screen, work)
+    telling.event({"type": "tool_call", "id": "a1", "name": "Agent", "input": CALL})
+    progress = {
+        "type": "agent",
+        "id": "x",
+        "call": "a1",
+        "description": "find the bug",
+        "background": False,
+        "calls": 2,
+        "seconds": 1.0,
+    }
+    telling.event(progress)
+    assert waited[-1] == "Agent find the bug (reviewer), 2 calls"
+    telling.event({**progress, "background": True, "calls": 3})
+    telling.event({**progress, "call": "gone", "calls": 4})
+    assert waited[-1] == "Agent find the bug (reviewer), 2 calls", "one in the background stands in the status line"
+
+
+def test_the_end_of_a_background_agent_is_a_line_of_its_own() -> None:
+    ended = {"background": True, "description": "find the bug", "status": "failed", "why": "no key"}
+    assert said_of("agent_ended", ended) == "Agent in the background, find the bug: failed: no key."
+    assert said_of("agent_ended", {**ended, "background": False}) is None
