@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import turn
+from .answering import limits_for, no_wider, provider_for
 from .conversation import Conversation, Prompt
 from .core.blocks import RedactedThinking, Text, Thinking, ToolResult, ToolUse, Wire, read_content
 from .core.effects import Ask
@@ -19,19 +20,17 @@ from .core.inputs import Given, read_given
 from .core.policy import Policy, named_policy
 from .core.reply import Reply
 from .core.settings import Settings
-from .core.usage import Usage
 from .disk.settings_files import lamina_home
 from .following import Following
 from .fork.host import Host
-from .layers.l0_window import ModelFacts, State, Thresholds, replaced, state_of, thresholds, window_for
+from .layers.l0_window import Thresholds, replaced
 from .opening import AgentOf, Opened, Place, open_again, open_new
-from .prompt.breaks import CacheBreak
-from .providers import Provider, open_provider, read_spec
+from .providers import Provider, open_provider
 from .providers.models import Cost, cost
 from .providers.offline import DEFAULT_TABLE
+from .seeing import Seeing
 from .shaping import Shaping
 from .steps import micro, results
-from .steps.beside import Beside
 from .steps.local import offline
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ class Held:
         self._lock.release()
 
 
-class Door(Shaping):
+class Door(Shaping, Seeing):
     """One conversation and its provider."""
 
     _awaits: ClassVar[bool] = False  # whether there is an event loop for a client that needs one
@@ -91,13 +90,15 @@ class Door(Shaping):
         self._closed = False
         self._aborted = threading.Event()
         self.settings = settings if settings is not None else Settings()
-        self.provider = _provider(provider, client, self.settings)
+        self.provider = provider_for(provider, client)
         # Everything that was handed in is read first: a session that cannot be opened leaves no file and holds no lock.
         given = read_given(system=system, tools=tools, options=options, max_tokens=max_tokens, cache_ttl=cache_ttl)
         self.notices: list[str] = []
         chosen = named_policy(policy) if isinstance(policy, str) else policy or self.settings.policy
         self._window = window
-        limits = self._limits(self.provider, chosen, window, given.options or {})
+        limits = limits_for(
+            self.provider, chosen, self.settings, window=window, options=given.options or {}, notices=self.notices
+        )
         place = Place(None if in_memory else _home(home), Path(cwd).resolve(), agent_of)
         opened = open_again(place, resume, _now) if resume is not None else open_new(place, session_id)
         self.id = opened.session_id
@@ -126,30 +127,6 @@ class Door(Shaping):
         self._following = Following(self._c, resumed=resume is not None)
         self._cost = Cost(0.0, 0.0)
         self._chat_rows: ChatRows | None = None
-
-    def _limits(self, provider: Provider, policy: Policy, window: int | None, options: Wire) -> Thresholds:
-        found = window_for(
-            provider.model,
-            explicit=window,
-            setting=self.settings.context_window,
-            beta_1m="context-1m" in str(options.get("betas")),
-            known=_known(provider.model),
-            default=policy.window.default_window,
-        )
-        limits = thresholds(
-            found.tokens,
-            found.max_output,
-            policy.window,
-            self.settings.autocompact_percent,
-            compact_in=self.settings.auto_compact_window,
-        )
-        self.notices += [*found.findings, *limits.findings]
-        if found.source == "default" and provider.name != "offline" and not _known(provider.model):
-            self.notices.append(
-                f"Model {provider.model} is not known: a window of {found.tokens:,} tokens is assumed and its cost is not "
-                "counted in money; set LAMINA_CONTEXT_WINDOW if its window is another."
-            )
-        return limits
 
     def _prompt(self, opened: Opened, given: Given, policy: Policy, limits: Thresholds) -> Prompt:
         """What is not given is what the resumed session had sent."""
@@ -181,8 +158,9 @@ class Door(Shaping):
         measures what the new one reads (T10). A window the session was opened with stays, as far as the new model is known to take
         it, unless another is given here."""
         with self._open():
-            asked = window if window is not None else _no_wider(self._window, provider.model)
-            limits = self._limits(provider, self._c.policy, asked, self._c.prompt.options)
+            asked = window if window is not None else no_wider(self._window, provider.model)
+            options = self._c.prompt.options
+            limits = limits_for(provider, self._c.policy, self.settings, window=asked, options=options, notices=self.notices)
             self._window = window if window is not None else self._window
             # What is under way was asked in the old model's name.
             for name in self._c.background.names:
@@ -303,72 +281,6 @@ class Door(Shaping):
                 rows = self._chat_rows.canonical(rows)
             self._following.sync(rows)
 
-    # What a person may want to see
-
-    @property
-    def path(self) -> Path | None:
-        """The transcript; None for a session in memory."""
-        return self._c.store.path
-
-    @property
-    def messages(self) -> list[Wire]:
-        """What the model would see now; a new list, its dicts shared and read-only."""
-        return self._c.log.view.messages()
-
-    @property
-    def open_calls(self) -> tuple[str, ...]:
-        return self._c.log.view.flat.open_calls
-
-    @property
-    def tokens(self) -> int:
-        """T1: tokens the next request holds, as far as known."""
-        return self._c.count.tokens
-
-    @property
-    def window(self) -> State:
-        """T7: how full the window is."""
-        return state_of(self._c.count.judged, self._c.limits, autocompact_on=self._c.autocompact)
-
-    @property
-    def usage(self) -> Usage:
-        """Everything this object's calls have reported, each counted once."""
-        return self._c.spent
-
-    @property
-    def cost(self) -> Cost:
-        """What those calls cost: in money (None once a model without known prices answered) and in prices of one input token."""
-        return self._cost
-
-    @property
-    def side_usage(self) -> Usage:
-        """What forks (notes, summaries) have used beside the conversation; it is in neither `usage` nor `tokens` (T10)."""
-        return self._c.room(Beside).usage
-
-    @property
-    def side_cost(self) -> Cost:
-        """What they cost, as `cost` says it."""
-        return self._c.room(Beside).cost
-
-    @property
-    def background(self) -> tuple[str, ...]:
-        """Names of what is being done beside the conversation now."""
-        return self._c.background.names
-
-    @property
-    def trouble(self) -> str | None:
-        """One sentence while the transcript cannot be written; None when all is on disk."""
-        return self._c.store.trouble
-
-    @property
-    def breaks(self) -> int:
-        """Requests that did not start with the one before; each has a record that says why."""
-        return self._c.breaks
-
-    @property
-    def cache_findings(self) -> tuple[CacheBreak, ...]:
-        """K2: where the provider's cache was missed without a decision of ours, newest last."""
-        return tuple(self._c.findings)
-
     # Life and end
 
     def abort(self) -> None:
@@ -442,34 +354,3 @@ def _sum(one: Cost, other: Cost) -> Cost:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _provider(provider: str | Provider, client: Any, settings: Settings) -> Provider:
-    """`provider` fixes wire format and model; a key is needed only by who makes calls through it."""
-    if not isinstance(provider, str):
-        return provider
-    named = read_spec(provider)
-    if named.provider == "anthropic":
-        from .providers.anthropic import AnthropicProvider
-
-        return AnthropicProvider(named.model, client=client)
-    if named.provider == "openai":
-        from .providers.openai import OpenAIProvider
-
-        return OpenAIProvider(named.model, client=client)
-    return offline()
-
-
-def _no_wider(window: int | None, model: str) -> int | None:
-    """A window somebody asked for, with another model than the one it was meant for."""
-    own = window_for(model, known=_known(model))
-    return min(window, own.tokens) if window is not None and own.source == "model" else window
-
-
-def _known(model: str) -> dict[str, ModelFacts]:
-    from .providers.models import known
-
-    info = known(model)
-    if info is None or info.window is None:
-        return {}
-    return {model: ModelFacts(info.window, info.max_output, info.needs_header_for_1m)}
