@@ -30,6 +30,7 @@ SYSTEMS: dict[str, str | None] = {
     "lamina_peer:lean": None,
     "lamina_peer:classic,size_clearing=off": None,
     "lamina_peer:lean,size_clearing=off": None,
+    "lamina_peer:classic,session_notes=off": None,
     "reference:oracle": None,
     "policies:claude-code": None,
     "langchain_peer:clear": "langchain",
