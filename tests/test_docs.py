@@ -124,6 +124,14 @@ def test_both_readmes_name_the_same_commands() -> None:
     assert english == chinese
 
 
+def test_both_readmes_lead_to_the_same_pages() -> None:
+    english, chinese = (
+        {link["target"].split("#")[0] for link in LINK.finditer((ROOT / readme).read_text("utf-8"))} - set(READMES)
+        for readme in READMES
+    )
+    assert english == chinese
+
+
 def test_both_readmes_make_the_same_promises() -> None:
     english, chinese = (re.findall(r"^\| (Z\d+) \|", (ROOT / readme).read_text("utf-8"), re.MULTILINE) for readme in READMES)
     assert english == chinese

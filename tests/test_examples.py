@@ -17,7 +17,7 @@ def said_by(example: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", ["anthropic_loop.py", "openai_loop.py", "coding_task.py"])
+@pytest.mark.parametrize("name", ["anthropic_loop.py", "openai_loop.py", "recall_loop.py", "coding_task.py"])
 def test_an_example_runs_and_reads_most_of_its_input_from_the_cache(name: str, root: Path) -> None:
     said = said_by(root / "examples" / name)
     share = int(said.splitlines()[-1].partition("%")[0])
@@ -44,3 +44,11 @@ def test_the_memory_of_the_example_is_found_changed_and_restored(root: Path) -> 
     said = said_by(root / "examples" / "memory.py")
     assert said.startswith("found: testing-db")
     assert "restored: Deploys go out on Tuesdays\nleft: deploys\n" in said
+
+
+@pytest.mark.spec("Q7")
+def test_memories_come_to_the_messages_of_the_example_once_each(root: Path) -> None:
+    said = said_by(root / "examples" / "recall_loop.py")
+    brought = [line.partition(": ")[2] for line in said.splitlines() if line.startswith("  in the request")]
+    assert brought == ["testing-db.md"] * 3 + ["testing-db.md, deploy-day.md"]
+    assert "my list holds 8 messages and none of it: True" in said

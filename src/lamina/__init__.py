@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .core.reply import Reply as Reply
     from .core.settings import Settings as Settings
     from .core.usage import Usage as Usage
+    from .layers.l4_compact import Pivot as Pivot
     from .memory.memory import Memory as Memory
     from .session import AsyncSession as AsyncSession
     from .session import Session as Session
@@ -32,6 +33,7 @@ _PLACES = {
     "LaminaError": "core.errors",
     "Memory": "memory.memory",
     "Message": "core.records",
+    "Pivot": "layers.l4_compact",
     "Policy": "core.policy",
     "Record": "core.records",
     "Reply": "core.reply",

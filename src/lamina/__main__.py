@@ -1,5 +1,19 @@
-"""`python -m lamina` is `lamina`."""
+"""`python -m lamina` is `lamina`.
 
-from lamina.cli.main import main
+For `-m`, Python looks for modules in the working directory first. A repository may have a `yaml.py` or an `asyncio.py` there, and
+nothing of a repository runs unasked (Z10): the directory is taken off the path before anything else is imported.
+"""
 
-main()
+import os
+import sys
+
+try:
+    here = os.getcwd()
+except OSError:  # it was removed
+    here = ""
+if sys.path[:1] in ([""], [here]) and not sys.flags.safe_path:
+    del sys.path[0]
+
+from lamina.cli import run  # only now
+
+run()

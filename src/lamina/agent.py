@@ -24,21 +24,23 @@ from . import turn
 from .briefing import Briefing
 from .core.blocks import ToolResult, ToolUse
 from .core.effects import Ask, Effect, RunTools, Sleep, Wait, drive
-from .core.errors import Aborted
+from .core.errors import Aborted, UsageError
 from .core.reply import Reply
 from .core.settings import Permissions, Settings
 from .delegating import DEEPEST, Delegating
 from .disk.settings_files import lamina_home
 from .fork import loop
 from .fork.desk import AskPerson, Consent, Desk, No, Ran, run_calls
-from .fork.host import Host
+from .fork.host import Host, Source
 from .fork.permissions import Ask as Question
 from .fork.permissions import Mode, PermissionContext, may_read, read_mode
 from .fork.rules import Rules, read_rules
-from .hiring import Hire, Under, extra_roots, subagent_session
+from .hiring import Hire, Under, extra_roots, subagent_session, with_section_behind
 from .hooks import HookOutcome, run_hooks
 from .hooks.events import Event as HookEvent
 from .layers.l7_agents import AGENT, Catalog, agent_tool, load_kinds, picked
+from .memory.agents import mode_for
+from .own_memory import OwnMemory
 from .prompt.gather import Approved
 from .prompt.system import system_prompt, with_section
 from .providers import OnEvent, Provider
@@ -90,8 +92,14 @@ class Agent:
         on_event: OnEvent | None = None,
         catalog: Catalog | None = None,
         under: Under | None = None,
+        interactive: bool = False,
     ) -> None:
-        """`catalog`: the agent types it may start; None: it has no Agent tool. `under`: it is a subagent."""
+        """`catalog`: the agent types it may start; None: it has no Agent tool. `under`: it is a subagent. `interactive`: a person is
+        there, so that memories are written at the end of a turn (X2)."""
+        if not isinstance(session, Session):
+            raise UsageError(
+                f"An Agent carries on a Session, not {type(session).__name__}; under an event loop write your own loop."
+            )
         self.session = session
         self._under = under
         self.agents: Delegating | None = None
@@ -108,7 +116,7 @@ class Agent:
         # Output too large to show is kept beside the transcript; a session in memory keeps none.
         scratch = session.path.with_suffix("") / "tool-results" if session.path is not None else None
         roots = extra_roots(session, self.environ)
-        self.memory = Remembering(session)
+        self.memory = Remembering(session) if under is None else OwnMemory(session, under.kind)
         self.context = Context(
             cwd=session.cwd,
             roots=(session.cwd, *roots),
@@ -145,9 +153,11 @@ class Agent:
         for rule in self.memory.rules:
             self.allow(rule)
         self._lend(session.host)
+        session.host.memory = self.memory.lent(interactive=interactive) if under is None else None
 
     def _lend(self, host: Host) -> None:
         """What the layers may use of this loop."""
+        host.subagent = self._under is not None
         host.desk, host.reads = self.desk, self.context.reads
         host.todos = lambda: rendered(self.context.todos) if self.context.todos else None
         host.pre_compact = lambda trigger, instructions: self._hook(
@@ -173,13 +183,15 @@ class Agent:
         mode: Mode | None = None,
         ask: AskPerson | None = None,
         on_event: OnEvent | None = None,
+        interactive: bool = False,
         **session: Any,
     ) -> Self:
         """Open a session with the prompt an agent needs. `session` goes to Session: home, in_memory, max_tokens, window, …"""
         chosen, catalog = tuple(tools if tools is not None else builtin_tools()), None
         where = Path(cwd).resolve()
         if tools is None:
-            catalog = load_kinds(where, session.get("home") or lamina_home(os.environ))
+            own = session.get("home") or lamina_home(os.environ)
+            catalog = load_kinds(where, own, trusted=settings is not None and settings.trusted)
             chosen = (*chosen, agent_tool(catalog))
         prompt = system_prompt(base=system, cwd=where, tools=[tool.name for tool in chosen], platform=sys.platform)
         opened = Session(
@@ -192,7 +204,16 @@ class Agent:
             **session,
         )
         try:
-            agent = cls(opened, tools=tools, mode=mode, ask=ask, environ=environ, on_event=on_event, catalog=catalog)
+            agent = cls(
+                opened,
+                tools=tools,
+                mode=mode,
+                ask=ask,
+                environ=environ,
+                on_event=on_event,
+                catalog=catalog,
+                interactive=interactive,
+            )
             agent._given = {name: session[name] for name in HANDED_ON if name in session}
             opened.notices += catalog.notices if catalog is not None else ()
             remembering = agent.memory.section([tool.name for tool in chosen])
@@ -321,17 +342,19 @@ class Agent:
             self.agents.land()
 
     def _hire(self, hire: Hire) -> Agent:
-        """A subagent (A4): a conversation, tools, prompt and model of its own; mode, rules and the person are this agent's."""
+        """A subagent (A4): a conversation, tools, prompt, model and memory of its own; mode, rules and the person are this agent's."""
         assert self.agents is not None
-        tools = picked(hire.wanted.kind, self.tools)
-        catalog = self.agents.catalog if self.agents.depth + 1 < DEEPEST and any(tool.name == AGENT for tool in tools) else None
+        kind, depth = hire.wanted.kind, self.agents.depth + 1
+        tools = picked(kind, self.tools, remembers=mode_for(kind.memory, self.session.settings) != "off")
+        catalog = self.agents.catalog if depth < DEEPEST and any(tool.name == AGENT for tool in tools) else None
         given = tuple(tool for tool in tools if tool.name != AGENT)
         session = subagent_session(self.session, hire, given, catalog, self._given)
-        under = Under(hire.abort, self.desk.mode, self.desk.rules, self.agents.depth + 1)
+        under = Under(hire.abort, self.desk.mode, self.desk.rules, depth, kind)
         try:
             child = Agent(
                 session, tools=given, ask=hire.ask, environ=self.environ, on_event=hire.heard, catalog=catalog, under=under
             )
+            with_section_behind(session, child.memory.section([tool.name for tool in given]))
             child._given = self._given
             child.briefing.begin(child._hook, resumed=False, approved=self.briefing.approved)
         except BaseException:
@@ -352,6 +375,10 @@ class Agent:
         return said
 
     # What others may see
+
+    def restorable(self, kind: str, key: str, text: Source | None) -> None:
+        """As on Session: a text that is back in view behind every compaction (C4)."""
+        self.session.restorable(kind, key, text)
 
     def tell(self, event: dict[str, Any]) -> None:
         if self.on_event is not None:

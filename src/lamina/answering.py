@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from .core.blocks import Wire
+from .core.errors import SettingError
 from .core.policy import Policy
 from .core.settings import Settings
 from .layers.l0_window import ModelFacts, Thresholds, thresholds, window_for
-from .providers import Provider, read_spec
+from .providers import Provider, open_provider, read_spec
 from .steps.local import offline
 
 
 def provider_for(provider: str | Provider, client: Any) -> Provider:
-    """`provider` fixes wire format and model; a key is needed only by who makes calls through it."""
+    """`provider` fixes wire format and model; a key is needed only by who makes calls through it, and one that is in the environment
+    is used."""
     if not isinstance(provider, str):
         return provider
     named = read_spec(provider)
+    if client is None and named.provider != "offline":
+        with suppress(SettingError):  # no key: whoever only prepares and reads requests needs none
+            return open_provider(provider)
     if named.provider == "anthropic":
         from .providers.anthropic import AnthropicProvider
 

@@ -14,6 +14,7 @@ from threading import Event as Abort
 from typing import Any, TypeVar
 
 from .core.blocks import Wire, canonical
+from .core.budget import limits_of
 from .core.checkpoint import seeded
 from .core.effects import Ask
 from .core.errors import DiskError
@@ -27,6 +28,7 @@ from .core.settings import Settings
 from .core.usage import Usage
 from .disk.transcript import Live, Store, load_live
 from .fork.background import Background
+from .fork.budget import LOCAL, Meter
 from .fork.host import Host
 from .layers.l0_window import Count, Memo, Thresholds, appended, measure_all, replaced
 from .layers.l0_window.recount import known_count, recount, shortened
@@ -119,10 +121,11 @@ class Conversation:
         self.home = home
         self.cwd = cwd
         self.notices = notices  # sentences for the person
-        self.ask_side = ask_side  # answers calls beside the conversation, from any thread
+        # Answers calls beside the conversation, from any thread, and counts those of background work (B9).
+        self.ask_side = Meter(ask_side, home=home, project=str(cwd), session=directory.name if directory is not None else "")
         self.clock = clock
         self.host = Host()
-        self.background = Background()
+        self.background = Background(allowed=self._within_budget)
         self.resumed: Wire = live.state  # what the checkpoint knew that this session was resumed from
         self.remembered: dict[str, Callable[[], Any]] = {}  # what a room wants to find in the next checkpoint, by its name
         self._rooms: dict[type, Any] = {}
@@ -195,6 +198,19 @@ class Conversation:
         """K5: something a layer did or left undone, for the log and for whoever watches."""
         uuid, parent, time = self.head()
         self.enter([Event(uuid, parent, time, name, data)])
+
+    def _within_budget(self, job: str) -> bool:
+        """Whether background work may begin (B9). That it may not is said once a day; what a model does not answer costs nothing."""
+        if self.prompt.model == LOCAL:
+            return True
+        meter = self.ask_side
+        out = meter.refused(limits_of(self.settings))
+        if (problem := meter.ledger.problem) is not None and meter.first("problem"):
+            self.notices.append(f"{problem} Until then this session counts its background work for itself.")
+        if out is not None and meter.first(out.what):
+            self.notices.append(out.sentence())
+            self.tell("budget", {"ran_out": out.what, "used": out.used, "limit": out.limit, "day": meter.ledger.day, "job": job})
+        return out is None
 
     def idle(self) -> float:
         """Seconds since the last answer, by the log's own times; 0 where there is none."""

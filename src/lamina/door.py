@@ -32,6 +32,7 @@ from .seeing import Seeing
 from .shaping import Shaping
 from .steps import micro, results
 from .steps.local import offline
+from .steps.recall_state import SELECT
 
 if TYPE_CHECKING:
     from .providers.chat_rows import ChatRows
@@ -299,6 +300,8 @@ class Door(Shaping, Seeing):
                 return
             self._closed = True
         try:
+            # Nobody reads what a model would still choose for a turn that is over.
+            self._c.background.abort(SELECT)
             for name in self._c.background.close(timeout):
                 self.notices.append(f"Background work ({name}) was not done after {timeout:.0f} seconds and was ended.")
             with self._lock:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 from uuid import uuid4
 
 from .core.cache import SESSION_HEADER
@@ -23,9 +23,8 @@ from .fork.loop import Ended
 from .fork.permissions import Mode
 from .fork.rules import Rules
 from .layers.l7_agents import Catalog, Forked, Fresh, Kind, State, Status, agent_tool
-from .layers.l7_agents.report import NOTHING_SAID
 from .opening import AGENT_FILE, AgentOf
-from .prompt.system import system_prompt
+from .prompt.system import system_prompt, with_section
 from .providers import Provider, read_spec
 from .providers.models import Cost
 from .session import Session
@@ -44,6 +43,8 @@ class Answered(Protocol):
     def ended(self) -> Ended: ...
     @property
     def rounds(self) -> int: ...
+    @property
+    def notices(self) -> tuple[str, ...]: ...
 
 
 class Worker(Protocol):
@@ -72,6 +73,7 @@ class Under(NamedTuple):
     mode: Callable[[], Mode]
     rules: Callable[[], Rules]
     depth: int
+    kind: Kind
 
 
 class Job:
@@ -92,6 +94,7 @@ class Job:
         self.cost = Cost(0.0, 0.0)
         self.outcome: ForkOutcome | None = None  # a fork's
         self.error: LaminaError | None = None
+        self.notices: tuple[str, ...] = ()  # sentences for the person
         self._lock = threading.Lock()
 
     @property
@@ -124,6 +127,12 @@ class Job:
             why=self.why,
             call=self.call,
         )
+
+
+def with_section_behind(session: Session, section: str) -> None:
+    """One more section of its system prompt, before anything is sent."""
+    with session.working() as c:
+        session.give_prompt(with_section(c.prompt.system, section), c.prompt.tools)
 
 
 def extra_roots(session: Session, environ: Mapping[str, str]) -> tuple[Path, ...]:
@@ -178,21 +187,6 @@ def _provider_for(kind: Kind, parent: Session) -> Provider:
     if sentence not in parent.notices:
         parent.notices.append(sentence)
     return provider
-
-
-def told(text: str, ended: Ended, rounds: int) -> str:
-    said = text.strip() or NOTHING_SAID
-    match ended:
-        case "answered":
-            return said
-        case "rounds":
-            return f"{said}\n[The agent was not done after {rounds} answers.]"
-        case "cut off":
-            return f"{said}\n[The report was cut off at the length an answer may have.]"
-        case "refused":
-            return f"{said}\n[The agent's model declined to go on.]"
-        case _:
-            assert_never(ended)
 
 
 def both(one: Cost, other: Cost) -> Cost:

@@ -15,11 +15,12 @@ from .core.errors import DiskError
 from .core.settings import Mode
 from .core.words import asks_for_memory
 from .disk.settings_files import user_home
+from .fork.host import Remembers
 from .memory.instructions import instructions
 from .memory.memory import Memory
-from .memory.place import Place, memory_place
+from .memory.place import Place, memory_place, project_root
 from .memory.store import Who, Why
-from .memory.writing import Wish, spot, write
+from .memory.writing import Wish, Written, spot, write
 from .prompt.reminder import IndexText
 from .session import Session
 from .tools.tool import Change, Kept
@@ -127,19 +128,31 @@ class Remembering:
         return lambda change: self._keep(change, who, why)
 
     def _keep(self, change: Change, who: Who, why: str | None) -> Kept | None:
+        done = self.write(change, Why(who, why or self._reason, self._session.id, self._asked))
+        if done is None:
+            return None
+        if done.notice is not None:
+            self._told.append(done.notice)
+        return Kept(done.said, done.data, done.is_error, done.beside)
+
+    def write(self, change: Change, why: Why) -> Written | None:
+        """Through the store, from any thread; None where the file is none of memory's."""
         found = spot(self.place, change.path) if self.place is not None else None
         if found is None:
             return None
         wish = Wish(change.path, change.data.decode("utf-8", "replace"), change.before, change.unread)
-        said = Why(who, why or self._reason, self._session.id, self._asked)
         try:
             with self._open() as memory:
-                done = write(memory, found, wish, why=said)
+                return write(memory, found, wish, why=why)
         except DiskError as error:
-            return Kept(str(error), is_error=True)
-        if done.notice is not None:
-            self._told.append(done.notice)
-        return Kept(done.said, done.data, done.is_error, done.beside)
+            return Written(str(error), is_error=True)
+
+    def lent(self, *, interactive: bool) -> Remembers | None:
+        """For what writes memories beside the conversation; None without memory."""
+        if self.place is None:
+            return None
+        session = self._session
+        return Remembers(self.place, project_root(session.cwd), session.id, self.write, interactive)
 
     def told(self) -> list[str]:
         """What was saved and removed since the last time this was asked, a sentence each, for the person."""

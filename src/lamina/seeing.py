@@ -67,6 +67,13 @@ class Seeing:
         return self._c.background.names
 
     @property
+    def resting(self) -> str | None:
+        """Which limit of today's budget keeps background work from starting: calls, tokens or dollars; None: none did when it was
+        last asked."""
+        out = self._c.ask_side.out
+        return out.what if out is not None else None
+
+    @property
     def trouble(self) -> str | None:
         """One sentence while the transcript cannot be written; None when all is on disk."""
         return self._c.store.trouble

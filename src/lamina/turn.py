@@ -4,7 +4,7 @@
                   → bring memories → stop at the blocking limit → assemble → announce a break
     after_call    what background work brought → record the answer and count by what it reports → look for a break of the cache
                   → maybe update the notes (l3)
-    end_turn      what background work brought → leave what a model still chooses → let the disk catch up
+    end_turn      what background work brought → leave what a model still chooses → maybe review (l5) → let the disk catch up
 
 A step changes the conversation only by entering records (conversation.py). Steps that may call a model are flows
 (core/effects.py). What a layer does is in steps/; a layer that fails steps aside, and says so.
@@ -28,6 +28,8 @@ from .prompt.marks import mark_messages
 from .steps import mending, micro, near, results
 from .steps.aside import stepping_aside
 from .steps.breaks import announce_break, detect_break, remember_prompt
+from .steps.extract_state import begin_extraction
+from .steps.landing import land as land
 from .steps.recall_state import bring_memories, leave_selection
 
 if TYPE_CHECKING:  # the dear layers are loaded when they are first needed (steps/near.py)
@@ -112,17 +114,6 @@ def compact_now(c: Conversation, instructions: str = "", pivot: Pivot | None = N
     return (yield from compact.compact(c, instructions=instructions, pivot=pivot))
 
 
-def land(c: Conversation) -> None:
-    """What background work brought, entered by the caller's own thread."""
-    for one in c.background.drain():
-        with stepping_aside(c, one.name):
-            if c.host.landed is not None and c.host.landed(one):
-                continue
-            from .steps import compact
-
-            compact.landed(c, one)
-
-
 def answer_open_calls(c: Conversation) -> None:
     """Every call has its result before the request leaves (C11). What is made up is a record, so it stays what was sent."""
     calls = c.log.view.flat.open_calls
@@ -180,9 +171,8 @@ def record_answer(c: Conversation, reply: Reply, key: str | None) -> Sequence[Me
     records: list[Message] = []
     parts: list[tuple[Block, ...]] = [(block,) for block in reply.blocks] or [()]
     for blocks in parts:
-        uuid = new_id()
-        records.append(Message(uuid, parent, time, "assistant", blocks, key, reply.usage, reply.stop_reason, reply.model))
-        parent = uuid
+        records.append(Message(new_id(), parent, time, "assistant", blocks, key, reply.usage, reply.stop_reason, reply.model))
+        parent = records[-1].uuid
     before = c.count
     c.enter(records)
     c.log.view.flat.prepare()
@@ -196,4 +186,5 @@ def record_answer(c: Conversation, reply: Reply, key: str | None) -> Sequence[Me
 def end_turn(c: Conversation) -> None:
     land(c)
     leave_selection(c)
+    begin_extraction(c)
     c.store.sync()

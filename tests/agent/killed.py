@@ -2,8 +2,8 @@
 
     python killed.py URL DIRECTORY POINT [SESSION TO RESUME]
 
-POINT is an event of the agent ("tool_call", "message_stop"), a kind of delta ("text_delta"), or "never" for one that the server or a
-command holds up.
+POINT is an event of the agent ("tool_call", "message_stop"), a kind of delta ("text_delta"), "turn" for the end of the turn, or "never"
+for one that the server or a command holds up.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ def main(url: str, directory: str, point: str, resume: str | None = None) -> Non
     session_id = "killed" if resume is None else None
     with Agent.open(provider, cwd=directory, session_id=session_id, resume=resume, mode="all", on_event=heard) as agent:
         agent.run("Do the work.")
+        heard({"type": "turn"})
     print("done", flush=True)
 
 

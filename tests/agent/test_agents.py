@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.session.compacting import quiet, summarising, told
 
-from lamina.agent import Agent
 from lamina.core.errors import Aborted
-from lamina.core.records import Boundary, Event
+from lamina.core.records import Boundary
 from lamina.core.usage import Usage
 from lamina.disk.listing import list_sessions, project_directories
 from lamina.disk.transcript import read_transcript
@@ -21,41 +19,12 @@ from lamina.fork.fork import NO_AGENTS, PLACEHOLDER, tagged
 from lamina.layers.l7_agents import AGENT
 from lamina.testing import MessagesServer, Received
 
+from .agents import Open, agent_call, events, for_parent, for_subagent, last_of_parent, of_fork, of_subagent, wait_for
 from .doing import PATIENCE, accepted, lay_out, records, reminders, results, texts
 
-Open = Callable[..., Agent]
 LONG = "The quick brown fox jumps over the lazy dog. " * 4_000
 ALMOST_ALL = 0.99
 REVIEWER = "---\nname: reviewer\ndescription: Reads changes.\ntools: Read, Grep\n---\nYou review changes.\n"
-
-
-def agent_call(prompt: str, number: int = 1, **given: Any) -> tuple[str, dict[str, Any], str]:
-    return (AGENT, {"description": f"task {number}", "prompt": prompt, **given}, f"a{number}")
-
-
-def of_fork(server: MessagesServer) -> list[Received]:
-    return [received for received in server.requests if received.fork]
-
-
-def of_subagent(server: MessagesServer) -> list[Received]:
-    return [received for received in server.requests if received.session.startswith("agent-")]
-
-
-def for_subagent(received: Received) -> bool:
-    return received.session.startswith("agent-")
-
-
-def for_parent(received: Received) -> bool:
-    return not received.fork and not for_subagent(received)
-
-
-def last_of_parent(server: MessagesServer) -> Received:
-    """Agents in the background send theirs whenever they like."""
-    return [received for received in accepted(server) if for_parent(received)][-1]
-
-
-def events(agent: Agent, name: str) -> list[dict[str, Any]]:
-    return [record.data for record in records(agent) if isinstance(record, Event) and record.name == name]
 
 
 def hit_rate(received: Received) -> float:
@@ -67,14 +36,6 @@ def unmarked(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: unmarked(item) for key, item in value.items() if key != "cache_control"}
     return [unmarked(item) for item in value] if isinstance(value, list) else value
-
-
-def wait_for(agent: Agent) -> None:
-    """Until no agent works in the background."""
-    with agent.session.working() as conversation:
-        background = conversation.background
-    for name in background.names:
-        assert background.wait(name, PATIENCE)
 
 
 # Forks

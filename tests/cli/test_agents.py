@@ -75,6 +75,10 @@ def test_what_an_agent_does_is_printed_as_documented_events(
         assert set(event) == fields[name_of(event)], name_of(event)
     [progress] = [event for event in printed if name_of(event) == "system/agent"]
     assert (progress["parent_tool_use_id"], progress["description"], progress["calls"]) == ("a1", "find the bug", 1)
+    followed = [event for event in printed if event.get("parent_tool_use_id") == "a1" and event["type"] != "system"]
+    assert [event["type"] for event in followed] == ["assistant", "user", "assistant"], "what it said and got back"
+    assert followed[-1]["message"]["content"][0]["text"] == "It divides by nothing."
+    assert printed[-1]["num_turns"] == 2, "its answers are no turns of the conversation"
     told = [event["name"] for event in printed if name_of(event) == "system/layer"]
     assert told.index("agent_started") < told.index("agent_ended")
     assert printed[-1]["result"] == "There it is."
@@ -116,3 +120,48 @@ def test_the_end_of_a_background_agent_is_a_line_of_its_own() -> None:
     ended = {"background": True, "description": "find the bug", "status": "failed", "why": "no key"}
     assert said_of("agent_ended", ended) == "Agent in the background, find the bug: failed: no key."
     assert said_of("agent_ended", {**ended, "background": False}) is None
+
+
+def test_what_happens_beside_an_answer_waits_for_its_last_word(
+    work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    telling = Telling(Screen(Sink(Stop())), work)
+    ended = {"background": True, "description": "find the bug", "status": "done"}
+    beside = {"type": "layer", "name": "agent_ended", "data": ended}
+    told = "Agent in the background, find the bug: done.\n"
+    for words in ("It is ", "at it."):
+        telling.event({"type": "content_block_delta", "delta": {"type": "text_delta", "text": words}})
+        telling.event(beside)
+    telling.event({"type": "answer"})
+    telling.event(beside)
+    assert capsys.readouterr().out == f"It is at it.\n{told}{told}{told}"
+
+
+@pytest.mark.spec("A5", "B5")
+def test_the_memory_of_a_type_is_seen_and_its_proposals_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    types = tmp_path / "home" / "agents"
+    types.mkdir(parents=True)
+    (types / "own.md").write_text("---\nname: own\ndescription: d\nmemory: user\n---\nYou are mine.\n")
+    saved = here("memory", "--agent", "own", "save", "edges", "Look at the edges.", "--type", "feedback")
+    assert saved.returncode == 0, saved.stderr
+    assert (tmp_path / "home" / "agent-memory" / "own" / "edges.md").exists()
+    assert "edges" in here("memory", "--agent", "own", "list").stdout
+    assert "edges" not in here("memory", "list").stdout
+    from lamina.core.settings import Settings
+    from lamina.memory.agents import open_agent_memory
+    from lamina.memory.place import AgentPlace
+    from lamina.memory.store import Why
+
+    place = AgentPlace(tmp_path / "home" / "agent-memory" / "own", "user")
+    careful = Settings(memory_mode={"agentUser": "confirm"})
+    with open_agent_memory(place, settings=careful, cwd=tmp_path) as memory:
+        memory.save("waits", body="For a yes.", why=Why("agent"))
+        [waiting] = memory.waiting()
+    assert waiting.id in here("inbox", "--agent", "own").stdout
+    assert here("inbox", "--agent", "own", "accept", waiting.id).returncode == 0
+    assert (place.path / "waits.md").exists()
+    for name, words in (("nobody", "there is no agent type 'nobody'"), ("reviewer", "has no memory")):
+        wrong = here("memory", "--agent", name, "list")
+        assert wrong.returncode == 2
+        assert words in wrong.stderr

@@ -66,6 +66,14 @@ def test_what_was_told_is_known_when_the_session_goes_on(tmp_path: Path) -> None
     assert texts(path).count(ASKED) == 4
 
 
+@pytest.mark.spec("F3")
+def test_bare_there_is_no_memory() -> None:
+    done = lamina("--bare", "-p", "Remember: deploys go out on Tuesdays")
+    assert done.stdout.startswith("Noted in this conversation only")
+    assert "Saved memory" not in done.stderr
+    assert lamina("memory", "list", "--json").stdout == "[]\n"
+
+
 def test_a_prompt_may_come_by_standard_input() -> None:
     for arguments in ((), ("-p", "-")):
         assert lamina(*arguments, stdin=TOLD.encode()).returncode == 0
@@ -146,7 +154,7 @@ def test_a_full_disk_is_told_in_one_line_and_the_question_answered(tmp_path: Pat
     assert done.returncode == 0
     assert "Postgres" in done.stdout
     assert one_line(done.stderr)
-    assert "records wait in memory" in done.stderr
+    assert "could not be written and is lost" in done.stderr
     assert len(written(tmp_path)) == 1
 
 

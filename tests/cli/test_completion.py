@@ -54,6 +54,20 @@ def test_sessions_and_memories_of_the_directory_are_offered(work: Path, tmp_path
     assert offered("lamina memory show te") == ["testing-db"]
 
 
+def test_what_can_be_brought_back_accepted_or_set_is_offered(work: Path) -> None:
+    with Memory.open(work) as memory:
+        memory.save("testing-db", type="feedback", description="Tests use a real database", body="No mocks.")
+        memory.save("deploys", type="project", description="On Tuesdays", body="On Tuesdays.")
+        memory.forget("deploys.md")
+    assert offered("lamina memory restore ") == ["deploys", "testing-db"]
+    assert offered("lamina config lamina.recallS") == ["lamina.recallSelector"]
+    (work.parent / "home" / "settings.json").write_text('{"lamina": {"memoryMode": {"private": "confirm"}}}', "utf-8")
+    here("-p", "Remember: the editor is vi")
+    with Memory.open(work) as memory:
+        [waiting] = memory.waiting()
+    assert offered("lamina inbox accept ") == [waiting.id]
+
+
 def test_a_home_that_cannot_be_read_offers_nothing_and_says_nothing(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (work / "file").write_text("x", "utf-8")
     monkeypatch.setenv("LAMINA_HOME", str(work / "file"))

@@ -175,3 +175,13 @@ def test_config_shows_rules_that_cannot_be_read(tmp_path: Path) -> None:
     assert "Rule" not in here("config", "lamina.spill", "--cwd", str(tmp_path)).stderr
     document = json.loads(here("config", "--json", "--cwd", str(tmp_path)).stdout)
     assert any("Bash(ls" in found["text"] for found in document["findings"])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+def test_on_a_narrow_terminal_sentences_are_broken_between_words(tmp_path: Path) -> None:
+    memory_of(tmp_path)
+    written, code = on_a_terminal("doctor", cwd=tmp_path, COLUMNS="40", NO_COLOR="1")
+    assert code == 0
+    lines = written.decode().splitlines()
+    assert all(len(line) < 40 for line in lines if len(line.split()) > 1), lines
+    assert "All is well: 1 memory, instruction files, settings and sessions are in order." in " ".join(" ".join(lines).split())

@@ -56,6 +56,7 @@ def test_what_is_left_in_other_projects_is_said(home: Path, tmp_path: Path) -> N
     told = json.loads(here("forget", NAME, "--yes", "--json", cwd=tmp_path / "q").stdout)
     assert all("--all-projects" in left["why"] or "name holds" in left["why"] for left in told["left"])
     assert told["left"]
+    assert here("forget", NAME, "--yes", cwd=tmp_path / "q").stdout.startswith("Nothing was removed.\nLeft: ")
     told = json.loads(here("forget", NAME, "--yes", "--json", "--all-projects", cwd=tmp_path / "q").stdout)
     assert told["left"] == []
 

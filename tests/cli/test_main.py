@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 import lamina as package
+from lamina.cli.main import command
 
 from .running import LAMINA, PATIENCE, failed, here, lamina, misused, on_a_terminal, one_line
 
@@ -134,3 +136,62 @@ def test_a_failure_is_one_line_and_exit_code_1() -> None:
     assert failed(here("--continue", "-p", "hello"))
     assert failed(lamina("--resume", "no-such-session", "-p", "hello"))
     assert misused(lamina("no-such-command"))
+
+
+@pytest.mark.parametrize("group", ["memory", "sessions"])
+def test_a_group_alone_shows_what_is_in_it(group: str) -> None:
+    done = here(group)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == here(group, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("memroy", "list"), "did you mean 'memory'?"),
+        (("memory", "lst"), "did you mean 'list'?"),
+        (("zzz",), "lamina --help lists those there are."),
+        (("sessions", "zzz"), "lamina sessions --help lists those there are."),
+        (("context",), "lamina context --help explains it."),
+    ],
+)
+def test_a_word_that_is_missing_or_wrong_is_met_with_what_to_do(words: tuple[str, ...], hint: str) -> None:
+    done = here(*words)
+    assert misused(done)
+    assert done.stderr.endswith(f"{hint}\n")
+
+
+def test_an_interrupt_while_it_is_loaded_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt", "utf-8")
+    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    command = [sys.executable, "-c", "from lamina.cli import run; run()"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE, check=False, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert (done.returncode, done.stderr) == (130, "lamina: stopped\n")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+@pytest.mark.parametrize("arguments", ["--help", "config", "-p hello", "-p hello --output-format json"])
+def test_an_output_that_takes_no_more_is_named_and_a_failure(arguments: str) -> None:
+    script = f"\"$0\" -c 'from lamina.cli.main import main; main()' {arguments} > /dev/full"
+    done = subprocess.run(["sh", "-c", script, sys.executable], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 1
+    assert "lamina: standard output: no space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+
+
+def test_every_option_of_every_command_is_explained() -> None:
+    silent = []
+    groups: list[tuple[str, click.Context, click.Group]] = [("lamina", click.Context(command), command)]
+    while groups:
+        path, context, group = groups.pop()
+        for name in group.list_commands(context):
+            found = group.get_command(context, name)
+            assert found is not None
+            if isinstance(found, click.Group):
+                groups.append((f"{path} {name}", click.Context(found, parent=context), found))
+            options = [each for each in found.params if isinstance(each, click.Option)]
+            silent += [f"{path} {name} {each.opts[0]}" for each in options if not each.help]
+    assert silent == []

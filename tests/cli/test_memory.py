@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,19 @@ def test_what_is_not_there_is_one_sentence_and_misuse(words: tuple[str, ...], tm
     done = here("memory", *words, "--cwd", str(tmp_path))
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_proposal_is_answered_in_the_directory_named_before_the_command(tmp_path: Path) -> None:
+    home = Path(os.environ["LAMINA_HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "settings.json").write_text('{"lamina": {"memoryMode": {"private": "confirm"}}}', "utf-8")
+    work = str(tmp_path)
+    for fact in ("the editor is vi", "deploys go out on Tuesdays"):
+        assert here("-p", f"Remember: {fact}", cwd=tmp_path).returncode == 0
+    first, second = json.loads(here("inbox", "--cwd", work, "--json").stdout)
+    assert json.loads(here("inbox", "--cwd", work, "--json", "accept", first["id"]).stdout) == {"accepted": first["id"]}
+    assert json.loads(here("inbox", "reject", second["id"], "--cwd", work, "--json").stdout) == {"rejected": second["id"]}
+    assert [each["name"] for each in json.loads(here("memory", "list", "--cwd", work, "--json").stdout)] == [first["name"]]
 
 
 def test_an_empty_inbox_says_so(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_by_name_and_only_where_the_old_path_is_gone(home: Path, tmp_path: Path,
     assert "still there" in refused.stderr
     (tmp_path / "old").rmdir()
     done = here("migrate", "--from", str(tmp_path / "old"), "--to", str(moved), "--yes")
-    assert done.stdout.startswith("Moved 1 memories and 1 sessions")
+    assert done.stdout.startswith("Moved 1 memory and 1 session")
 
 
 @pytest.mark.spec("B11")

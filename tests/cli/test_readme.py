@@ -36,7 +36,6 @@ def compacted(place: Path) -> tuple[str, str]:
 def _there(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)
     monkeypatch.setenv("LAMINA_HOME", str(place / "home"))
-    (place / "memory.json").write_text(json.dumps({"results": [{"id": "1", "memory": "Deploys go out on Tuesdays"}]}), "utf-8")
 
 
 def commands() -> list[str]:
@@ -49,8 +48,6 @@ def commands() -> list[str]:
 def test_a_command_of_the_readme_does_what_it_is_there_for(line: str, compacted: tuple[str, str]) -> None:
     session, node = compacted
     words = [{SESSION: session[:8], NODE: node[:8]}.get(word, word) for word in shlex.split(line)[1:]]
-    if "restore" in words:  # there is something to bring back only once something is gone
-        assert here("memory", "rm", words[-1]).returncode == 0
     if "undo" in words:  # the id of the compaction is opened further below
         words.append("no-such-decision")
         assert one_line(here(*words).stderr)

@@ -42,6 +42,14 @@ MEANT = [
     ("上个月", "2026-02", False),
     ("来週リリース", "the week of 2026-04-06", False),
     ("어제 배포", "2026-03-30", True),
+    ("Gestern ging es noch", "2026-03-30", True),
+    ("morgen ist die Abnahme", "2026-04-01", False),
+    ("übermorgen", "2026-04-02", True),
+    ("nächste Woche ist Urlaub", "the week of 2026-04-06", False),
+    ("nächsten Freitag ist die Demo", "2026-04-10", False),
+    ("Abgabe bis Freitag", "2026-04-03", False),
+    ("letzten Monat", "2026-02", False),
+    ("heute Morgen", "2026-03-31", True),
 ]
 
 
@@ -66,6 +74,10 @@ def test_a_phrase_means_a_date_of_the_day_it_was_written(text: str, says: str, c
         "昨天（2026-03-30）",
         "the yesterdays of a todayish week",
         "weekly, monthly, yearly",
+        "Guten Morgen!",
+        "Am Morgen ist es ruhig, jeden Freitag auch.",
+        "Immer sagen, was heute neu ist.",
+        "Vertagt wird nichts.",
         "We deploy on Fridays.",
         "We deploy on Friday.",
         "Bugs are fixed in two days.",

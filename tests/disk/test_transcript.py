@@ -113,6 +113,15 @@ def test_what_waits_goes_out_with_a_sync_or_the_end_too(store: FileStore) -> Non
     assert on_disk(store) == ["m1", "m2"]
 
 
+def test_what_never_went_out_is_told_at_the_end(store: FileStore) -> None:
+    store.append([message(1)])
+    with watched(full):
+        store.append([message(2, 1)])
+        store.close()
+    assert "could not be written and is lost" in (store.trouble or "")
+    assert on_disk(store) == ["m1"]
+
+
 def test_a_disk_that_takes_half_a_line_leaves_no_record_out(store: FileStore) -> None:
     sizes = iter([40, 0, 25])
 

@@ -111,6 +111,16 @@ def test_a_transcript_that_somebody_else_writes_is_left_alone(patient: Patient, 
     assert path.read_bytes() == data
 
 
+@pytest.mark.skipif(os.name == "nt", reason="other locks there")
+def test_a_transcript_whose_lock_cannot_be_looked_at_is_readable_and_left_alone(patient: Patient) -> None:
+    path = patient.transcript("s", DAMAGE["no JSON"])
+    lock_path(path).mkdir(parents=True)
+    assert patient.found("unreadable") == []
+    [found] = patient.found("damaged-transcript")
+    assert found.fix is None
+    assert "in use by somebody" in found.remedy
+
+
 def test_what_a_killed_fork_left_is_removed_and_a_living_one_is_not(patient: Patient) -> None:
     growing = patient.project / "new-id" / "fork.jsonl"
     growing.parent.mkdir(mode=0o700)

@@ -13,7 +13,7 @@ from lamina.core.blocks import Wire
 from lamina.core.effects import Ask
 from lamina.core.errors import Overloaded
 from lamina.core.reply import Reply
-from lamina.fork.asking import ask_until
+from lamina.fork.asking import Deadline, ask_until
 from lamina.providers import OnEvent
 from lamina.providers.offline import OfflineProvider
 
@@ -125,3 +125,52 @@ def test_the_call_runs_in_the_callers_context() -> None:
 
     ask_until(threading.Event(), Speaker(look), ASK, lambda _: None)
     assert found == ["one"]
+
+
+# A deadline
+
+
+class Slow(Speaker):
+    """Its client takes its time to be loaded."""
+
+    def __init__(self, act: Callable[[OnEvent], Reply], loading: threading.Event) -> None:
+        super().__init__(act)
+        self._loading = loading
+
+    def prepare(self) -> None:
+        assert self._loading.wait(PATIENCE)
+
+
+@pytest.mark.spec("Q4")
+def test_what_a_client_takes_to_load_counts_for_no_deadline() -> None:
+    loaded, go_on, done = (threading.Event() for _ in range(3))
+    until = Deadline(0.0)
+    got: list[Reply | None] = []
+
+    def stay_silent(_: OnEvent) -> Reply:
+        go_on.wait(PATIENCE)
+        return REPLY
+
+    def ask() -> None:
+        got.append(ask_until(until, Slow(stay_silent, loaded), ASK, lambda _: None))
+        done.set()
+
+    threading.Thread(target=ask, daemon=True).start()
+    assert not until.is_set()
+    loaded.set()
+    try:
+        assert done.wait(PATIENCE), "then no time is left"
+    finally:
+        go_on.set()
+    assert got == [None]
+    assert until.is_set()
+    assert not until.stopped
+
+
+def test_somebody_who_stops_is_heard_while_a_client_is_loaded() -> None:
+    stop, loaded = threading.Event(), threading.Event()
+    until = Deadline(600.0, None, stop)
+    threading.Timer(0.0, stop.set).start()
+    assert ask_until(until, Slow(lambda _: REPLY, loaded), ASK, lambda _: None) is None
+    assert until.stopped
+    loaded.set()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lamina.fork.background import MOST, Background
+from lamina.fork.background import MOST, Background, current_job
 
 PATIENCE = 120
 
@@ -186,3 +186,23 @@ def test_a_child_process_starts_with_nothing_running_even_when_the_lock_was_held
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert background.running("notes") is not None
     gate.let.set()
+
+
+@pytest.mark.spec("B9")
+def test_work_nobody_asked_for_needs_leave_and_knows_its_name() -> None:
+    asked_about = list[str]()
+
+    def allowed(name: str) -> bool:
+        asked_about.append(name)
+        return name != "notes"
+
+    background = Background(allowed=allowed)
+    assert not background.start("notes", lambda abort: current_job())
+    assert background.start("summary", lambda abort: current_job())
+    assert landed(background, "summary") == [("summary", "summary")]
+    assert asked_about == ["notes", "summary"]
+    assert background.start("agent-1", lambda abort: current_job(), asked=True)
+    assert landed(background, "agent-1") == [("agent-1", None)]
+    assert asked_about == ["notes", "summary"]
+    assert current_job() is None
+    assert background.close(PATIENCE) == []

@@ -148,6 +148,14 @@ def test_a_fork_ends_with_its_rounds() -> None:
     assert (outcome.rounds, outcome.done) == (5, False)
 
 
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_a_call_that_cannot_be_read_is_not_run_in_the_last_round_either(rounds: int) -> None:
+    model = Model(*(reply(wants(f"c{number}"), notes={"unparsed_input": True}) for number in range(rounds)))
+    outcome = model.run(hand_over(QUESTION), rounds=rounds, tools=True)
+    assert model.ran == []
+    assert (outcome.rounds, outcome.done) == (rounds, False)
+
+
 @pytest.mark.parametrize(
     ("stop", "done"), [("end_turn", True), ("max_tokens", False), ("refusal", False), ("stop_sequence", True)]
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,7 +110,7 @@ def test_the_index_and_the_text_give_the_same_answer(
     made = [Document(f"{number}.md", *fields) for number, fields in enumerate(documents)]
     asked_often = Corpus(made)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rank, "AT_ONCE", at_once)
+        patch.setattr(rank, "INDEX_LEAST", at_once)
         for question in questions:
             assert asked_often.rank(question, 5) == Corpus(made).rank(question, 5)
 
@@ -121,10 +123,18 @@ def test_who_asks_again_is_answered_from_the_index() -> None:
     assert corpus._index.fields == 3 * len(MEMORIES)
 
 
+def test_no_question_pays_for_the_whole_index() -> None:
+    corpus = Corpus(Document(f"{number}.md", f"name {number}", "tests") for number in range(1_400))
+    grown = [corpus._index.fields for _ in range(14) if corpus.rank("tests of name 7", 3)]
+    assert grown[0] == 0
+    assert max(after - before for before, after in pairwise(grown)) == 3 * 140
+    assert grown[-1] == 3 * 1_400
+
+
 @pytest.mark.parametrize("asked_before", [0, 1, 2])
 def test_a_term_that_is_everywhere_is_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch, asked_before: int) -> None:
     monkeypatch.setattr(rank, "MOST_PLACES", 3)
-    monkeypatch.setattr(rank, "AT_ONCE", 1)
+    monkeypatch.setattr(rank, "INDEX_LEAST", 1)
     corpus = Corpus(Document(f"{number}.md", "x", "tests") for number in range(9))
     for _ in range(asked_before):
         corpus.rank("tests", 9)

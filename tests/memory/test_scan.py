@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lamina.disk import crash
@@ -170,3 +170,35 @@ def test_the_quick_reader_agrees_on_common_heads(head: str) -> None:
     text = f"---\n{head}---\nbody"
     header, strict = header_of(Found("f.md", 5, 1, 1), text.encode()), read_topic("f.md", text, 5e-9)
     assert (header.name, header.description, header.type) == (strict.name, strict.description, strict.type)
+
+
+LETTERS = st.text(alphabet="aZ é集成テ통Ж,;()/+=.'’—–，。、；：（）！？「」《》-_9", min_size=1, max_size=20)
+
+
+@pytest.mark.spec("S11", "B15")
+@given(description=LETTERS, name=LETTERS)
+@example(description="true", name="null")
+@example(description="集成测试（必须）：用真实数据库。", name="测试")
+@example(description="no", name="on")
+def test_heads_that_need_no_yaml_reader_say_what_it_would_say(description: str, name: str) -> None:
+    text = f"---\nname: {name}\ndescription: {description}\ntype: user\n---\nbody\n"
+    found, topic = header_of(Found("a.md", 0, 1, 1), text.encode()), read_topic("a.md", text, 0.0)
+    assert (found.name, found.description, found.type) == (topic.name, topic.description, topic.type)
+
+
+def test_a_second_look_reads_only_what_changed(tmp_path: Path) -> None:
+    path = tmp_path / "memory"
+    path.mkdir(mode=0o700)
+    for name in ("a", "b"):
+        (path / f"{name}.md").write_text(f"---\nname: {name}\ndescription: about {name}\n---\nbody of {name}\n")
+        os.utime(path / f"{name}.md", (1_700_000_000, 1_700_000_000))
+    with RootDir.open(path, create=False) as root:
+        first = Scanner(root)
+        before = first.bodies(first.headers())
+    (path / "b.md").write_text("---\nname: b\ndescription: another\n---\nnew body\n")
+    os.utime(path / "b.md", (1_700_000_100, 1_700_000_100))
+    with RootDir.open(path, create=False) as root:
+        again = Scanner(root, after=first)
+        after = again.bodies(again.headers())
+    assert after["a.md"] is before["a.md"]
+    assert "new body" in after["b.md"]

@@ -153,9 +153,10 @@ def test_what_was_shown_is_found_again_in_the_view_and_in_what_was_cleared() -> 
 
 
 @pytest.mark.spec("Q3")
-def test_only_attachments_say_what_was_shown() -> None:
+def test_only_attachments_and_reminders_that_a_caller_s_list_took_over_say_what_was_shown() -> None:
     text = shown(memory(), Path("/m/a.md"), age=0, evidence=UNKNOWN, lines=200, size=4_096)
-    assert seen_in([said("u", text), said("r", text, kind="attachment:hook")], [], cwd="/w") == Seen()
+    assert seen_in([said("u", f"See: {text}"), said("r", text, kind="attachment:hook")], [], cwd="/w") == Seen()
+    assert seen_in([said("u", text)], [], cwd="/w").surfaced == {"/m/a.md"}
 
 
 @pytest.mark.spec("Q3")

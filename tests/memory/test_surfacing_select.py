@@ -16,6 +16,7 @@ from lamina.core.policy import SurfacingPolicy
 from lamina.core.settings import Settings
 from lamina.memory import select
 from lamina.memory.fit import LOOKED_AT, clear_fits
+from lamina.memory.look import Look
 from lamina.memory.memory import Memory
 from lamina.memory.rank import Corpus, Document
 from lamina.memory.recalling import Said, by_model, by_ranker
@@ -30,6 +31,12 @@ HEAD = Header("a b.md", "a b", "About\ta", "feedback", 1_700_000_000.0, 0, 10, 1
 def memory(tmp_path: Path) -> Iterator[Memory]:
     with Memory.open(tmp_path, home=tmp_path / "home", settings=Settings(durability="process")) as memory:
         yield memory
+
+
+@pytest.fixture
+def look(memory: Memory) -> Iterator[Look]:
+    with Look.at(memory.place, settings=Settings(), project=memory.path) as look:
+        yield look
 
 
 def put(memory: Memory, file: str, description: str, *, age: int = 0, kind: str = "project", more: str = "") -> None:
@@ -80,30 +87,30 @@ def test_a_word_that_many_memories_have_tells_little() -> None:
 
 @pytest.mark.spec("Q4", "O1")
 @pytest.mark.parametrize("most", [3, 5])
-def test_the_ranker_brings_no_more_than_it_may_and_says_why(memory: Memory, most: int) -> None:
+def test_the_ranker_brings_no_more_than_it_may_and_says_why(memory: Memory, look: Look, most: int) -> None:
     for number in range(5):
         put(memory, f"backup-{number}.md", f"Backup rule {number} of the warehouse")
     policy = SurfacingPolicy(files=most)
-    choice = by_ranker(memory, Asked("u", "What are the backup rules of the warehouse?"), Seen(), policy)
+    choice = by_ranker(look, Asked("u", "What are the backup rules of the warehouse?"), Seen(), policy)
     assert len(choice.brought) == most
     assert choice.brought[0].why.startswith("name: backup; description: backup")
 
 
 @pytest.mark.spec("B8")
-def test_a_memory_whose_evidence_is_stale_comes_behind(memory: Memory) -> None:
+def test_a_memory_whose_evidence_is_stale_comes_behind(memory: Memory, look: Look) -> None:
     put(memory, "backup-a.md", "Backup rule of the warehouse", more="evidence:\n  - gone.py\n")
     put(memory, "backup-b.md", "Backup rule of the warehouse")
-    choice = by_ranker(memory, Asked("u", "the backup rule of the warehouse"), Seen(), POLICY)
+    choice = by_ranker(look, Asked("u", "the backup rule of the warehouse"), Seen(), POLICY)
     assert [each.file for each in choice.brought] == ["backup-b.md", "backup-a.md"]
     assert "gone.py is gone" in choice.brought[1].text
 
 
 @pytest.mark.spec("Q5")
-def test_the_ranker_too_leaves_out_how_to_use_a_tool_in_use(memory: Memory) -> None:
+def test_the_ranker_too_leaves_out_how_to_use_a_tool_in_use(memory: Memory, look: Look) -> None:
     put(memory, "bash-usage.md", "How to use the Bash tool for database backups", kind="reference")
     asked = Asked("u", "make a backup of the database")
-    assert [each.file for each in by_ranker(memory, asked, Seen(), POLICY).brought] == ["bash-usage.md"]
-    assert by_ranker(memory, asked._replace(tools=frozenset({"Bash"})), Seen(), POLICY).brought == ()
+    assert [each.file for each in by_ranker(look, asked, Seen(), POLICY).brought] == ["bash-usage.md"]
+    assert by_ranker(look, asked._replace(tools=frozenset({"Bash"})), Seen(), POLICY).brought == ()
 
 
 # A model
@@ -115,7 +122,7 @@ def test_a_line_of_the_list_says_type_file_time_and_what_it_is_about() -> None:
 
 
 @pytest.mark.spec("Q3", "S11")
-def test_past_two_hundred_the_list_holds_the_newest_fifty_and_the_best_of_the_rest(memory: Memory) -> None:
+def test_past_two_hundred_the_list_holds_the_newest_fifty_and_the_best_of_the_rest(memory: Memory, look: Look) -> None:
     for number in range(260):
         about = "warehouse backup" if number >= 250 else "another thing"
         put(memory, f"m{number}.md", f"{about} {number}", age=number)
@@ -125,7 +132,7 @@ def test_past_two_hundred_the_list_holds_the_newest_fifty_and_the_best_of_the_re
         sent.append(request)
         return Said(json.dumps({"selected_memories": ["m259.md", "m0.md", "m259.md", "m210.md", "x.md"]}))
 
-    choice = by_model(memory, Asked("u", "the warehouse backup please"), Seen(), POLICY, model="small", ask=ask)
+    choice = by_model(look, Asked("u", "the warehouse backup please"), Seen(), POLICY, model="small", ask=ask)
     listed = [line.split(" ")[2] for line in sent[0]["messages"][0]["content"][0]["text"].split("\n")[1:-1]]
     assert len(listed) == 200
     assert listed[:50] == [f"m{number}.md" for number in range(50)]

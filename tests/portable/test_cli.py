@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from lamina.cli import export, import_
 from lamina.core.errors import InputError, SettingError
+from lamina.memory.memory import Memory
 
 
 def run(command: click.Command, *words: str) -> Result:
@@ -34,6 +35,16 @@ def test_an_import_is_reported_line_by_line_and_what_is_odd_on_stderr(project: P
     assert (first.exit_code, first.stdout) == (0, "created   Uses Postgres\nMemories (mem0): 1 created.\n")
     assert first.stderr == "lamina: results[1]: has no text under `memory` and is left out\n"
     assert run(import_.command, "mem0.json").stdout == "Memories (mem0): 1 unchanged.\n"
+
+
+@pytest.mark.spec("B13")
+@pytest.mark.parametrize("form", ["mem0", "mcp-memory", "claude-code"])
+def test_what_was_written_here_comes_back_from_its_export_as_it_is(form: str, project: Path) -> None:
+    with Memory.open(project) as memory:
+        memory.save("testing-db", type="feedback", description="Tests use a real database", body="Mocks once hid a migration.")
+        memory.save("deploys", type="project", description="On Tuesdays", body="On Tuesdays.\n\nAt noon.")
+    assert run(export.command, "out", "--format", form).exit_code == 0
+    assert run(import_.command, "out", "--format", form).stdout.endswith("2 unchanged.\n")
 
 
 def test_a_conflict_names_the_way_out(project: Path) -> None:

@@ -36,6 +36,8 @@ OLD = Topic("a.md", "a", "one", "user", "body\n")
         (Portable("b", "one", "user", "body"), False, "create", ""),
         (Portable("a", "one", "user", "body"), False, "unchanged", ""),
         (Portable("A", "one", None, "body\n"), True, "unchanged", ""),
+        (Portable("a", "one", "user", "body", modified=1e9), True, "unchanged", ""),
+        (Portable("a", "one", "user", "body", fields={"mem0": {"id": "1"}}), False, "conflict", "body differs"),
         (Portable("a", "one", "user", "other"), False, "conflict", "body differs"),
         (Portable("a", "two", "project", "body"), False, "conflict", "type and description differ"),
         (Portable("a", "one", "user", "other"), True, "replace", "body differs"),

@@ -119,6 +119,11 @@ def test_what_lies_outside_the_project_is_asked_about(real: str) -> None:
         "/home/ann/project/.env",
         "/home/ann/project/.git/config",
         "/home/ann/project/sub/.ssh/key",
+        "/home/ann/project/.env.staging",
+        "/home/ann/project/.ENV.Production",
+        "/home/ann/project/keys/id_rsa",
+        "/home/ann/id_ed25519",
+        "/home/ann/_netrc",
     ],
 )
 def test_keys_and_system_files_are_refused_without_a_question(real: str) -> None:

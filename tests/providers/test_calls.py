@@ -177,7 +177,7 @@ def test_tries_are_bounded_and_the_sdks_own_are_off(wired: Wired) -> None:
         wired.ask(max_retries=0)
     assert len(wired.server.requests) == 4
     with pytest.raises(ServerFault):
-        wired.ask(purpose="extract")
+        wired.ask(purpose="extraction")
     assert len(wired.server.requests) == 6
 
 

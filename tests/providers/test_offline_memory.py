@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamina.core.fence import Fenced, fence, reminder
 from lamina.core.front_matter import read_front_matter
-from lamina.providers.offline.chat import NOT_FOUND
+from lamina.providers.offline.chat import NOT_FOUND, answer
 from lamina.providers.offline.note import no_memory, noted
 
-from .talk import INDEX, MEMORY, Talk, called
+from .talk import INDEX, MEMORY, Talk, called, text
 
 SAID = "Remember: integration tests run against a real database, because mocks once hid a broken migration"
 
@@ -219,6 +220,16 @@ def test_a_question_is_answered_from_the_file_behind_the_line() -> None:
     assert called(talk.say("What do our integration tests run against?")) == ("Read", f"{MEMORY}/integration-tests.md")
     said = talk.result("1\t---\n2\tname: integration-tests\n3\t---\n4\t\n5\tA real database.\n6\t\n7\t**Why:** Mocks.")["text"]
     assert said == "A real database.\n\n**Why:** Mocks.\n(memory: integration-tests)"
+
+
+def test_a_memory_that_came_with_the_message_answers_where_no_line_of_the_index_surely_does() -> None:
+    talk = Talk(index="- [testing-db](testing-db.md) — tests use a real database\n- [deploys](deploys.md) — on Tuesdays")
+    came = f"Contents of {MEMORY}/port-8123.md (a memory):\n{fence('recalled-memory', 'Port 8123 is for tests.')}"
+    talk.request["messages"].append(
+        {"role": "user", "content": [text("Which port is for tests?"), text(reminder([Fenced(came)]))]}
+    )
+    [said] = answer(talk.request)
+    assert said == text("Port 8123 is for tests.\n(memory: port-8123)")
 
 
 def test_a_file_that_cannot_be_read_leaves_the_line() -> None:

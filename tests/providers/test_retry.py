@@ -76,7 +76,7 @@ def test_after_a_part_was_heard_there_is_no_other_try_unless_allowed() -> None:
     assert plan(broken, heard=True, policy=RetryPolicy(after_partial=True)) is not None
 
 
-@pytest.mark.parametrize("purpose", ["notes", "extract", "dream", "select", "agent_summary"])
+@pytest.mark.parametrize("purpose", ["notes", "extraction", "dream", "select", "agent_summary"])
 def test_background_work_gives_up_first(purpose: str) -> None:
     assert policy_for("chat", RetryPolicy()) == RetryPolicy()
     assert policy_for(purpose, RetryPolicy()) == RetryPolicy(max_retries=1, budget=20.0)

@@ -256,6 +256,20 @@ def test_the_persons_own_ripgrep_settings_do_not_count(here: Context) -> None:
     assert lines(searching("ripgrep")(steered, "getcwd")) == ["a.py"]
 
 
+@pytest.mark.parametrize("mode", ["content", "files_with_matches", "count"])
+def test_a_file_that_may_not_be_read_tells_nothing_not_even_that_a_guess_was_right(
+    tmp_path: Path, search: Search, mode: str
+) -> None:
+    (tmp_path / ".env").write_text("KEY=abc\n" * 3)
+    (tmp_path / "a.txt").write_text("KEY is set elsewhere\n")
+    where = context(tmp_path, may_read=lambda path: path.name != ".env")
+    right, wrong = (search(where, f"KEY={guess}", output_mode=mode) for guess in ("a", "b"))
+    assert (right.content, right.facts) == (wrong.content, wrong.facts)
+    first = search(where, "KEY", output_mode=mode, head_limit=1)
+    assert "a.txt" in str(first.content)
+    assert first.facts["more"] is False
+
+
 def test_a_program_named_rg_in_the_working_tree_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rg").write_text("#!/bin/sh\ntouch pwned\n")
     (tmp_path / "rg").chmod(0o755)

@@ -10,13 +10,30 @@ import pytest
 from tests.disk.crash.harness import Kill, Say, every
 from tests.disk.processes import needs_fork
 
+from lamina.core.budget import Line
 from lamina.core.errors import InputError
 from lamina.core.settings import Settings
+from lamina.disk.ledger import Ledger, day_of
+from lamina.disk.ledger import days as ledger_days
 from lamina.memory.memory import Memory
 from lamina.memory.store import Why
 from lamina.session import Session
+from lamina.upkeep import retention
 from lamina.upkeep.places import Session as Place
-from lamina.upkeep.retention import DAY, JOURNAL, Old, age, finish, journal, look, plan, run
+from lamina.upkeep.retention import (
+    DAY,
+    JOURNAL,
+    LEDGER_DAYS,
+    Old,
+    age,
+    clear_ledgers,
+    finish,
+    journal,
+    look,
+    old_ledgers,
+    plan,
+    run,
+)
 from lamina.upkeep.starting import starting
 
 from .made import answered, project
@@ -142,3 +159,68 @@ def test_stopped_anywhere_a_session_is_whole_or_gone_and_what_went_is_listed(tmp
         assert there or "done" not in stopped.said or not (project(home, cwd) / old).exists(), stopped
         finish(home)
         assert there == (project(home, cwd) / old).exists(), stopped
+
+
+# Ledgers of background work
+
+
+def ledgers(home: Path, *ago: float) -> None:
+    for days in ago:
+        Ledger(home).add(Line(NOW - days * DAY, "notes", "/w"))
+
+
+def test_old_ledgers_go_by_their_day() -> None:
+    days = [day_of(NOW - ago * DAY) for ago in (200, 91, 90, 31, 30, 1, 0)]
+    assert old_ledgers(days, now=NOW, keep=None) == days[:2]
+    assert old_ledgers(days, now=NOW, keep=1_000) == days[:2]
+    assert old_ledgers(days, now=NOW, keep=30) == days[:4]
+
+
+@pytest.mark.spec("B9", "Z7")
+def test_old_ledgers_are_removed_when_a_session_starts_and_that_is_said(home: Path, cwd: Path) -> None:
+    talk(home, cwd, 1)
+    ledgers(home, 0, 1, LEDGER_DAYS - 1, LEDGER_DAYS + 2, LEDGER_DAYS + 3)
+    (home / "ledger" / "notes of mine.txt").write_text("mine")
+    [said] = start(home, cwd, Settings())
+    assert said.startswith("The ledgers of background work of 2 days up to ")
+    assert len(ledger_days(home)) == 3
+    assert (home / "ledger" / "notes of mine.txt").exists()
+    assert start(home, cwd, Settings()) == []
+    assert len(start(home, cwd, KEEP)) == 1
+    assert len(ledger_days(home)) == 2
+
+
+@needs_fork
+def test_killed_while_ledgers_go_the_rest_goes_next_time(tmp_path: Path) -> None:
+    def act(directory: Path, say: Say) -> None:
+        assert clear_ledgers(directory, now=NOW, keep=None)
+
+    for killed in every(tmp_path, lambda directory: ledgers(directory, 0, 100, 101), act, Kill()):
+        clear_ledgers(killed.directory, now=NOW, keep=None)
+        assert ledger_days(killed.directory) == [day_of(NOW)]
+
+
+@pytest.mark.spec("Z7")
+def test_a_full_journal_loses_its_older_half_and_what_was_told_stays_told(
+    home: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "MOST_JOURNAL", 1_500)
+    said = []
+    for number in range(20):
+        talk(home, cwd, 31 - number)
+        said += start(home, cwd, KEEP, days=number)
+    assert len(said) == 20
+    assert all(sentence.startswith("1 session ") for sentence in said), "no removal is told twice"
+    assert (home / JOURNAL).stat().st_size < 2_000
+    assert 0 < len(journal(home)) < 20
+
+
+def test_an_id_that_a_part_of_a_file_cuts_in_two_is_found(home: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "PART", 50)
+    old = talk(home, cwd, 31)
+    memory = project(home, cwd) / "memory"
+    memory.mkdir(parents=True, exist_ok=True)
+    for number in range(30, 60):
+        (memory / "note.md").write_text("x" * number + old + "y" * 100)
+        [one] = look([project(home, cwd)], home, now=NOW, older_than=30 * DAY)
+        assert one.referred

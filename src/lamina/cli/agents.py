@@ -1,13 +1,50 @@
-"""`lamina agents`: the agent types a session here would have."""
+"""`lamina agents`: the agent types a session here would have; and the memory of one, for `lamina memory --agent TYPE`."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from .printing import document
+from .printing import document, printable
 from .start import home_of, notice
+
+if TYPE_CHECKING:
+    from ..layers.l7_agents import Catalog
+    from ..memory.memory import Memory
+
+
+def _catalog(where: Path, home: Path | None) -> Catalog:
+    from ..disk.trust import while_trusted
+    from ..layers.l7_agents import load_kinds
+
+    if home is None:
+        return load_kinds(where, None)
+    return while_trusted(home, where, lambda trusted: load_kinds(where, home, trusted=trusted))
+
+
+def memory_of(agent: str, where: Path) -> Memory:
+    """Of an agent type; a type that has none is a slip of the pen."""
+    from ..disk.settings_files import load_settings, user_home
+    from ..memory.agents import open_agent_memory
+    from ..memory.place import agent_place
+
+    home = home_of()
+    catalog = _catalog(where, home)
+    kind = catalog.find(agent)
+    if kind is None:
+        raise click.UsageError(f"there is no agent type {printable(agent)!r} here: lamina agents lists them.")
+    if kind.memory is None or home is None:
+        raise click.UsageError(
+            f"the agent type {kind.name} has no memory: write memory: user, project or local into its file"
+            f"{f' ({kind.path}), and trust that directory' if kind.source == 'project' else ''}."
+        )
+    settings = load_settings(cwd=where, environ=os.environ)
+    person = user_home(os.environ) or home
+    place = agent_place(kind.name, kind.memory, cwd=where, home=home, settings=settings, user_home=person)
+    return open_agent_memory(place, settings=settings, cwd=where)
 
 
 @click.command("agents")
@@ -15,9 +52,7 @@ from .start import home_of, notice
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def command(cwd: str, as_json: bool) -> None:
     """List the agent types that the Agent tool can start here, and what is wrong with files that are none."""
-    from ..layers.l7_agents import load_kinds
-
-    catalog = load_kinds(Path(cwd).resolve(), home_of())
+    catalog = _catalog(Path(cwd).resolve(), home_of())
     for found in catalog.notices:
         notice(found)
     if as_json:
@@ -38,13 +73,14 @@ def command(cwd: str, as_json: bool) -> None:
     from .columns import show
 
     show(
-        ("name", "from", "model", "tools", "description"),
+        ("name", "from", "model", "tools", "memory", "description"),
         [
             (
                 kind.name,
                 kind.source,
                 kind.model or "the parent's",
                 "all but Agent" if kind.tools is None else ", ".join(kind.tools) or "none",
+                kind.memory or "none",
                 kind.description,
             )
             for kind in catalog.kinds

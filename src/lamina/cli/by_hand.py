@@ -19,7 +19,7 @@ from .printing import document, printable, sentence
 if TYPE_CHECKING:
     from ..session import Session
 
-_CWD = click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".")
+_CWD = click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose session.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 
 
@@ -58,7 +58,7 @@ def undo_command(session: str, decision: str | None, cwd: str, as_json: bool) ->
 @click.command("expand")
 @click.argument("session", shell_complete=offering.sessions)
 @click.argument("node")
-@click.option("--page", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--page", type=click.IntRange(min=1), default=1, show_default=True, help="Long ones come in pages.")
 @_CWD
 @_JSON
 def expand_command(session: str, node: str, page: int, cwd: str, as_json: bool) -> None:

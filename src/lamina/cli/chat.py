@@ -68,6 +68,7 @@ def _rules(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tup
 )
 @click.option("--disallowed-tools", "deny", metavar="RULES", multiple=True, callback=_rules, help="Rules for what is denied.")
 @click.option("--max-turns", "rounds", type=click.IntRange(min=1), help="At most so many calls of the model for one prompt.")
+@click.option("--bare", is_flag=True, help="Without all that is optional: memory, notes, hooks, agents' summaries.")
 @click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="The directory the session belongs to.")
 def command(prompt: str | None, output_format: str, partial: bool, cwd: str, **given: Any) -> int:
     """Talk, on a terminal or with -p PROMPT for one answer."""

@@ -16,6 +16,7 @@ from ..core.settings import Finding, Resolved, Setting, Settings, find
 from ..core.settings.kinds import printable
 from ..core.settings.reference import reference
 from ..disk.settings_files import load_settings, settings_paths
+from . import offering
 
 # A value longer than this is cut in the list; `lamina config KEY` and --json show all of it.
 LONGEST_IN_LIST = 48
@@ -23,7 +24,7 @@ LONGEST = 100_000
 
 
 @click.command("config")
-@click.argument("key", required=False)
+@click.argument("key", required=False, shell_complete=offering.settings)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option(
     "--cwd", type=click.Path(exists=True, file_okay=False, path_type=Path), help="The directory whose settings are meant."

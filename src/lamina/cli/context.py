@@ -50,7 +50,7 @@ class Report(NamedTuple):
     "--turn", "number", metavar="N", type=click.IntRange(min=1), help="The exact request of the N-th call, block by block."
 )
 @click.option("--against", metavar="M", type=click.IntRange(min=1), help="With --turn: what changed since the M-th call.")
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".")
+@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose session.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def command(session: str, number: int | None, against: int | None, cwd: str, as_json: bool) -> None:
     """Show what fills the window of a session, by kind; with --turn, what one request was made of."""

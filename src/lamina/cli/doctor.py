@@ -6,6 +6,7 @@ It reads and never writes without `--fix`. Findings are no failure: the exit cod
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from itertools import groupby
@@ -125,7 +126,7 @@ def _show(report: Report, done: Sequence[Done], *, fixed: bool) -> None:
         for kind, alike in groupby(in_area, key=lambda found: found.kind):
             _group(kind, list(alike))
         _say("")
-    _say(summary(report, done, fixed=fixed))
+    _say(_broken(summary(report, done, fixed=fixed)))
 
 
 def _group(kind: str, alike: list[Finding]) -> None:
@@ -135,14 +136,14 @@ def _group(kind: str, alike: list[Finding]) -> None:
     count = f" ({len(alike):,})" if len(alike) > 1 else ""
     _say(f"  {click.style(severity, fg=COLORS[severity])}  {title}{count}")
     for found in alike[:MOST_SHOWN]:
-        _say(f"    {sentence(found.problem)}")
+        _say(_broken(found.problem, "    "))
         if found.file:
             place = found.file if found.line is None else f"{found.file}:{found.line}"
             _say(click.style(f"      {printable(place)}", dim=True))
     if len(alike) > MOST_SHOWN:
         _say(f"    … and {len(alike) - MOST_SHOWN:,} more; --json lists all.")
     for remedy in dict.fromkeys(found.remedy for found in alike[:MOST_SHOWN] if found.remedy):
-        _say(f"    → {sentence(remedy)}")
+        _say(_broken(f"→ {remedy}", "    ", "      "))
 
 
 def summary(report: Report, done: Sequence[Done], *, fixed: bool) -> str:
@@ -159,6 +160,19 @@ def summary(report: Report, done: Sequence[Done], *, fixed: bool) -> str:
         return f"Left for you: {said}." if not fixable else f"Left: {said}; {fixable:,} could not be mended now."
     return f"{said}. " + (
         f"{fixable:,} can be mended: lamina doctor --fix" if fixable else "Nothing of it can be mended safely without you."
+    )
+
+
+def _broken(text: str, indent: str = "", rest: str | None = None) -> str:
+    """A sentence, on a terminal broken between words."""
+    if not sys.stdout.isatty():
+        return indent + sentence(text)
+    import textwrap
+
+    width = max(20, shutil.get_terminal_size().columns - 1)
+    behind = indent if rest is None else rest
+    return textwrap.fill(
+        sentence(text), width, initial_indent=indent, subsequent_indent=behind, break_long_words=False, break_on_hyphens=False
     )
 
 

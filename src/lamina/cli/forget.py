@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from .printing import document, printable
+from .waiting import waiting
 
 if TYPE_CHECKING:
-    from ..upkeep.forget import Report
+    from ..upkeep.forget import Item, Report
 
 # More lines than a person reads before they answer.
 SHOWN = 40
@@ -41,21 +42,23 @@ def command(subject: str, everywhere: bool, anywhere: bool, dry_run: bool, yes: 
     settings = load_settings(cwd=here, home=home, environ=os.environ)
     kept = scope(home, here, settings, person=user_home(os.environ), everywhere=everywhere)
     if dry_run or not yes:
-        planned = forget(kept, wanted, do=False)
+        with waiting("Looking through all that is kept"):
+            planned = forget(kept, wanted, do=False)
         if dry_run:
             click.echo(document(told(planned) | {"dry_run": True}) if as_json else _shown(planned, "would go"))
             return 0
         if planned.done:
             click.echo(_shown(planned, "would go"), err=True)
             ask("Remove it for good?")
-    done = forget(kept, wanted, do=True)
     mine = {root.path for root in kept.roots} | {part for one in kept.sessions for part in (one.transcript, one.directory)}
     others = set(kept.others)
-    done.left = remains(
-        [home, *(root.path for root in kept.roots)],
-        wanted,
-        inside=lambda path: path in others or path in mine or not mine.isdisjoint(path.parents) or path.parent == home,
-    )
+    with waiting("Removing it, then looking whether any of it is left"):
+        done = forget(kept, wanted, do=True)
+        done.left = remains(
+            [home, *(root.path for root in kept.roots)],
+            wanted,
+            inside=lambda path: path in others or path in mine or not mine.isdisjoint(path.parents) or path.parent == home,
+        )
     click.echo(document(told(done) | {"dry_run": False}) if as_json else _shown(done, "went"))
     return 1 if done.skipped else 0
 
@@ -68,15 +71,19 @@ def ask(question: str) -> None:
         raise click.Abort
 
 
+def _extent(item: Item) -> str:
+    if item.action == "removed":
+        return "as a whole"
+    return "1 place" if item.places == 1 else f"{item.places} places"
+
+
 def _shown(report: Report, verb: str) -> str:
-    rows = [
-        f"{item.kind}: {item.path} ({'as a whole' if item.action == 'removed' else f'{item.places} places'})"
-        for item in report.done
-    ]
+    rows = [f"{item.kind}: {item.path} ({_extent(item)})" for item in report.done]
     if len(rows) > SHOWN:
         rows[SHOWN:] = [f"… and {len(rows) - SHOWN} more files"]
     counts = ", ".join(f"{count} in {kind}" for kind, count in sorted(report.counts().items()))
-    rows.append(f"{verb.capitalize()}: {counts}." if counts else "Nothing of it was found.")
+    none = "Nothing was removed." if report.skipped or report.left else "Nothing of it was found."
+    rows.append(f"{verb.capitalize()}: {counts}." if counts else none)
     rows += [f"Not done: {one.path}: {one.why}" for one in report.skipped]
     rows += [f"Left: {one.path}: {one.why}" for one in report.left[:SHOWN]]
     if len(report.left) > SHOWN:

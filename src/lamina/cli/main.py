@@ -6,6 +6,7 @@ failure.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -15,6 +16,7 @@ import click
 
 from .. import __version__
 from ..core.errors import InputError, LaminaError, SettingError
+from .group import Group
 from .printing import mend_streams, sentence
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ class ReaderGone(Exception):
     """Whoever read our output has seen enough. It is no OSError: of those click makes a failure."""
 
 
-class Commands(click.Group):
+class Commands(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -106,10 +108,17 @@ def main(argv: list[str] | None = None) -> None:
         code = _run(argv)
         sys.stdout.flush()
     except (ReaderGone, BrokenPipeError):
-        # The interpreter must not complain when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
         code = 0
+    except OSError as error:
+        _silence()
+        code = _say(_reason(error), 1)
     sys.exit(code)
+
+
+def _silence() -> None:
+    """What is still to be written goes nowhere: the interpreter must not complain when it flushes."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(argv: list[str] | None) -> int:
@@ -119,6 +128,13 @@ def _run(argv: list[str] | None) -> int:
         return stop.exit_code
     except click.Abort:
         return _say("stopped", 130)
+    except click.exceptions.NoArgsIsHelpError as error:
+        # Whoever names a group only wants to know what is in it.
+        print(error.format_message(), file=sys.stderr)
+        return error.exit_code
+    except click.MissingParameter as error:
+        path = error.ctx.command_path if error.ctx is not None else "lamina"
+        return _say(f"{error.format_message().rstrip('.')}: {path} --help explains it.", error.exit_code)
     except click.ClickException as error:
         return _say(error.format_message(), error.exit_code)
     except (InputError, SettingError) as error:
@@ -128,9 +144,14 @@ def _run(argv: list[str] | None) -> int:
     except KeyboardInterrupt:
         return _say("stopped", 130)
     except OSError as error:
-        # Without a file's name it is where we stand that is gone.
-        return _say(f"{error.filename or 'the current directory'}: {os.strerror(error.errno or 0).lower()}", 1)
+        return _say(_reason(error), 1)
     return result if isinstance(result, int) else 0
+
+
+def _reason(error: OSError) -> str:
+    """Without a file's name it is where we stand that is gone, or where we write to that takes no more."""
+    unnamed = "the current directory" if error.errno == errno.ENOENT else "standard output"
+    return f"{error.filename or unnamed}: {os.strerror(error.errno or 0).lower()}"
 
 
 def _say(text: str, code: int) -> int:

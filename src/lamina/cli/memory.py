@@ -23,12 +23,24 @@ if TYPE_CHECKING:
     from ..memory.topic import Topic
 
 TYPES = ("user", "feedback", "project", "reference")
+# Where an option before the command leaves it for the command.
+_AGENT = "lamina.agent"
 
 _cwd = click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose memory.")
 _json = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 
 
+of_agent = click.option(
+    "--agent",
+    metavar="TYPE",
+    expose_value=False,
+    callback=lambda ctx, _, agent: ctx.meta.__setitem__(_AGENT, agent),
+    help="The memory of an agent type, not the project's.",
+)
+
+
 @click.group("memory", cls=Group)
+@of_agent
 def command() -> None:
     """See, save, trace and take back what is remembered."""
 
@@ -36,8 +48,10 @@ def command() -> None:
 @contextmanager
 def opened(cwd: str) -> Iterator[Memory]:
     from ..memory.memory import Memory
+    from .agents import memory_of
 
-    with Memory.open(Path(cwd).resolve()) as memory:
+    agent, where = click.get_current_context().meta.get(_AGENT), Path(cwd).resolve()
+    with Memory.open(where) if agent is None else memory_of(agent, where) as memory:
         for notice in memory.notices:
             click.echo(f"lamina: {printable(notice)}", err=True)
         yield memory
@@ -101,16 +115,17 @@ def search_command(query: str, most: int, explain: bool, cwd: str, as_json: bool
 @click.argument("name", shell_complete=offering.memories)
 @click.option("--type", "kind", type=click.Choice(TYPES), help="What it is about.")
 @click.option("--description", default="", help="One line: all that is looked at when memories are chosen.")
-@click.option("--scope", type=click.Choice(("private", "team")), default="private", show_default=True)
+@click.option("--scope", type=click.Choice(("private", "team")), default="private", show_default=True, help="Whose it is.")
 @click.argument("body", required=False)
 @_cwd
 @_json
 def save_command(name: str, kind: Any, description: str, scope: Any, body: str | None, cwd: str, as_json: bool) -> None:
     """Save or update a memory. BODY is its text; '-' reads it from standard input."""
+    from ..memory.draft import MOST_BYTES
     from ..memory.store import Saved
 
     if body == "-":
-        body = sys.stdin.buffer.read().decode("utf-8", "replace")
+        body = sys.stdin.buffer.read(MOST_BYTES + 1).decode("utf-8", "replace")
     with opened(cwd) as memory:
         done = memory.save(name, type=kind, description=description, body=body or "", scope=scope)
         if not isinstance(done, Saved):
@@ -149,7 +164,7 @@ def rm_command(name: str, cwd: str, as_json: bool) -> None:
 def log_command(name: str | None, removed: bool, cwd: str, as_json: bool) -> None:
     """Every change with who, why and when, newest first."""
     with opened(cwd) as memory:
-        versions = _trash(memory.log(name)) if removed else memory.log(name)
+        versions = trash(memory.log(name)) if removed else memory.log(name)
         if as_json:
             click.echo(document([_change(version) for version in versions]))
         for version in () if as_json else versions:
@@ -193,7 +208,7 @@ def blame_command(name: str, cwd: str, as_json: bool) -> None:
 
 
 @command.command("restore")
-@click.argument("name", shell_complete=offering.memories)
+@click.argument("name", shell_complete=offering.removed)
 @click.option("--version", "version_id", help="A change of the log; without it the state before the last one.")
 @_cwd
 @_json
@@ -251,7 +266,7 @@ def _change(version: Version) -> dict[str, Any]:
     return {"id": version.id, "time": time, "name": version.name, "file": version.file, "action": version.action, **why}
 
 
-def _trash(versions: list[Version]) -> list[Version]:
+def trash(versions: list[Version]) -> list[Version]:
     """Of the changes, newest first, the removals of what has not come back."""
     from ..memory.topic import same_name
 

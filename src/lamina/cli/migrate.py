@@ -42,14 +42,18 @@ def command(listing: bool, source: str | None, target: str, merge: bool, yes: bo
     old, because = (moved_from(home, source), "you named it") if source is not None else _only(home, project, roots or ())
     refuse(home, old, project, merge=merge)
     if not yes:
-        said = f"{topics_in(old.directory)} memories and the sessions of {old.path} ({because}) would move to {project}."
+        said = f"{_many(topics_in(old.directory), 'memory')} and the sessions of {old.path} ({because}) would move to {project}."
         click.echo(f"lamina: {sentence(said)}", err=True)
         ask("Move them?")
     done = migrate(home, old, project, roots, merge=merge)
     if as_json:
         click.echo(document(msgspec.to_builtins(done)))
     else:
-        click.echo(printable(f"Moved {done.memories} memories and {done.sessions} sessions from {done.source} to {done.target}."))
+        click.echo(
+            printable(
+                f"Moved {_many(done.memories, 'memory')} and {_many(done.sessions, 'session')} from {done.source} to {done.target}."
+            )
+        )
         for name in done.merged:
             click.echo(printable(f"Both had it: {name} is the old one's."))
     for left in done.left:
@@ -67,6 +71,10 @@ def _only(home: Path, project: Path, roots: tuple[str, ...]) -> tuple[Known, str
         named = ", ".join(str(one.known.path) for one in found)
         raise click.UsageError(f"more than one project that is gone may be this one ({named}): choose with --from.")
     return found[0]
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word.removesuffix('y')}{'ies' if word.endswith('y') else 's'}"
 
 
 def _list(home: Path, as_json: bool) -> None:
@@ -89,6 +97,8 @@ def _list(home: Path, as_json: bool) -> None:
         return
     for row in rows:
         gone = "" if row["exists"] else "  (gone)"
-        click.echo(printable(f"{row['memories']:>5} memories {row['sessions']:>5} sessions  {row['path']}{gone}"))
+        click.echo(
+            printable(f"{_many(row['memories'], 'memory'):>14} {_many(row['sessions'], 'session'):>14}  {row['path']}{gone}")
+        )
     if not rows:
         click.echo("Nothing is kept of any project yet.", err=True)

@@ -1,4 +1,4 @@
-"""What a shell offers behind a command: sessions and memories of the working directory.
+"""What a shell offers behind a command: sessions, memories and proposals of the working directory, and settings.
 
 A key that was pressed waits for this, and what goes wrong there would be printed into the line that is being typed: so whatever cannot be
 read offers nothing.
@@ -32,6 +32,43 @@ def sessions(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
         found = []
     offered = [CompletionItem(info.id[:SHORT_ID], help=info.title) for info in found if info.id.startswith(incomplete)]
     return offered or [CompletionItem(incomplete, type="file")]
+
+
+def removed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What lies in the trash first: that is what is mostly brought back; then what has older versions."""
+    from click.shell_completion import CompletionItem
+
+    from ..memory.memory import Memory
+    from .memory import trash
+
+    try:
+        with Memory.open(Path.cwd()) as memory:
+            gone = [version.name for version in trash(memory.log())]
+    except (LaminaError, OSError):
+        return []
+    offered = [CompletionItem(name, help="in the trash") for name in gone if name.startswith(incomplete)]
+    return [*offered, *memories(ctx, param, incomplete)]
+
+
+def proposals(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    from ..memory.memory import Memory
+
+    try:
+        with Memory.open(Path.cwd()) as memory:
+            waiting = memory.waiting()
+    except (LaminaError, OSError):
+        return []
+    return [CompletionItem(each.id, help=each.name) for each in waiting if each.id.startswith(incomplete)]
+
+
+def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    from ..core.settings import SETTINGS
+
+    return [CompletionItem(row.key, help=row.help) for row in SETTINGS if row.key.startswith(incomplete)]
 
 
 def memories(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

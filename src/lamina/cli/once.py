@@ -44,9 +44,15 @@ def answer(prompt: str, wish: Wish, *, form: str = "text", partial: bool = False
             told = _told(agent, 0)
             out.begin(agent)
             try:
-                return _turn(agent, prompt, out, stop)
+                code = _turn(agent, prompt, out, stop)
             finally:
                 _told(agent, told)
+        if agent.session.trouble:
+            notice(agent.session.trouble)
+    if sink.trouble:
+        notice(f"standard output: {sink.trouble}, so the answer is not there as a whole; the session has it")
+        return 1
+    return code
 
 
 def _told(agent: Agent, already: int) -> int:
@@ -71,13 +77,12 @@ def _turn(agent: Agent, prompt: str, out: Output, stop: Stop) -> int:
         return 2 if isinstance(error, InputError | SettingError) else 1
     ending, words = ending_of(done)
     out.end(ending, words)
-    for text in _remarks(agent, done):
+    for text in _remarks(done):
         notice(text)
     if ending != "success":
         notice(words)
     return 0 if ending == "success" else 1
 
 
-def _remarks(agent: Agent, done: Answer) -> list[str]:
-    found = [*done.notices, *([CUT_OFF] if done.ended == "cut off" else ())]
-    return [*found, agent.session.trouble] if agent.session.trouble else found
+def _remarks(done: Answer) -> list[str]:
+    return [*done.notices, *([CUT_OFF] if done.ended == "cut off" else ())]

@@ -125,15 +125,11 @@ class JsonOutput:
 
     def event(self, event: dict[str, Any]) -> None:
         if event["type"] == "tool_result":
-            result = {
-                "type": "tool_result",
-                "tool_use_id": event["id"],
-                "content": event["content"],
-                "is_error": event["is_error"],
-            }
-            self._event("user", message={"role": "user", "content": [result]}, parent_tool_use_id=None)
+            self._result(event)
         elif event["type"] == "answer":
             self._answer(event["reply"])
+        elif event["type"] == "agent_event":
+            self._of_agent(event["event"], event["call"])
         elif event["type"] == "layer":
             self._layer(event["name"], event["data"])
         elif event["type"] == "agent":
@@ -141,6 +137,22 @@ class JsonOutput:
             self._event("system", subtype="agent", parent_tool_use_id=event["call"], **told)
         elif event["type"] not in OURS and self._partial:
             self._event("stream_event", event=event, parent_tool_use_id=None)
+
+    def _of_agent(self, event: dict[str, Any], call: str) -> None:
+        """What an agent said and got back stands under the call that started it."""
+        if event["type"] == "answer":
+            self._answer(event["reply"], call)
+        elif event["type"] == "tool_result":
+            self._result(event, call)
+
+    def _result(self, event: dict[str, Any], call: str | None = None) -> None:
+        result = {
+            "type": "tool_result",
+            "tool_use_id": event["id"],
+            "content": event["content"],
+            "is_error": event["is_error"],
+        }
+        self._event("user", message={"role": "user", "content": [result]}, parent_tool_use_id=call)
 
     def _layer(self, name: str, data: dict[str, Any]) -> None:
         """What keeps the conversation inside its window. A compaction has the name other programs know."""
@@ -154,7 +166,7 @@ class JsonOutput:
         else:
             self._event("system", subtype="layer", name=name, data=data)
 
-    def _answer(self, reply: Reply) -> None:
+    def _answer(self, reply: Reply, call: str | None = None) -> None:
         message = {
             "id": reply.id,
             "type": "message",
@@ -164,7 +176,7 @@ class JsonOutput:
             "stop_reason": reply.stop_reason,
             "usage": reply.usage.wire() if reply.usage is not None else {},
         }
-        self._event("assistant", message=message, parent_tool_use_id=None)
+        self._event("assistant", message=message, parent_tool_use_id=call)
 
     def end(self, ending: Ending, text: str) -> None:
         tally = self._tally

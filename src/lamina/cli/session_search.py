@@ -14,6 +14,7 @@ from typing import NamedTuple
 import click
 
 from .printing import document, printable
+from .waiting import waiting
 
 # What is shown on each side of a hit.
 AROUND = 80
@@ -35,7 +36,11 @@ def search_command(term: str, limit: int, cwd: str, as_json: bool) -> None:
     """Messages and results of earlier sessions that hold TERM. Memory comes first: lamina memory search."""
     if not term.strip():
         raise click.UsageError("give a word or a phrase to look for.")
-    found = list(islice(_hits(term, Path(cwd).resolve()), limit))
+    unread: list[str] = []
+    with waiting("Looking through the sessions"):
+        found = list(islice(_hits(term, Path(cwd).resolve(), unread), limit))
+    for problem in unread:
+        click.echo(f"lamina: {printable(problem)}", err=True)
     if as_json:
         click.echo(document([hit._asdict() for hit in found]))
     for hit in () if as_json else found:
@@ -44,7 +49,8 @@ def search_command(term: str, limit: int, cwd: str, as_json: bool) -> None:
         click.echo(f"Nobody said {term!r} in a session of {Path(cwd).resolve()}.", err=True)
 
 
-def _hits(term: str, cwd: Path) -> Iterator[Hit]:
+def _hits(term: str, cwd: Path, unread: list[str]) -> Iterator[Hit]:
+    """What cannot be read is added to `unread`, a sentence each."""
     from ..core.errors import LaminaError
     from ..core.records import Message
     from ..disk.finding import transcripts
@@ -60,7 +66,7 @@ def _hits(term: str, cwd: Path) -> Iterator[Hit]:
         try:
             said = [record for record in read_transcript(path) if isinstance(record, Message)]
         except (LaminaError, OSError) as error:
-            click.echo(f"lamina: {printable(str(error))}", err=True)
+            unread.append(str(error))
             continue
         for record in reversed(said):
             for text in _texts(record):

@@ -39,7 +39,7 @@ for _command in (undo_command, expand_command, pin_command, search_command, snip
 @click.option("--all", "everywhere", is_flag=True, help="Sessions of every directory, not only of this one.")
 @click.option("--source", type=click.Choice(SOURCES), default="all", show_default=True, help="Whose sessions.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many, newest first.")
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".")
+@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose sessions.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def list_command(everywhere: bool, source: str, limit: int, cwd: str, as_json: bool) -> None:
     """List sessions, newest first."""
@@ -60,7 +60,7 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: str, as_json: b
 @command.command("show")
 @click.argument("session", shell_complete=offering.sessions)
 @click.option("--full", is_flag=True, help="Whole texts, not only their beginning.")
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".")
+@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose sessions.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def show_command(session: str, full: bool, cwd: str, as_json: bool) -> None:
     """Show the session SESSION: an id, the beginning of one, or a transcript file."""
@@ -105,7 +105,7 @@ def show_command(session: str, full: bool, cwd: str, as_json: bool) -> None:
 @click.option("--all", "everywhere", is_flag=True, help="Sessions of every directory, not only of this project.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".")
+@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose sessions.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def clean_command(length: str | None, everywhere: bool, dry_run: bool, yes: bool, cwd: str, as_json: bool) -> None:
     """Remove old sessions with all that lies beside them; open ones, and those a memory refers to, stay."""

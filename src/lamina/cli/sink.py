@@ -7,11 +7,15 @@ written. Any thread may write; one text is never mixed with another.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import threading
 
 from .stop import SIGHUP, SIGPIPE, Stop
+
+# A file that takes no more.
+_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 class Sink:
@@ -19,6 +23,7 @@ class Sink:
         self._stop = stop
         self.lock = threading.RLock()
         self.gone = False
+        self.trouble = ""  # why nothing more could be written, where it is no reader's doing
 
     def write(self, text: str) -> None:
         with self.lock:
@@ -28,12 +33,15 @@ class Sink:
                 sys.stdout.write(text)
                 sys.stdout.flush()
             except (OSError, ValueError) as error:  # ValueError: closed
-                self._lose(SIGPIPE if isinstance(error, BrokenPipeError) else SIGHUP)
+                self._lose(error)
 
-    def _lose(self, number: int) -> None:
+    def _lose(self, error: OSError | ValueError) -> None:
         self.gone = True
+        number = getattr(error, "errno", None)
+        if number in _FULL:
+            self.trouble = os.strerror(number).lower()
         # What is still in the buffer goes nowhere; at its end the interpreter would otherwise complain that it can't.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.__stdout__.fileno() if sys.__stdout__ is not None else nowhere)
         os.close(nowhere)
-        self._stop.wish(number)
+        self._stop.wish(SIGPIPE if self.trouble or isinstance(error, BrokenPipeError) else SIGHUP)

@@ -41,6 +41,7 @@ class Wish(NamedTuple):
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     rounds: int | None = None
+    bare: bool = False
 
 
 def notice(text: str) -> None:
@@ -72,6 +73,8 @@ def settings_for(wish: Wish, home: Path | None) -> Settings:
     given: dict[str, Any] = (
         {"permissions": {"allow": list(wish.allow), "deny": list(wish.deny)}} if wish.allow or wish.deny else {}
     )
+    if wish.bare:
+        given["lamina"] = {"bare": True}
 
     def load(trusted: bool) -> Settings:
         # Without `home`, which is the environment's: what is wrong with that variable is then among the findings.
@@ -140,6 +143,7 @@ def open_agent(
     resume: str | Path | None,
     ask: AskPerson | None = None,
     on_event: OnEvent | None = None,
+    interactive: bool = False,
 ) -> Agent:
     from ..agent import Agent
     from ..upkeep.starting import starting
@@ -155,6 +159,7 @@ def open_agent(
         mode=wish.mode,
         ask=ask,
         on_event=on_event,
+        interactive=interactive,
     )
     agent.session.notices += [found.text for found in agent.rules.findings]
     agent.session.notices += [problem] if problem else []

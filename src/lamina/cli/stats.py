@@ -33,16 +33,25 @@ class Row(NamedTuple):
 @click.option("--all", "everywhere", is_flag=True, help="Sessions of every directory, not only of this one.")
 @click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Only sessions used in the last so many days.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many, newest first.")
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".")
+@click.option("--ledger", is_flag=True, help="What background work has used of its budget, in every project.")
+@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose sessions.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def command(session: str | None, everywhere: bool, days: float | None, limit: int, cwd: str, as_json: bool) -> None:
+def command(session: str | None, everywhere: bool, days: float | None, limit: int, ledger: bool, cwd: str, as_json: bool) -> None:
     """Show what sessions cost and what the layers saved."""
     from ..core.errors import InputError
     from ..core.figures import Figures, figures_of
     from ..disk.transcript import read_transcript
     from .sessions import locate
+    from .waiting import waiting
 
     where = Path(cwd).resolve()
+    if ledger:
+        from .ledger import command as show_ledger
+
+        if session is not None:
+            raise InputError("--ledger", "is of all sessions together", "leave the session out")
+        show_ledger(where, days, as_json=as_json)
+        return
     if session is not None:
         path = locate(session, where)
         found = figures_of(read_transcript(path))
@@ -55,7 +64,8 @@ def command(session: str | None, everywhere: bool, days: float | None, limit: in
         else:
             click.echo("\n".join(lines(found)))
         return
-    rows = _rows(where, everywhere, days, limit)
+    with waiting("reading the sessions"):
+        rows = _rows(where, everywhere, days, limit)
     total = Figures()
     for row in rows:
         total += row.figures
@@ -66,7 +76,7 @@ def command(session: str | None, everywhere: bool, days: float | None, limit: in
         click.echo("No sessions here." + ("" if everywhere else " --all looks at those of other directories."), err=True)
     else:
         _table(rows)
-        click.echo(f"\nAll {len(rows)} together:")
+        click.echo(f"\nAll {len(rows)} together:" if len(rows) > 1 else "")
         click.echo("\n".join(lines(total)))
         for line in pollution_of(where).lines():
             click.echo(line)
@@ -142,14 +152,20 @@ def to_json(figures: Figures) -> dict[str, Any]:
         "breaks": figures.breaks,
         "cache_missed": figures.missed,
         "layer_failures": figures.failures,
+        "budget_stops": figures.budget_stops,
     }
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def lines(figures: Figures) -> list[str]:
     total, usd = figures.total, dollars(figures)
     money = f"${usd:.4f}" if usd is not None else "the cost is not known"
+    done = f"{_counted(figures.turns, 'turn')}, {_counted(figures.calls, 'call')}"
     shown = [
-        f"  {figures.turns} turns, {figures.calls} calls: {total.prompt:,} tokens sent, {figures.hit_ratio:.1%} of them read from the "
+        f"  {done}: {total.prompt:,} tokens sent, {figures.hit_ratio:.1%} of them read from the "
         f"cache, {total.output_tokens:,} answered; {money}",
     ]
     side = figures.side_usage
@@ -181,6 +197,7 @@ def lines(figures: Figures) -> list[str]:
         *([f"{figures.compactions_refused} compactions refused by a hook"] if figures.compactions_refused else []),
         *([f"compaction stopped {figures.breaker_trips} times"] if figures.breaker_trips else []),
         *(f"{layer} stepped aside {count} times" for layer, count in figures.failures.items()),
+        *(f"background work out of {what} {count} times" for what, count in sorted(figures.budget_stops.items())),
     ]
     return [*shown, f"  trouble: {', '.join(trouble)}"] if trouble else shown
 

@@ -1,9 +1,9 @@
 """Relative dates in memories: "yesterday" means another day a week later (S7).
 
-Owns the words. Finds them in English, Chinese, Japanese and Korean, and says which date was meant when the text was written. Invariants:
-code, quotations, addresses and sentences about what happens every day are left alone; a date that stands behind a word already is
-seen; a bare weekday is left alone too, since it may mean every one; time goes by the length of the text. Pure: the day of writing is
-an argument.
+Owns the words. Finds them in English, German, Chinese, Japanese and Korean, and says which date was meant when the text was written.
+Invariants: code, quotations, addresses and sentences about what happens every day are left alone; a date that stands behind a word
+already is seen; a bare weekday is left alone too, since it may mean every one; time goes by the length of the text. Pure: the day of
+writing is an argument.
 """
 
 from __future__ import annotations
@@ -54,6 +54,13 @@ _DAY_SIGNS = {sign: day for row in ("一二三四五六日", "月火水木金土
 _COMING = ("by", "until", "till", "before", "from", "starting", "starts", "begins", "ends", "due", "due on", "coming")
 # "Due in two weeks" is a day; "fixed in two days" is how long it takes.
 _AHEAD = "is|are|be|due|starts?|begins?|ends?|happens?|launch(?:es)?|ships?|expires?|leaves?|moves?|live|back|comes?"
+# "Morgen" is the morning too: never certain, and not behind words that make it one.
+_GERMAN_DAYS = {"vorgestern": -2, "gestern": -1, "heute": 0, "morgen": 1, "übermorgen": 2}
+_GERMAN_STEPS = {"letzte": -1, "vorige": -1, "diese": 0, "nächste": 1, "kommende": 1}
+_GERMAN_UNITS = {"woche": "week", "monat": "month", "jahr": "year"}
+_GERMAN_WEEKDAYS = {
+    name: day for day, name in enumerate(["montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag"])
+}
 _ENGLISH = "zero one two three four five six seven eight nine ten"
 _NUMBERS = {word: number for number, word in enumerate(_ENGLISH.split())}
 _HAN = {"两": 2} | {word: number for number, word in enumerate("零一二三四五六七八九十")}
@@ -73,12 +80,17 @@ _PHRASE = re.compile(
     r"|(?P<week>上周|上星期|这周|本周|下周|下星期|先週|今週|来週|지난주|이번\s주|다음\s주)"
     r"(?:(?P<sign>[一二三四五六日天])|の?(?P<kana>[月火水木金土日])曜日?|\s?(?P<hangul>[월화수목금토일])요일)"
     rf"|(?P<han_ago>(?P<han>\d{{1,3}}|[{''.join(_HAN)}])\s?(?P<han_unit>天|周|个月|年)前)"
+    rf"|(?<![\w-])(?<!heute )(?<!gestern )(?<!guten )(?<!am )(?<!jeden )(?<!diesen )(?P<german_day>{'|'.join(_GERMAN_DAYS)})(?![\w-])"
+    rf"|(?<![\w-])(?P<german_step>{'|'.join(_GERMAN_STEPS)})[nmrs]?\s+(?:(?P<german_unit>{'|'.join(_GERMAN_UNITS)})"
+    rf"|(?P<german_weekday>{'|'.join(_GERMAN_WEEKDAYS)}))(?![\w-])"
+    rf"|(?<![\w-])(?:bis|bis\s+zum|ab|vor)\s+(?P<german_by>{'|'.join(_GERMAN_WEEKDAYS)})(?![\w-])"
     rf"|(?P<other>{_either(_OTHERS)})",
     re.IGNORECASE,
 )
 # What is said about every day, not about one.
 _GENERAL = re.compile(
-    r"\b(?:every|each|daily|weekly|monthly|always|never|whenever|usually|relative dates?)\b|每|总是|从不|毎|いつも|매일|매주|항상",
+    r"\b(?:every|each|daily|weekly|monthly|always|never|whenever|usually|relative dates?|jede[nmrs]?|immer|täglich|nie)\b"
+    r"|每|总是|从不|毎|いつも|매일|매주|항상",
     re.IGNORECASE,
 )
 _MASKED = re.compile(
@@ -108,8 +120,9 @@ def relative_dates(text: str, written: date) -> list[Phrase]:
     return found
 
 
+_GERMAN_STEMS = ("heute", "gestern", "morgen", "woche", "monat", "jahr", "tag", "mittwoch")
 # One of these stands in every phrase: looking for them costs a tenth of looking for the phrases.
-_STEMS = ("yesterday", "today", "tonight", "tomorrow", "week", "month", "year", " ago", "\nago", "\tago", "day")
+_STEMS = ("yesterday", "today", "tonight", "tomorrow", "week", "month", "year", " ago", "\nago", "\tago", "day", *_GERMAN_STEMS)
 _SIGNS = re.compile(f"[{''.join(sorted({word[0] for word in _OTHERS}))}]|[天周月年]前")
 
 
@@ -136,6 +149,8 @@ def _meant(match: re.Match[str], written: date) -> tuple[str, bool]:
         if match["week"] is not None:
             steps = _SPANS[" ".join(match["week"].split())][1]
             return _day_of_week(written, steps, _DAY_SIGNS[match["sign"] or match["kana"] or match["hangul"]]), False
+        if (german := _german(match, written)) is not None:
+            return german
         if match["in_unit"] is not None:
             return _ahead(written, match["in_count"].lower(), match["in_unit"].lower()), False
         if word in _DAYS:
@@ -146,6 +161,20 @@ def _meant(match: re.Match[str], written: date) -> tuple[str, bool]:
         return _ago(written, _count(match["count"] or match["han"]), unit)
     except (ValueError, OverflowError):
         return "", False
+
+
+def _german(match: re.Match[str], written: date) -> tuple[str, bool] | None:
+    if match["german_day"] is not None:
+        word = match["german_day"].lower()
+        return (written + timedelta(_GERMAN_DAYS[word])).isoformat(), word != "morgen"
+    if match["german_by"] is not None:
+        return _weekday(written, "by", _GERMAN_WEEKDAYS[match["german_by"].lower()]), False
+    if match["german_step"] is None:
+        return None
+    steps = _GERMAN_STEPS[match["german_step"].lower()]
+    if match["german_weekday"] is not None:
+        return _day_of_week(written, steps, _GERMAN_WEEKDAYS[match["german_weekday"].lower()]), False
+    return _span(written, _GERMAN_UNITS[match["german_unit"].lower()], steps), False
 
 
 def _count(text: str) -> int:

@@ -19,7 +19,7 @@ class Ask(msgspec.Struct, frozen=True):
     """Send one request; the result is a Reply."""
 
     request: Wire
-    purpose: str  # chat | summary | notes | extract | dream | select | agent_summary: the offline table's key
+    purpose: str  # chat | summary | notes | extraction | dream | select | agent_summary: the offline table's key
     on_event: Callable[[dict[str, Any]], None] | None = None  # each stream event as it arrives
 
 

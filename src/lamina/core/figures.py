@@ -21,6 +21,9 @@ BYTES_PER_TOKEN = 4
 # What becomes of a probe fact at a compaction.
 FATES = ("in_context", "one_call", "lost")
 
+# Figures that are counts by a name.
+NAMED = ("side_calls", "compactions", "clearings", "saved", "breaks", "failures", "fidelity", "budget_stops")
+
 
 class Figures(msgspec.Struct, frozen=True):
     calls: int = 0
@@ -42,6 +45,7 @@ class Figures(msgspec.Struct, frozen=True):
     breaks: dict[str, int] = {}  # announced, by reason
     missed: int = 0  # times the cache was missed without a decision of ours
     failures: dict[str, int] = {}  # layers that stepped aside
+    budget_stops: dict[str, int] = {}  # times background work had used up its day, by what ran out
 
     @property
     def total(self) -> Usage:
@@ -84,9 +88,7 @@ class _Fold:
     def __init__(self) -> None:
         self.answers: dict[str, tuple[str, Usage]] = {}
         self.counts: Counter[str] = Counter()
-        self.named: dict[str, Counter[str]] = {
-            name: Counter() for name in ("side_calls", "compactions", "clearings", "saved", "breaks", "failures", "fidelity")
-        }
+        self.named: dict[str, Counter[str]] = {name: Counter() for name in NAMED}
         self.side = Usage()
         self.usd: float | None = 0.0
         self.stopped = False
@@ -143,6 +145,8 @@ class _Fold:
                 self.stopped = stopped
             case "cache_break":
                 self.counts["missed"] += 1
+            case "budget":
+                self.named["budget_stops"][str(data.get("ran_out"))] += 1
             case "layer_failed":
                 self.named["failures"][str(data.get("layer"))] += 1
             case _:

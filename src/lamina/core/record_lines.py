@@ -112,7 +112,14 @@ def _attachment(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str) -> A
         blocks=read_content(content, where=f"attachment {uuid}"),
         sidechain=bool(raw.get("isSidechain")),
         by=_str(ours.get("by")),
+        files=() if ours else _files(attachment.get("memories")),
     )
+
+
+def _files(memories: object) -> tuple[str, ...]:
+    """Claude Code names the memories it brought beside the text; ours say it in the text."""
+    rows = memories if isinstance(memories, list) else ()
+    return tuple(row["path"] for row in rows if isinstance(row, dict) and isinstance(row.get("path"), str))
 
 
 def _boundary(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str) -> Boundary:

@@ -45,6 +45,7 @@ class Attachment(msgspec.Struct, frozen=True):
     sidechain: bool = False
     by: str | None = None
     facts: Wire = {}  # what other readers of such transcripts look for in an attachment of this kind; written, not read back
+    files: tuple[str, ...] = ()  # whose text is shown, where another program's record says so; read, never written
 
 
 class Boundary(msgspec.Struct, frozen=True):

@@ -48,6 +48,7 @@ class Item(msgspec.Struct, frozen=True):
     time: str = ""
     usage: Usage | None = None  # what the answer reported
     stop_reason: str | None = None  # None on an answer: it was cut off, or its output count is only partial
+    files: tuple[str, ...] = ()  # whose text another program's attachment shows
 
 
 class View:
@@ -85,7 +86,8 @@ class View:
                 self._add_message(record)
             case Attachment():
                 self._take_effect(rests_on)
-                self._append(Item(record.uuid, "user", record.blocks, f"attachment:{record.kind}", time=record.time))
+                kind = f"attachment:{record.kind}"
+                self._append(Item(record.uuid, "user", record.blocks, kind, time=record.time, files=record.files))
             case Boundary():
                 self._boundaries[record.uuid] = record
             case Spill():

@@ -13,8 +13,10 @@ from functools import lru_cache
 
 # Latin letters and digits make words; letters of any other script are compared in pairs, since a script may have no spaces.
 _RUN = re.compile(r"(?P<word>[a-z0-9]+)|[^\W_a-z0-9]+")
-# Accents of Latin letters. Marks of other scripts are part of their letters.
+# Accents of Latin, Greek and Cyrillic letters. Marks of other scripts are part of their letters.
 _ACCENT = re.compile("[\u0300-\u036f]")
+# Where a character can have one, as itself or as part of it: letters of these scripts, and struck-out signs.
+_MAY_HAVE_ACCENT = re.compile("[\u00c0-\u052f\u1e00-\u1fff\u2190-\u22ff\u2add]")
 # In scripts without spaces the words that ask or bind are cut out first: their pairs of characters are in no answer.
 _ASKING = re.compile(
     "什么时候|什么|为什么|為什麼|什麼|怎么|怎麼|如何|多少|谁|誰|哪里|哪|何时|是不是|吗|嗎|呢|我们的?|我們的?|你们的?"
@@ -35,6 +37,8 @@ _ENDINGS = (
     *("ations", "ation", "ating", "ingly", "ated", "ates", "edly", "ings", "ions", "ate", "ing", "ion", "ies", "ers"),
     *("ed", "es", "er", "ly", "s", "y", "e"),
 )
+# By their last letter: two endings that fit the same word have the same.
+_BY_LAST = {last: tuple(ending for ending in _ENDINGS if ending[-1] == last) for last in {ending[-1] for ending in _ENDINGS}}
 _SHORTEST_STEM = 3
 _VOWELS = frozenset("aeou")
 
@@ -44,13 +48,15 @@ def normal(text: str) -> str:
     if text.isascii():
         return text.lower()
     folded = unicodedata.normalize("NFKC", text).casefold()
+    if _MAY_HAVE_ACCENT.search(folded) is None:
+        return folded
     return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", folded)))
 
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     """Enough that test, tests and testing meet. A wrong meeting costs a little, a missed one an answer."""
-    for ending in _ENDINGS:
+    for ending in _BY_LAST.get(word[-1:], ()):
         # The y of "deploy" and "day" belongs to the word; that of "query" changes: "queries".
         if ending == "y" and word[-2:-1] in _VOWELS:
             continue

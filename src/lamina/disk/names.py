@@ -49,6 +49,8 @@ _FORBIDDEN = {
     '"': "a character that Windows refuses",
     "`": "a backtick",
 }
+# Signs that a person reads as a slash or a backslash: strokes through letters, fraction, division, set minus, box drawing.
+_LIKE_A_SLASH = frozenset("\u0337\u0338\u2044\u2215\u2216\u2571\u2572\u29f5\u29f8\u29f9")
 # Devices on Windows with any suffix and in any case.
 _DEVICES = frozenset(
     {"con", "prn", "aux", "nul", "conin$", "conout$", "clock$"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)}
@@ -73,6 +75,8 @@ def bad_text(text: str) -> str | None:
 def _bad_character(character: str) -> str | None:
     if character.isascii() and character.isprintable():
         return f"holds {_FORBIDDEN[character]}" if character in _FORBIDDEN else None
+    if character in _LIKE_A_SLASH:
+        return "holds a sign that looks like a slash"
     category = unicodedata.category(character)
     if category in _BAD_CATEGORIES:
         return "holds a control, format or private character"

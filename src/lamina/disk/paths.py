@@ -51,7 +51,10 @@ _CHILD_REMEDY = "use a plain path inside the memory directory, such as topic.md"
 def check_root(text: object, *, home: str | os.PathLike[str]) -> Path:
     """The memory directory that `text` (a setting, a variable) names, with all links resolved; PathRefused otherwise."""
     own = os.path.realpath(home)
-    real = os.path.realpath(root_of(text, own))
+    try:
+        real = os.path.realpath(root_of(text, own))
+    except OSError as error:  # a link was taken away while it was read
+        raise PathRefused(shown(text), "is being changed by another program", "try it again") from error
     if problem := _bad_place(real, own):
         raise PathRefused(shown(text), problem, _ROOT_REMEDY)
     if os.path.exists(real) and os.path.exists(own) and os.path.samefile(real, own):

@@ -55,11 +55,22 @@ class RootDir:
         self.shared = shared
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, create: bool = True, shared: bool = False) -> RootDir:
-        """Opens the directory itself, never a link to one. `shared` accepts files of other users (a team's directory)."""
-        above, name = os.path.split(os.path.abspath(path))
-        with Dir.open(above, create=create) as parent:
-            root = parent.child(name, create=create)
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        create: bool = True,
+        shared: bool = False,
+        below: str | os.PathLike[str] | None = None,
+    ) -> RootDir:
+        """Opens the directory itself, never a link to one. `shared` accepts files of other users (a team's directory). Links above it
+        are followed, but none from `below` on, a directory that holds it."""
+        where = os.path.abspath(path)
+        start = os.path.dirname(where) if below is None else os.path.abspath(below)
+        root = Dir.open(start, create=create)
+        for name in Path(where).relative_to(start).parts:
+            with root as parent:
+                root = parent.child(name, create=create)
         opened = cls(root, shared=shared)
         try:
             opened._refuse_foreign()

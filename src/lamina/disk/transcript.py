@@ -8,7 +8,7 @@ What survives a crash at any line: everything appended before; of the append und
 may be torn and is then skipped by every reader. `append` does not wait for the disk; `sync` does.
 
 A write that fails (disk full, read-only) does not end the session: the lines wait in memory, bounded, and go out in order
-before the next ones; `trouble` says so in one sentence.
+before the next ones; `trouble` says so in one sentence, and at the end what was lost, if it never came to that.
 """
 
 from __future__ import annotations
@@ -250,6 +250,11 @@ class FileStore:
         if self._appender is None:
             return
         self.sync(force=True)
+        if self._waiting:
+            self.trouble = (
+                f"{self._where}: what was said last ({len(self._waiting)} records) could not be written and is lost; "
+                "make room or let the directory be written, then say again what must be kept."
+            )
         self._appender.close()
         self._appender = None
         self._lock.close()

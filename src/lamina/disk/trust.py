@@ -12,24 +12,25 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from ..core.errors import DiskError
+from ..core.front_matter import split_front_matter
 from ..core.settings import Permissions, Settings
 from ..core.settings.kinds import printable
+from .agent_files import agent_files, project_places
 from .files import read, update
 from .project import canonical_git_root
 from .settings_files import load_settings
 
 FILE_NAME = "trust.json"
-AGENTS = Path(".claude") / "agents"
 
 T = TypeVar("T")
 Somewhere = str | os.PathLike[str]
@@ -39,13 +40,18 @@ MOST_ANSWERS = 20
 # More projects than one person has; the oldest make room.
 MOST_PROJECTS = 2_000
 _MAX_BYTES = 4 << 20
-# Front matter is longer only by mistake (G1 reads no more of it either).
-_HEAD = 4_096
-MOST_AGENTS = 200
+# Front matter ends within 4 kB, but the line before it may be padded; no agent file is longer than this.
+_HEAD = 64 << 10
 _LOOK = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 # A question with more lines than this is not read.
 MOST_LINES = 40
-LONGEST_LINE = 200
+# No rule is longer: none is cut.
+LONGEST_LINE = 600
+# A command is shown whole or not at all: what is cut off could be the point of it.
+LONGEST_COMMAND = 1_000
+# Variables by which a program is found, preloaded or told what to run.
+_RUNS = re.compile(r"PATH|SHELL|^ENV$|_ENV$|^(LD|DYLD|GIT|NODE)_|^PYTHON|OPT(ION)?S?$|COMMAND|PAGER|EDITOR|VISUAL|STARTUP")
+_WHERE = "read .claude/settings.json and .claude/settings.local.json before you say yes"
 
 
 def trusted(home: Somewhere, project: Somewhere) -> bool:
@@ -86,21 +92,34 @@ def while_trusted(home: Somewhere, project: Somewhere, load: Callable[[bool], T]
 
 
 def what_it_would_enable(project: Somewhere) -> tuple[str, ...]:
-    """One line for everything that trust would let count, for the question to the person; empty when there is nothing to ask."""
-    lines = list[str]()
-    for key, value in enabled(project).items():
+    """One line for everything that trust would let count, for the question to the person; empty when there is nothing to ask.
+
+    Commands come first: a long list of anything else must not push them out of sight.
+    """
+    found = enabled(project)
+    hooks = _hook_lines(found.pop("hooks", {}))
+    lines = list(hooks)
+    for key, value in found.items():
         match key, value:
-            case "hooks", Mapping():
-                lines += _hook_lines(value)
             case "permissions", Permissions():
                 lines += [f"Permission to {name}: {rule}" for name in ("allow", "ask", "deny") for rule in getattr(value, name)]
             case "env", Mapping():
-                lines += [f"Variable for commands: {name}" for name in value]
+                lines += [f"Variable for commands: {_variable(name, text)}" for name, text in value.items()]
             case _:
                 lines.append(f"Setting {key}: {_short(value)}")
     lines += [f"Agent file with settings of its own: {name}" for name in _agents(project)]
-    shown = [printable(line, LONGEST_LINE) for line in lines[:MOST_LINES]]
-    return (*shown, f"and {len(lines) - MOST_LINES:,} more") if len(lines) > MOST_LINES else tuple(shown)
+    shown = [
+        printable(line, LONGEST_LINE if number >= len(hooks) else len(line)) for number, line in enumerate(lines[:MOST_LINES])
+    ]
+    if len(lines) <= MOST_LINES:
+        return tuple(shown)
+    among = ", hooks among them" if len(hooks) > MOST_LINES else ""
+    return (*shown, f"and {len(lines) - MOST_LINES:,} more{among}: {_WHERE}")
+
+
+def _variable(name: str, text: str) -> str:
+    """The value may be a secret and is not shown, unless it says what runs: then it is as good as a command."""
+    return f"{name}={text}" if _RUNS.search(name.upper()) else name
 
 
 def _hook_lines(hooks: Mapping[str, Any]) -> list[str]:
@@ -112,7 +131,8 @@ def _hook_lines(hooks: Mapping[str, Any]) -> list[str]:
 
 def _command(hook: object) -> str:
     command = hook.get("command") if isinstance(hook, Mapping) else None
-    return command if isinstance(command, str) else _short(hook)
+    text = command if isinstance(command, str) else _short(hook)
+    return text if len(text) <= LONGEST_COMMAND else f"a command of {len(text):,} characters, too long to show here: {_WHERE}"
 
 
 def enabled(project: Somewhere) -> dict[str, Any]:
@@ -137,18 +157,16 @@ def _digest(project: Somewhere) -> str:
 
 
 def _agents(project: Somewhere) -> dict[str, str]:
-    """The front matter of each agent file: it may bring hooks and permissions too."""
+    """The front matter of each agent file, by its path from the nearest place for such files: it may bring settings of its own."""
     found: dict[str, str] = {}
-    try:
-        with os.scandir(Path(project) / AGENTS) as entries:
-            names = sorted(entry.name for entry in islice(entries, MOST_AGENTS) if entry.name.endswith(".md"))
-    except OSError:
-        return found
-    for name in names:
-        head = _head(Path(project) / AGENTS / name)
-        if head.startswith(b"---"):
-            matter = head.partition(b"\n---")[0]
-            found[name.encode("utf-8", "replace").decode()] = matter.decode("utf-8", "replace")
+    nearest, *above = project_places(project)
+    for path in (path for place in (nearest, *above) for path in agent_files(place)):
+        # Cut as their reader cuts them, or a mark at the start, other line ends or a line such as `---x` would hide what follows.
+        text = _head(path).decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
+        matter = split_front_matter(text).head
+        if matter is not None:
+            name = os.path.relpath(path, nearest)
+            found[name.encode("utf-8", "replace").decode()] = matter
     return found
 
 

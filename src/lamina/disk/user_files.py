@@ -4,7 +4,8 @@ Owns how a tool opens and replaces a file that is not Lamina's. Invariants: only
 keeps its mode, and its owner where the system allows that; a new one gets what any program's new file gets (0666 and 0777 for
 directories, less the umask); the file is replaced only while it is in the state the caller has seen, so another program's change
 between the reading and the writing is never lost; a symbolic link to a file is followed only into the given roots, and what is
-replaced is the target, never the link. Bytes go out as they came in: line ends and byte order marks are the caller's choice.
+replaced is the target, never the link; with a `target`, the real path somebody allowed, the file is written there or nowhere,
+whatever was put in the way since (Z8). Bytes go out as they came in: line ends and byte order marks are the caller's choice.
 
 A crash at any line leaves the old content or the new one under the name, and at most an empty directory or a temporary file
 named `.lamina-*.tmp` beside it, which `sweep_temps` removes.
@@ -24,7 +25,7 @@ from contextlib import contextmanager, suppress
 from pathlib import PurePath
 from typing import NamedTuple
 
-from ..core.errors import DiskError, PathRefused
+from ..core.errors import DiskError, PathRefused, ReadOnly
 from .at import CREATE_NEW, Dir
 from .crash import point
 from .faults import reporting
@@ -111,12 +112,15 @@ def read_whole(path: AnyPath, max_bytes: int) -> Content | None:
     return Content(data, version(found))
 
 
-def replace(path: AnyPath, data: bytes, *, expect: Version | None, roots: Sequence[AnyPath] = ()) -> Version:
+def replace(
+    path: AnyPath, data: bytes, *, expect: Version | None, roots: Sequence[AnyPath] = (), target: AnyPath | None = None
+) -> Version:
     """Puts `data` at `path` if that is still in the state `expect` (None: still missing); the state it is in afterwards.
 
-    Missing directories are made. A path whose last component is a link must lead to a file inside one of `roots`.
+    Missing directories are made. A path whose last component is a link must lead to a file inside one of `roots`. `target` is `path`
+    without links, as it was when the write was allowed.
     """
-    with _place(path, roots) as (where, name):
+    with _place(path, roots) if target is None else _allowed(path, roots, os.fspath(target)) as (where, name):
         full = where.full(name)
         there = where.stat(name)
         _refuse_change(there, expect, full)
@@ -174,45 +178,79 @@ def _place(path: AnyPath, roots: Sequence[AnyPath]) -> Iterator[tuple[Dir, str]]
     if root is None:
         raise PathRefused(given, "is a symbolic link that leads out of the working directories", f"name the file itself ({real})")
     *above, name = os.path.relpath(real, root).split(os.sep)
-    with _walked(Dir.open(root), above) as where:
+    with _walk(Dir.open(root), above) as where:
         if where.stat(name) is None:
             raise PathRefused(given, "is a symbolic link to nothing", f"write the file it names ({real})")
         yield where, name
 
 
 @contextmanager
-def _walked(here: Dir, names: Sequence[str]) -> Iterator[Dir]:
-    """Down from an open directory, through no link: all links were resolved when the target was judged."""
+def _allowed(path: AnyPath, roots: Sequence[AnyPath], target: str) -> Iterator[tuple[Dir, str]]:
+    """As `_place`, for a target that was judged before: no link on the way to it is followed any more."""
+    given, linked = os.path.abspath(path), os.path.islink(path)
+    inside = [found for root in roots if PurePath(target).is_relative_to(found := os.path.realpath(root))]
+    if linked and not inside:
+        raise PathRefused(
+            given, "is a symbolic link that leads out of the working directories", f"name the file itself ({target})"
+        )
+    directory, name = os.path.split(target)
+    with _reached(directory, max(inside, key=len, default=os.path.splitdrive(target)[0] + os.sep)) as where:
+        if linked and where.stat(name) is None:
+            raise PathRefused(given, "is a symbolic link to nothing", f"write the file it names ({target})")
+        yield where, name
+
+
+def _reached(directory: str, start: str) -> Dir:
+    """A directory below `start`, open, reached through no link; what is missing is made.
+
+    Above all roots there may be a directory that may be passed but not opened. Then it is opened by its name, and must be what that
+    name leads to without links: whoever swaps it twice at the right moments is not noticed there.
+    """
+    names = [name for name in os.path.relpath(directory, start).split(os.sep) if name != os.curdir]
     try:
-        for name in names:
-            with here:
-                below = here.child(name)
-            here = below
-        yield here
-    finally:
-        here.close()
+        return _walk(Dir.open(start), names, make=True)
+    except ReadOnly:
+        if os.path.dirname(start) != start:
+            raise
+    where = _made(directory)
+    try:
+        with reporting(directory):
+            found = os.stat(directory if where.fd is None else where.fd)
+            if os.path.realpath(directory) == directory and os.path.samestat(found, os.stat(directory)):
+                return where
+        raise PathRefused(directory, "was replaced by a link", "look again before writing there")
+    except BaseException:
+        where.close()
+        raise
 
 
-@contextmanager
-def _made(directory: str) -> Iterator[Dir]:
-    """The directory, open; what is missing of it is made as the person's own programs would, not private."""
+def _walk(here: Dir, names: Sequence[str], *, make: bool = False) -> Dir:
+    """Down from an open directory, through no link: all links were resolved when the target was judged."""
+    for name in names:
+        with here:
+            if make and here.stat(name) is None:
+                _make(here, name)
+            below = here.child(name)
+        here = below
+    return here
+
+
+def _make(here: Dir, name: str) -> None:
+    """As the person's own programs would, not private."""
+    with reporting(here.full(name)):
+        with suppress(FileExistsError):
+            point("user.mkdir")
+            os.mkdir(here.at(name), 0o777, dir_fd=here.fd)
+        here.sync()
+
+
+def _made(directory: str) -> Dir:
+    """The directory, open; what is missing of it is made."""
     above, missing = directory, list[str]()
     while not os.path.lexists(above) and os.path.dirname(above) != above:
         above, name = os.path.split(above)
         missing.append(name)
-    here = Dir.open(above)
-    try:
-        for name in reversed(missing):
-            with here, reporting(here.full(name)):
-                with suppress(FileExistsError):
-                    point("user.mkdir")
-                    os.mkdir(here.at(name), 0o777, dir_fd=here.fd)
-                here.sync()
-                below = here.child(name)
-            here = below
-        yield here
-    finally:
-        here.close()
+    return _walk(Dir.open(above), missing[::-1], make=True)
 
 
 def _new_mode(where: Dir) -> int:

@@ -39,8 +39,9 @@ class Pollution(msgspec.Struct, frozen=True):
     def lines(self) -> list[str]:
         if not self.topics:
             return []
+        held = "1 memory" if self.topics == 1 else f"{self.topics:,} memories"
         return [
-            f"Memory of this directory: {self.topics} memories; {self.duplicates} duplicates, {self.dead_pointers} dead pointers, "
+            f"Memory of this directory: {held}; {self.duplicates} duplicates, {self.dead_pointers} dead pointers, "
             f"{self.stale} stale, {self.contradicted} contradicted (lamina doctor names them)"
         ]
 

@@ -86,13 +86,20 @@ def _transcripts(files: list[Seen], project: Path, tell: Tell) -> Iterator[Findi
         )
 
 
+def _live(path: Path) -> str | None:
+    """Who writes it; where nobody can be asked (a directory that may not be written), somebody might."""
+    try:
+        return live_holder(lock_path(path))
+    except DiskError:
+        return "somebody who cannot be asked"
+
+
 def _transcript(path: Path, seen: Seen) -> Iterator[Finding]:
     health = Health()
     try:
         for _ in read_lines(path, health=health):
             pass
         written = origin(path)
-        live = live_holder(lock_path(path))
     except DiskError as error:
         yield Finding(
             "sessions", "unreadable", f"{path.name} cannot be read: {error.problem}.", "Check its permissions.", str(path)
@@ -103,6 +110,7 @@ def _transcript(path: Path, seen: Seen) -> Iterator[Finding]:
         yield Finding("sessions", "newer-format", text, "Upgrade to continue it.", str(path))
     if not health.kinds:
         return
+    live = _live(path)
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(health.kinds.items()))
     may = written.ours and live is None and seen.size <= MOST_BYTES
     fix = Repair(str(path)) if may else None

@@ -24,6 +24,9 @@ from .verdicts import PermissionContext
 _PATH_ARGUMENT = {"Grep": "path", "Glob": "path", "LS": "path", "NotebookEdit": "notebook_path", "NotebookRead": "notebook_path"}
 
 
+MOVING = "What the path leads through is being changed by another program, so the call is not run; send it again."
+
+
 class Asked(msgspec.Struct, frozen=True):
     """What rules and modes can see of a call."""
 
@@ -75,9 +78,12 @@ def _with_path(tool: str, given: dict[str, Any], context: PermissionContext) -> 
     try:
         path = resolve(spelled, context.cwd)
         path = _search_start(path, _text(given, "pattern") or "") if tool == "Glob" else path
+        links = Path(os.path.realpath(path))
     except PathRefused as refused:
         raise Unclear(str(refused)) from None
-    return Asked(tool, given, spelled, path, tuple(dict.fromkeys((path, Path(os.path.realpath(path))))))
+    except OSError:  # a link was taken away while it was read
+        raise Unclear(MOVING) from None
+    return Asked(tool, given, spelled, path, tuple(dict.fromkeys((path, links))))
 
 
 def _search_start(path: Path, pattern: str) -> Path:

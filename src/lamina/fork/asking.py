@@ -8,6 +8,7 @@ was left sends no further request and ends with the next event it gets; what it 
 from __future__ import annotations
 
 import queue
+import time
 from contextvars import copy_context
 from threading import Event, Semaphore, Thread
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -23,7 +24,33 @@ if TYPE_CHECKING:
 # How long an abort can go unnoticed: below what a person feels, and 20 wake-ups a second cost nothing.
 GLANCE = 0.05
 
-Came: TypeAlias = dict[str, Any] | Reply | BaseException
+Came: TypeAlias = "dict[str, Any] | Reply | BaseException | _Ready"
+
+
+class Deadline(Event):
+    """An abort that comes by itself, `seconds` after the call can be made; others may come first."""
+
+    def __init__(self, seconds: float, *stops: Event | None) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._end: float | None = None
+        self._stops = tuple(stop for stop in stops if stop is not None)
+
+    def begin(self) -> None:
+        """What the call takes is loaded: from here on somebody else is slow."""
+        self._end = time.monotonic() + self._seconds
+
+    @property
+    def stopped(self) -> bool:
+        """Somebody else wants it to end."""
+        return any(stop.is_set() for stop in self._stops)
+
+    def is_set(self) -> bool:
+        return self.stopped or (self._end is not None and time.monotonic() >= self._end)
+
+
+class _Ready:
+    """The client is loaded; importing one takes a second or two, which no server is to blame for."""
 
 
 class _Left(Exception):
@@ -46,6 +73,8 @@ def ask_until(abort: Event, provider: Provider, ask: Ask, on_event: OnEvent) -> 
                     return came
                 case BaseException():
                     raise came
+                case _Ready():
+                    _begin(abort)
                 case _:
                     on_event(came)
                     call.heard.release()
@@ -53,6 +82,11 @@ def ask_until(abort: Event, provider: Provider, ask: Ask, on_event: OnEvent) -> 
     finally:
         call.left.set()
         call.heard.release()
+
+
+def _begin(abort: Event) -> None:
+    if isinstance(abort, Deadline):
+        abort.begin()
 
 
 def ask_on_loop(loop: AbstractEventLoop, abort: Event, provider: Provider, ask: Ask) -> Reply:
@@ -65,6 +99,7 @@ def ask_on_loop(loop: AbstractEventLoop, abort: Event, provider: Provider, ask: 
         raise Aborted
     call = provider.ask_async(ask.request, purpose=ask.purpose, on_event=ask.on_event)
     future = asyncio.run_coroutine_threadsafe(call, loop)
+    _begin(abort)
     while not future.done():
         if abort.is_set() or not loop.is_running():
             future.cancel()
@@ -86,6 +121,9 @@ class _Call:
 
     def run(self) -> None:
         try:
+            if (prepare := getattr(self._provider, "prepare", None)) is not None:
+                prepare()
+            self.came.put(_Ready())
             self.came.put(self._provider.ask(self._ask.request, purpose=self._ask.purpose, on_event=self._tell, abort=self.left))
         except BaseException as error:  # noqa: BLE001  # it is raised again in the thread that waits
             self.came.put(error)

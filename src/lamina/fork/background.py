@@ -2,7 +2,8 @@
 
 A job gets frozen values and an Event that asks it to end; it never touches the conversation. What it returns or raises lands in the
 inbox, which the conversation's own thread drains. Invariants: of one name at most one job runs; nothing that landed is lost before it
-is drained; jobs and results together never exceed MOST, so a full inbox starts nothing new. Threads are daemons: an interpreter that
+is drained; jobs and results together never exceed MOST, so a full inbox starts nothing new. Work that nobody asked for is let in by
+`allowed` (its budget, B9); what was asked for in the conversation is not asked about. Threads are daemons: an interpreter that
 ends does not wait for them, `close` does. In a process made by os.fork there are no threads: it starts with nothing running.
 """
 
@@ -12,7 +13,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from threading import Event, Lock, Thread, current_thread
 from typing import Any, NamedTuple, TypeAlias
 
@@ -20,6 +21,13 @@ from typing import Any, NamedTuple, TypeAlias
 MOST = 32
 
 Job: TypeAlias = Callable[[Event], Any]
+
+_JOB: ContextVar[str | None] = ContextVar("lamina_job", default=None)
+
+
+def current_job() -> str | None:
+    """The name of the background work that this thread does; None in a conversation's own, and in what was asked for in one."""
+    return _JOB.get()
 
 
 class Landed(NamedTuple):
@@ -30,18 +38,20 @@ class Landed(NamedTuple):
 
 
 class _Running:
-    __slots__ = ("abort", "began", "ended", "name")
+    __slots__ = ("abort", "asked", "began", "ended", "name")
 
-    def __init__(self, name: str, began: float) -> None:
+    def __init__(self, name: str, began: float, asked: bool) -> None:
         self.name = name
+        self.asked = asked
         self.began = began
         self.abort = Event()
         self.ended = Event()
 
 
 class Background:
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, allowed: Callable[[str], bool] | None = None) -> None:
         self._clock = clock
+        self._allowed = allowed
         self._closed = False
         self._begin()
 
@@ -58,12 +68,20 @@ class Background:
             self._begin()
         return self._lock
 
-    def start(self, name: str, job: Job) -> bool:
-        """False: one of that name runs, the inbox is full, all is closed, or the system has no thread to give."""
+    def allows(self, name: str) -> bool:
+        """Whether work of that name is let in now. For who makes a job at some cost; `start` asks by itself."""
+        return self._allowed is None or self._allowed(name)
+
+    def start(self, name: str, job: Job, *, asked: bool = False) -> bool:
+        """False: it is not let in, one of that name runs, the inbox is full, all is closed, or the system has no thread to give.
+
+        `asked`: somebody asked for it in the conversation, so it is part of that and not of the work beside it."""
+        if not asked and not self.allows(name):
+            return False
         with self._here():
             if self._closed or name in self._running or len(self._running) + len(self._landed) >= MOST:
                 return False
-            running = _Running(name, self._clock())
+            running = _Running(name, self._clock(), asked)
             thread = Thread(target=copy_context().run, args=(self._run, running, job), name=f"lamina-{name}", daemon=True)
             try:
                 thread.start()
@@ -124,6 +142,7 @@ class Background:
 
     def _run(self, running: _Running, job: Job) -> None:
         value, error = None, None
+        _JOB.set(None if running.asked else running.name)
         try:
             value = job(running.abort)
         except BaseException as raised:  # noqa: BLE001  # it lands, and is told in the conversation's own thread

@@ -23,9 +23,10 @@ from ..disk.files import remove
 from ..tools import Context, Output, Tool, run_call
 from ..tools.capture import Capture
 from ..tools.readonly import Result, run_readonly
+from .asked import Unclear, read_call
 from .loop import DENIED
-from .permissions import Allow, Ask, Deny, Mode, PermissionContext, Verdict, decide
-from .rules import Rules
+from .permissions import Allow, Ask, Deny, Mode, PermissionContext, Verdict, judge
+from .rules import WRITERS, Rules
 
 # More files than this are not read faster at once; more questions than a person answers are asked one by one anyway.
 AT_ONCE = 8
@@ -80,6 +81,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Settled(NamedTuple):
     verdict: Verdict
+    real: Path | None = None  # of a call that writes: the file that was judged, without links
     by_person: bool = False
 
 
@@ -94,15 +96,15 @@ def run_calls(calls: Sequence[ToolUse], desk: Desk) -> tuple[Ran, ...]:
         beside = readers if calls[at].name in readers else {calls[at].name} & together
         while end < len(calls) and calls[end].name in beside:
             end += 1
-        verdicts = [_still(calls[index], settled[index], desk) if changed else settled[index].verdict for index in range(at, end)]
-        done += _at_once(calls[at:end], verdicts, desk)
+        now = [_still(calls[index], settled[index], desk) if changed else settled[index] for index in range(at, end)]
+        done += _at_once(calls[at:end], now, desk)
         changed = changed or calls[at].name not in readers
     return tuple(done)
 
 
-def _at_once(calls: Sequence[ToolUse], verdicts: Sequence[Verdict], desk: Desk) -> list[Ran]:
+def _at_once(calls: Sequence[ToolUse], settled: Sequence[_Settled], desk: Desk) -> list[Ran]:
     """Ctrl-C reaches only this thread, wherever it is: the tools are told, and what they still have to say is waited for."""
-    begun = [_Once(partial(_run, call, verdict, desk)) for call, verdict in zip(calls, verdicts, strict=True)]
+    begun = [_Once(partial(_run, call, one, desk)) for call, one in zip(calls, settled, strict=True)]
     with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(calls))) as pool:
         try:
             for one in begun:
@@ -135,9 +137,10 @@ class _Once:
 
 def _settled(call: ToolUse, desk: Desk) -> _Settled:
     """The verdict once a question has been answered. The rules are read anew each time: an "always" counts for the next call."""
-    verdict = _judged(call, desk)
+    judged = _judged(call, desk)
+    verdict = judged.verdict
     if not isinstance(verdict, Ask):
-        return _Settled(verdict)
+        return judged
     if desk.context.abort.is_set():
         return _Settled(Deny(STOPPED))
     if desk.ask is None:
@@ -146,33 +149,39 @@ def _settled(call: ToolUse, desk: Desk) -> _Settled:
     if isinstance(consent, No):
         return _Settled(Deny(SAID_NO_WITH.format(words=consent.words)), by_person=True)
     answer = Deny(SAID_NO.format(why=verdict.why)) if consent == "no" else Allow(f"The person said {consent}.")
-    return _Settled(answer, by_person=True)
+    return _Settled(answer, judged.real, by_person=True)
 
 
-def _judged(call: ToolUse, desk: Desk) -> Verdict:
+def _judged(call: ToolUse, desk: Desk) -> _Settled:
+    """Links are looked up once, here: what is judged is what a tool may then write, whatever takes its place meanwhile (Z8)."""
     if all(tool.name != call.name for tool in desk.tools):
-        return Allow("There is no such tool; the model is told so.")
+        return _Settled(Allow("There is no such tool; the model is told so."))
+    try:
+        asked = read_call(call, desk.permission)
+    except Unclear as unclear:
+        return _Settled(Deny(str(unclear)))
+    real = asked.paths[-1] if asked.tool in WRITERS else None
     if desk.decide_fork is None:
-        return decide(call, mode=desk.mode(), rules=desk.rules(), context=desk.permission)
+        return _Settled(judge(asked, mode=desk.mode(), rules=desk.rules(), context=desk.permission), real)
     own = desk.decide_fork(call)
     if isinstance(own, Deny):
-        return own
-    verdict = decide(call, mode="all", rules=desk.rules(), context=desk.permission)
-    return own if isinstance(verdict, Allow) else verdict
+        return _Settled(own)
+    verdict = judge(asked, mode="all", rules=desk.rules(), context=desk.permission)
+    return _Settled(own if isinstance(verdict, Allow) else verdict, real)
 
 
-def _still(call: ToolUse, settled: _Settled, desk: Desk) -> Verdict:
+def _still(call: ToolUse, settled: _Settled, desk: Desk) -> _Settled:
     """A file that was inside may now be a link that leads outside, and a plan knows only the names there were."""
     if settled.by_person or not isinstance(settled.verdict, Allow):
-        return settled.verdict
-    verdict = _judged(call, desk)
-    return Deny(CHANGED.format(why=verdict.why)) if isinstance(verdict, Ask) else verdict
+        return settled
+    again = _judged(call, desk)
+    return _Settled(Deny(CHANGED.format(why=again.verdict.why))) if isinstance(again.verdict, Ask) else again
 
 
-def _run(call: ToolUse, verdict: Verdict, desk: Desk) -> Ran:
+def _run(call: ToolUse, settled: _Settled, desk: Desk) -> Ran:
     if desk.on_start is not None:
         desk.on_start(call)
-    ran = Ran(call, verdict, _output(call, verdict, desk))
+    ran = Ran(call, settled.verdict, _output(call, settled, desk))
     if desk.on_end is not None:
         desk.on_end(ran)
     return ran
@@ -207,20 +216,21 @@ def _read(done: Result, context: Context) -> Output:
     return _with_whole(Output(said, is_error=done.ended != "by itself", facts=facts), context)
 
 
-def _heard(call: ToolUse, desk: Desk) -> Context:
+def _heard(call: ToolUse, desk: Desk, real: Path | None) -> Context:
     """The context of one call: of several at once, each is known by what it prints."""
     heard = partial(desk.on_output, call) if desk.on_output is not None else desk.context.on_output
-    return msgspec.structs.replace(desk.context, on_output=heard, call=call.id)
+    return msgspec.structs.replace(desk.context, on_output=heard, call=call.id, target=real)
 
 
-def _output(call: ToolUse, verdict: Verdict, desk: Desk) -> Output:
+def _output(call: ToolUse, settled: _Settled, desk: Desk) -> Output:
+    verdict = settled.verdict
     match verdict:
         case Deny():
             return Output(f"{DENIED}{verdict.why}", is_error=True, facts={"denied": True})
         case Ask():
             raise AssertionError("a question was left open")
         case Allow(plan=None):
-            return _with_whole(run_call(desk.tools, call, _heard(call, desk)), desk.context)
+            return _with_whole(run_call(desk.tools, call, _heard(call, desk, settled.real)), desk.context)
         case Allow():
             if desk.context.abort.is_set():
                 return Output(STOPPED, is_error=True)

@@ -199,12 +199,11 @@ def run_fork(
     while True:
         request = yield from fork.request()
         reply: Reply = fork.answered((yield Ask(request, purpose, on_event)))
-        if (broken := unreadable(reply)) and fork.rounds < rounds:
+        if broken := unreadable(reply):
             fork.results(broken)
-            continue
-        if not reply.tool_uses and reply.stop_reason != "pause_turn":
+        elif not reply.tool_uses and reply.stop_reason != "pause_turn":
             return fork.outcome(reply, done=ending(reply) == "answered")
-        if not runs:
+        elif not runs:
             fork.refuse(reply.tool_uses)
         elif reply.tool_uses:
             fork.results((yield from _run(reply.tool_uses)))

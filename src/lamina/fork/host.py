@@ -13,8 +13,14 @@ import msgspec
 from ..core.blocks import Wire
 
 if TYPE_CHECKING:  # a session that lends nothing pays for none of it
+    from pathlib import Path
+
     from ..hooks import HookOutcome
+    from ..memory.place import Place
+    from ..memory.store import Why
+    from ..memory.writing import Written
     from ..tools import ReadState
+    from ..tools.tool import Change
     from .background import Landed
     from .desk import Desk
 
@@ -27,11 +33,22 @@ class Restorable(NamedTuple):
     text: str
 
 
+class Remembers(NamedTuple):
+    """How background work writes memories (X1): a main agent's, since what a subagent learns is its parent's to judge."""
+
+    place: Place
+    project: Path
+    session: str
+    write: Callable[[Change, Why], Written | None]  # None: the file is none of memory's
+    interactive: bool  # a person is there
+
+
 # What a host has to put back: a text, or a function that is asked at each compaction and may have nothing.
 Source: TypeAlias = "str | Callable[[], str | None]"
 
 
 class Host(msgspec.Struct, kw_only=True):
+    subagent: bool = False  # the conversation is a subagent's: nothing is recalled for it and nothing extracted from it (A5)
     desk: Desk | None = None  # how a fork runs tools; None: forks call none
     reads: ReadState | None = None  # which files were read
     todos: Callable[[], str | None] | None = None
@@ -41,5 +58,6 @@ class Host(msgspec.Struct, kw_only=True):
     post_compact: Callable[[str, str], HookOutcome] | None = None  # trigger, summary
     session_start: Callable[[str], HookOutcome] | None = None  # source
     reminder: Callable[[], str | None] | None = None  # the first reminder, made again from the files as they are now
+    memory: Remembers | None = None  # None: no memories are written beside the conversation
     observer: Callable[[str, Wire], None] | None = None  # each event of a layer (K5)
     landed: Callable[[Landed], bool] | None = None  # what background work of the loop's own brought; False: it is not the loop's

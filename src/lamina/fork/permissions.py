@@ -19,14 +19,14 @@ from ..core.blocks import ToolUse
 from ..core.errors import PathRefused
 from ..core.settings import Permissions
 from ..disk.paths import check_child
-from ..tools.readonly import Plan, Refusal, plan_parts, split
+from ..tools.readonly import Part, Plan, Refusal, plan_parts, split
 from ..tools.readonly.places import within
 from . import suggest
-from .asked import Asked, Unclear, read_call, readable, real
+from .asked import MOVING, Asked, Unclear, read_call, readable, real
 from .meeting import allowing, holding, unreadable_below
 from .patterns import Base, Bases
 from .rules import READERS, WRITERS, Rule, Rules, read_rules
-from .sensitive import KEY_DIRECTORIES, why_not_read, why_not_written
+from .sensitive import KEY_DIRECTORIES, holds_a_home, holds_keys, why_not_read, why_not_written
 from .shell_rules import ShellPattern, allows, is_exactly
 from .verdicts import Allow, Ask, Deny, Mode, PermissionContext, Verdict, read_mode
 
@@ -39,6 +39,7 @@ __all__ = [
     "Rules",
     "Verdict",
     "decide",
+    "judge",
     "may_read",
     "read_mode",
     "read_rules",
@@ -64,7 +65,19 @@ def decide(call: ToolUse, *, mode: Mode, rules: Rules, context: PermissionContex
         asked = read_call(call, context)
     except Unclear as unclear:
         return Deny(str(unclear))
-    case = _Case(asked, rules, context, _bases(context), readable(context))
+    return judge(asked, mode=mode, rules=rules, context=context)
+
+
+def judge(asked: Asked, *, mode: Mode, rules: Rules, context: PermissionContext) -> Verdict:
+    """`decide` for a call that was read: links are looked up when it is read, so what is judged here is what may be written (Z8)."""
+    try:
+        return _judged(_Case(asked, rules, context, _bases(context), readable(context)), mode)
+    except OSError:
+        return Deny(MOVING)
+
+
+def _judged(case: _Case, mode: Mode) -> Verdict:
+    asked, rules, context = case.asked, case.rules, case.context
     denied, rule = holding(rules.deny, asked, case.bases)
     if denied == "yes" and rule is not None:
         return Deny(_by_rule(rule))
@@ -121,7 +134,8 @@ def _for_fork(case: _Case) -> Allow | Deny:
 
 
 def _only_edit(asked: Asked, file: Path) -> Allow | Deny:
-    if asked.tool == "Edit" and asked.path == Path(os.path.abspath(file)) and not file.is_symlink():
+    there = real(file.parent) / file.name
+    if asked.tool == "Edit" and asked.path == Path(os.path.abspath(file)) and asked.paths[-1] == there and not file.is_symlink():
         return Allow("It changes the one file it may change.")
     return Deny(f"Only Edit of {file} is allowed here.")
 
@@ -156,7 +170,7 @@ def _with_questions(case: _Case, mode: Mode) -> Verdict:
     if special is None and asked.tool in WRITERS and _is_lamina_s_own(case):
         special = "Lamina keeps its own files there"
     if special is not None:
-        return Ask(f"{asked.path} is not changed without a question: {special}.")
+        return Ask(f"{_named(case)} is not changed without a question: {special}.")
     if (rule := _allowing(case)) is not None:
         return Allow(f"The rule {rule.text} allows it.")
     return _by_kind(case, mode)
@@ -175,7 +189,7 @@ def _by_kind(case: _Case, mode: Mode) -> Verdict:
             return Allow("Mode accept-edits allows changes inside the project.")
         where = "" if inside else ", which is outside the project"
         rule = _offer(case, suggest.for_path(asked.tool, asked.path, context.cwd))
-        return Ask(f"{asked.tool} changes {asked.path}{where}.", rule)
+        return Ask(f"{asked.tool} changes {_named(case)}{where}.", rule)
     if asked.tool == "Bash":
         verdict = _read_only_command(case)
         if isinstance(verdict, Allow):
@@ -200,18 +214,28 @@ def _offer(case: _Case, rule: str | None) -> str | None:
 # Parts of an answer; a problem is a sentence, None is none
 
 
+def _named(case: _Case) -> str:
+    """The file for the person who is asked: where links of the project lead elsewhere, that is what a yes is for."""
+    path, cwd = case.asked.path, case.context.cwd
+    if path is None:
+        return "It"
+    there = case.asked.paths[-1]
+    plain = real(cwd) / path.relative_to(cwd) if path.is_relative_to(cwd) else path
+    return str(path) if there in (path, plain) else f"{path} (which leads to {there})"
+
+
 def _is_inside(case: _Case) -> bool:
-    path = os.path.realpath(case.asked.path or case.context.cwd)
+    path = str(case.asked.paths[-1] if case.asked.path is not None else real(case.context.cwd))
     return any(within(path, root) for root in case.roots)
 
 
 def _not_readable(case: _Case) -> str | None:
     special = next(filter(None, map(why_not_read, case.asked.paths)), None)
     if special is not None:
-        return f"{case.asked.path} is not read without a question: {special}."
-    if case.asked.tool == "Grep" and case.asked.path is not None and (problem := _holds_keys(case.asked.path)):
+        return f"{_named(case)} is not read without a question: {special}."
+    if case.asked.tool == "Grep" and case.asked.path is not None and (problem := holds_keys(case.asked.path, KEY_DIRECTORIES)):
         return problem
-    return None if _is_inside(case) else f"{case.asked.path} is outside the project."
+    return None if _is_inside(case) else f"{_named(case)} is outside the project."
 
 
 def _not_memory(case: _Case) -> str | None:
@@ -226,12 +250,16 @@ def _not_memory(case: _Case) -> str | None:
         child = check_child(memory, spelled)
     except PathRefused as refused:
         return str(refused)
-    return None if child.suffix == ".md" else f"{spelled} is no memory file: only names that end in .md are written there."
+    if child.suffix != ".md":
+        return f"{spelled} is no memory file: only names that end in .md are written there."
+    inside = within(str(asked.paths[-1]), str(real(memory)))
+    return None if inside else f"{spelled} leads out of the memory directory."
 
 
 def _is_lamina_s_own(case: _Case) -> bool:
     own = [str(real(place)) for place in (case.context.lamina_home, case.context.memory_dir) if place is not None]
-    return any(within(os.path.realpath(path), place) for path in case.asked.paths for place in own)
+    paths = {name for path in case.asked.paths for name in (str(path), os.path.realpath(path))}
+    return any(within(path, place) for path in paths for place in own)
 
 
 def _read_only_command(case: _Case) -> Allow | Deny:
@@ -249,16 +277,16 @@ def _looks_too_far(plan: Plan, case: _Case) -> str | None:
         if special := why_not_read(path):
             return f"{path} is not read without a question: {special}."
         if place.contents and place.tree:
-            if problem := _holds_keys(path):
+            if problem := holds_keys(path) or holds_a_home(path):
                 return problem
             if rule := unreadable_below((*case.rules.deny, *case.rules.ask), path, case.bases):
                 return f"The rule {rule.text} may hold back files below {path}; use the Grep tool."
     return None
 
 
-def _holds_keys(directory: Path) -> str | None:
-    key = next((name for name in sorted(KEY_DIRECTORIES) if os.path.lexists(directory / name)), None)
-    return f"{directory} holds {key}, which a search through all of it would read; name a directory inside it." if key else None
+def _turns(part: Part) -> bool:
+    """A shell will run this part, not its plan, and puts names in the place of a wildcard as they are: `*` may become `-delete`."""
+    return any(0 in word.wild for word in part.words)
 
 
 def _allowing(case: _Case) -> Rule | None:
@@ -276,7 +304,7 @@ def _allowing(case: _Case) -> Rule | None:
             alone = msgspec.structs.replace(part, joint="")
             plan = plan_parts((alone,), "", cwd=case.context.cwd, roots=case.roots)
             # Behind a command that may have changed the directory, a plan holds only where it names no file.
-            if isinstance(plan, Refusal) or (used is not None and plan.reads) or _looks_too_far(plan, case):
+            if isinstance(plan, Refusal) or (used is not None and plan.reads) or _looks_too_far(plan, case) or _turns(part):
                 return None
         used = used or found
     return used

@@ -33,6 +33,11 @@ _STAR = re.compile(r"(?<!\\)\*")
 _ASSIGNMENT = re.compile(r"\w+\+?=")
 # Where a line that the tokenizer refuses may begin another command.
 _SEPARATORS = re.compile(r"[;&|\n\r(){}`<>]")
+# What a shell replaces before it looks for the command.
+_MADE = re.compile(r"[$*?\[]|,.*\}")
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+# Substitutions inside substitutions, as deep as people write them.
+_NESTED = 4
 # What stands before a command without being one.
 _BEFORE = frozenset({"!", "if", "then", "elif", "else", "while", "until", "do", "time", "{"})
 # They run what they are given, as words or as a script.
@@ -78,7 +83,17 @@ def _loose(text: str, *, keep: bool = False) -> str:
 
 def canonical(words: Sequence[Word]) -> str:
     """One spelling for equal words: a space between them, single quotes where they are needed, wildcards as they were."""
-    return " ".join(word.text if word.wild else shlex.quote(word.text) for word in words)
+    return " ".join(word.text if word.wild and word.plain else _quoted(word) for word in words)
+
+
+def _quoted(word: Word) -> str:
+    ends = (*word.wild, len(word.text))
+    starts = (0, *(at + 1 for at in word.wild))
+    stretches = [word.text[start:end] for start, end in zip(starts, ends, strict=True)]
+    signs = [*(word.text[at] for at in word.wild), ""]
+    if not word.wild:
+        return shlex.quote(word.text)
+    return "".join((shlex.quote(text) if text else "") + sign for text, sign in zip(stretches, signs, strict=True))
 
 
 def allows(pattern: ShellPattern, part: Part) -> bool:
@@ -101,7 +116,34 @@ def holds_back(pattern: ShellPattern, command: str) -> Match:
             if sure:
                 return "yes"
             found = "maybe"
-    return found
+    return "maybe" if found == "no" and _named_later(command) else found
+
+
+@lru_cache(maxsize=32)
+def _named_later(command: str) -> bool:
+    """Whether a command's name is only known when it runs: `$x`, `$(…)`, `r{m,}`, `/bin/r?`. Quoted text is no command."""
+    plain = _QUOTED.sub(_without_quotes, command)
+    for _ in range(_NESTED):
+        plain = re.sub(r"\$\([^()]*\)|`[^`]*`", "$", plain)
+    lines = plain.partition("\n")[0] if "<<" in plain else plain  # what follows is mostly the text of a document
+    return any(_MADE.search(name) for piece in re.split(r"[;&|\n\r]", lines) if (name := _command_name(piece)))
+
+
+def _without_quotes(found: re.Match[str]) -> str:
+    """One word for what was quoted; an expansion in double quotes is still one."""
+    inside = found[0][1:-1] if found[0][0] == '"' else ""
+    return re.sub(r"[\s;&|<>]", "q", inside) if re.search(r"[$`]", inside) else "q"
+
+
+def _command_name(piece: str) -> str:
+    words = _without_prefix(piece.split())
+    name = words[0].lstrip("({").rpartition("/")[2] if words else ""
+    return "" if name in ("[", "[[") else name
+
+
+def _without_prefix(words: list[str]) -> list[str]:
+    start = next((at for at, word in enumerate(words) if word not in _BEFORE and not _ASSIGNMENT.match(word)), len(words))
+    return words[start:]
 
 
 def _fits(pieces: tuple[str, ...], text: str, *, prefix: bool) -> bool:
@@ -136,8 +178,7 @@ def _candidates(command: str) -> tuple[tuple[bool, str], ...]:
 
 
 def _of_part(words: list[str], depth: int = 0) -> Iterator[tuple[bool, list[str]]]:
-    while words and (words[0] in _BEFORE or _ASSIGNMENT.match(words[0])):
-        words = words[1:]
+    words = _without_prefix(words)
     if not words:
         return
     name = words[0].rpartition("/")[2].casefold()

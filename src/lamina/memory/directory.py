@@ -85,9 +85,11 @@ class DirectoryStore:
         scope: Scope = "private",
         clock: Callable[[], float] = time.time,
         durability: Durability = "full",
+        below: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Makes the directory if it is missing and mends what a crash left. What cannot be mended is a notice, not an error."""
-        root = RootDir.open(path, shared=scope == "team")
+        """Makes the directory if it is missing and mends what a crash left. What cannot be mended is a notice, not an error. `below`:
+        as in `RootDir.open`."""
+        root = RootDir.open(path, shared=scope == "team", below=below)
         store = cls(root, scope=scope, clock=clock, durability=durability)
         try:
             if swept := root.sweep():
@@ -114,6 +116,10 @@ class DirectoryStore:
         self.notices += mend(self._shelf, self._index, self.history, now=self.clock())
 
     # Reading
+
+    @property
+    def shelf(self) -> Shelf:
+        return self._shelf
 
     @property
     def scanner(self) -> Scanner:

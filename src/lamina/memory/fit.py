@@ -13,8 +13,8 @@ from collections.abc import Sequence, Set
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
-from ..core.words import is_word, sought, terms
-from .rank import MOST_TERMS, Ranked
+from ..core.words import is_word, terms
+from .rank import Ranked, asked_for
 
 # Two words of a message in what a memory says it is about. One is chance: "test" is in half of all messages.
 ENOUGH = 2.0
@@ -65,7 +65,7 @@ class Fit(NamedTuple):
 
 def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], memories: int) -> list[Fit]:
     """Those that clearly fit, best first. `names` are those of the ranked, in their order; `memories`: how many there are in all."""
-    asked = sought(message)[:MOST_TERMS]
+    asked = asked_for(message)
     having = Counter(term for each in ranked for term in set(each.found[0]) | set(each.found[1]))
     limit = max(COMMON_LEAST, min(memories, LOOKED_AT) // COMMON_PART)
     weak = _ANY_WORK | {term for term, count in having.items() if count > limit}

@@ -17,9 +17,9 @@ from ..core.errors import InputError
 from ..core.fence import escape
 from ..core.front_matter import split_front_matter
 from .secrets import redact
+from .topic import INDEX as INDEX
 from .topic import folded, one_line
 
-INDEX = "MEMORY.md"
 # One line of a terminal and a half: two hundred of them are what a session is sent.
 LINE_CHARS = 150
 MOST_LINES = 200

@@ -41,7 +41,7 @@ def instructions(
     parts = [
         opening,
         texts["asked"] if writes else texts["read-only"],
-        *((texts["types"], *_types(team=place.team is not None)) if writes else ()),
+        *((texts["types"], *types_of(team=place.team is not None)) if writes else ()),
         *((texts["not saved"], texts["saving"]) if writes else ()),
         texts["confirm"] if writes and mode == "confirm" else "",
         texts["reading"],
@@ -54,7 +54,7 @@ def instructions(
     return "\n\n".join(part for part in parts if part)
 
 
-def _types(*, team: bool) -> list[str]:
+def types_of(*, team: bool) -> list[str]:
     texts = sections("types")
     return [texts[kind] if team else re.sub(r"\n- Scope:.*", "", texts[kind]) for kind in KINDS]
 

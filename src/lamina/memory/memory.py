@@ -9,30 +9,28 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, Self, TypeAlias, TypeVar
+from typing import NamedTuple, Self
 
 import msgspec
 
 from ..core.errors import DiskError, InputError, PathRefused
 from ..core.settings import Mode, Settings
 from ..disk.files import Durability
-from ..disk.paths import RootDir, check_root
+from ..disk.paths import check_root
 from ..disk.settings_files import lamina_home, load_settings, user_home
 from .blame import Blamed, blame
 from .directory import DirectoryStore
 from .draft import Draft
-from .evidence import Freshness, check, read_evidence
 from .identity import identify
 from .inbox import Proposal
 from .index import INDEX, loaded
+from .look import Look, Scope, Where, shown_in
+from .look import Recalled as Recalled
 from .modes import GatedStore
 from .place import TEAM, Place, memory_place, project_root
-from .rank import Corpus, Document, Ranked, explained
 from .scan import Header
 from .store import Proposed, Saved, Version, Why
-from .topic import Kind, Topic, evidence_of
-
-Where: TypeAlias = Literal["private", "team"]
+from .topic import Kind, Topic
 
 # Settings that decide where memory lies and whether it is written.
 _PLACING = frozenset({"autoMemoryDirectory", "teamMemoryDirectory", "lamina.remoteMemoryDirectory", "lamina.memoryMode"})
@@ -45,28 +43,10 @@ class LoadedIndex(NamedTuple):
     text: str
 
 
-class Recalled(NamedTuple):
-    """A memory that fits a question. `age` in seconds; `why` names the terms that fit, field by field."""
-
-    topic: Topic
-    score: float
-    age: float
-    evidence: Freshness
-    why: str
-
-
-# What a stale memory's score counts for: it can still be the best, where nothing else fits nearly as well.
-STALE_SHARE = 0.5
-# Stale memories move back, so a few more are looked at than are asked for.
-SPARE = 5
-# Bodies are read for the newest so many memories; of older ones name and description are searched. That is 160 MB at the very most.
-MOST_BODIES = 10_000
-
-
 class Memory:
     """Open it with `Memory.open`; a context manager. Not for two threads at once."""
 
-    __slots__ = ("_corpus", "_git", "_private", "_team", "notices", "place", "project")
+    __slots__ = ("_git", "_look", "_private", "_team", "notices", "place")
 
     def __init__(
         self,
@@ -79,10 +59,10 @@ class Memory:
     ) -> None:
         self.place = place
         self._git = git  # whether git follows what is changed here
-        self.project = project  # what evidence is checked against
-        self._corpus: tuple[list[Header], Corpus] | None = None
         self._private = private
         self._team = team
+        readable = [Scope(where, self.store(where).store.shelf) for where in self._names() if self.store(where).readable]
+        self._look = Look(place, readable, project=project, clock=lambda: private.store.clock())
         self.notices = tuple(notice for scope in self._scopes() for notice in scope.store.notices)
 
     @classmethod
@@ -122,27 +102,6 @@ class Memory:
             raise
         memory = cls(place, *opened, project=project_root(cwd), git=settings.history_git)
         memory.notices = (*said, *memory.notices)
-        return memory
-
-    @classmethod
-    def look(cls, place: Place, *, settings: Settings, project: Path, after: Memory | None = None) -> Self:
-        """What is in `place` now, to be read: nothing is made or mended. DiskError where there is nothing to be read.
-
-        `after` is an earlier look, closed or not: what it prepared for searching is used again where nothing changed since.
-        """
-        modes = settings.memory_mode
-        opened: list[GatedStore] = []
-        try:
-            opened.append(GatedStore(DirectoryStore(RootDir.open(place.path, create=False)), modes["private"]))
-            if place.team is not None and place.team.is_dir():
-                root = RootDir.open(place.team, create=False, shared=True)
-                opened.append(GatedStore(DirectoryStore(root, scope="team"), modes["team"]))
-        except DiskError:
-            for scope in opened:
-                scope.store.close()
-            raise
-        memory = cls(place, *opened, project=project)
-        memory._corpus = after._corpus if after is not None else None
         return memory
 
     @property
@@ -187,74 +146,32 @@ class Memory:
         """Saves or updates a memory. Without `why` it is the person's own doing; `modified` dates what was made elsewhere."""
         draft = Draft(name, type, description, body, tuple(evidence), modified)
         done = self.store(scope).save(draft, why=why or Why("user"))
-        return done._replace(topic=_shown(done.topic, scope)) if isinstance(done, Saved) else done
+        return done._replace(topic=shown_in(done.topic, scope)) if isinstance(done, Saved) else done
 
     def get(self, name: str) -> Topic | None:
         """By name or file; the private one where both scopes have it."""
         for scope, asked in self._asked(name):
             if (topic := self.store(scope).get(asked)) is not None:
-                return _shown(topic, scope)
+                return shown_in(topic, scope)
         return None
 
     def topics(self) -> list[Topic]:
-        return [_shown(topic, scope) for scope in self._names() for topic in self.store(scope).topics()]
+        return [shown_in(topic, scope) for scope in self._names() for topic in self.store(scope).topics()]
 
     def headers(self) -> list[Header]:
         """All memories without their bodies, the newest first (S11)."""
-        if self._team is None:
-            return self._private.headers()
-        found = [_shown(header, scope) for scope in self._names() for header in self.store(scope).headers()]
-        return sorted(found, key=lambda header: (-header.mtime_ns, header.file))
+        return self._look.headers()
 
     def recall(self, query: str, k: int = 5) -> list[Recalled]:
         """The memories that fit best, best first, each with its age and what the project says of its evidence (B8).
 
         By a local ranker: no model is asked. A memory whose evidence is stale comes behind others that fit about as well.
         """
-        found = [self.read(header, ranked) for header, ranked in self.ranked(self.headers(), query, k + SPARE)]
-        known = [each for each in found if each is not None]
-        return sorted(known, key=lambda each: (-each.score, each.topic.file))[: max(0, k)]
-
-    def ranked(self, headers: list[Header], query: str, most: int) -> list[tuple[Header, Ranked]]:
-        """Those of the headers that share a term with the query, best first."""
-        return [(headers[each.at], each) for each in self._searched(headers).rank(query, most)]
-
-    def _searched(self, headers: list[Header]) -> Corpus:
-        """The corpus of these memories; the one before where nothing changed."""
-        if self._corpus is None or self._corpus[0] != headers:
-            bodies = self._bodies(headers[:MOST_BODIES])
-            documents = (Document(each.file, each.name, each.description, bodies.get(each.file, "")) for each in headers)
-            self._corpus = headers, Corpus(documents)
-        return self._corpus[1]
-
-    def _bodies(self, headers: list[Header]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for scope in self._names():
-            prefix = f"{TEAM}/" if scope == "team" else ""
-            inside = [header for header in headers if self._scope_of(header.file) == scope]
-            own = [msgspec.structs.replace(header, file=header.file.removeprefix(prefix)) for header in inside]
-            found |= {prefix + file: text for file, text in self.store(scope).bodies(own).items()}
-        return found
-
-    def read(self, header: Header, ranked: Ranked | None = None) -> Recalled | None:
-        """A memory with its age and what the project says of its evidence; None where it is gone. From any thread."""
-        topic = self.get(header.file)
-        if topic is None:
-            return None
-        root = self.project or self.path
-        evidence = check(read_evidence(list(evidence_of(topic))), root)
-        score = ranked.score * (STALE_SHARE if evidence.state == "stale" else 1.0) if ranked is not None else 0.0
-        age = max(0.0, self._private.store.clock() - topic.modified)
-        return Recalled(topic, score, age, evidence, explained(ranked) if ranked is not None else "")
+        return self._look.recall(query, k)
 
     def where(self, file: str) -> Path:
         """The full path of a topic's file, wherever its scope lies."""
-        if self.place.team is not None and self._scope_of(file) == "team":
-            return self.place.team / file.removeprefix(f"{TEAM}/")
-        return self.path / file
-
-    def _scope_of(self, file: str) -> Where:
-        return "team" if self._team is not None and file.startswith(f"{TEAM}/") else "private"
+        return self._look.where(file)
 
     def forget(self, name: str, *, why: Why | None = None) -> bool:
         """To the trash, from where `restore` brings it back; False when nothing was removed."""
@@ -271,7 +188,7 @@ class Memory:
     def log(self, name: str | None = None) -> list[Version]:
         """The changes, newest first."""
         scopes = self._asked(name) if name is not None else [(scope, None) for scope in self._names()]
-        found = [_shown(version, scope) for scope, asked in scopes for version in self.store(scope).log(asked)]
+        found = [version for scope, asked in scopes for version in _versions(self.store(scope).log(asked), scope)]
         return sorted(found, key=lambda version: -version.time)
 
     def content(self, version_id: str) -> str | None:
@@ -296,7 +213,7 @@ class Memory:
         """Brings back what was removed, or an older version, byte for byte."""
         asked = self._asked(name)
         scope, known = next(((scope, known) for scope, known in asked if self.store(scope).log(known)), asked[0])
-        return _shown(self.store(scope).restore(known, version_id, why=why or Why("user")), scope)
+        return shown_in(self.store(scope).restore(known, version_id, why=why or Why("user")), scope)
 
     # Proposals
 
@@ -333,8 +250,5 @@ def _place(cwd: str | os.PathLike[str], path: str | os.PathLike[str] | None, hom
     return memory_place(cwd=cwd, home=own, settings=settings, user_home=person or own)
 
 
-Shown = TypeVar("Shown", Topic, Header, Version)
-
-
-def _shown(found: Shown, scope: Where) -> Shown:
-    return found if scope == "private" else msgspec.structs.replace(found, file=f"{TEAM}/{found.file}")
+def _versions(found: Sequence[Version], scope: Where) -> list[Version]:
+    return [*found] if scope == "private" else [msgspec.structs.replace(each, file=f"{TEAM}/{each.file}") for each in found]

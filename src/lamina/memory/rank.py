@@ -22,24 +22,36 @@ from ..core.words import is_word, normal, sought, stem, terms
 NAME_WEIGHT = 3.0
 DESCRIPTION_WEIGHT = 2.0
 BODY_WEIGHT = 1.0
-# The usual constants of BM25: how soon repetition stops to count, and how much a long body is held against it.
+# The constants of BM25: how soon repetition stops to count, and how much a long body is held against it. Memories are short, so length
+# says less about them than about web pages: half of the usual share finds more on LoCoMo.
 SATURATION = 1.2
-LENGTH_SHARE = 0.6
+LENGTH_SHARE = 0.4
 # A memory whose name the question spells out is what was asked for: it counts half as much again.
 TITLE_BONUS = 1.5
 # Matching all of a question is worth more than matching one word of it many times.
-COVERAGE = 0.5
-# A question this long is a document; its first terms say what it is about, and each term costs a search.
+COVERAGE = 0.8
+# A question this long is a document, or has one pasted into it: its beginning and its end say what it is about. Each term costs a search.
 MOST_TERMS = 48
+MOST_CHARS = 8_000
 # In a corpus of any size a term this common tells memories apart no longer; its places are not all looked at.
 MOST_PLACES = 50_000
-# How many memories a question adds to the index: about as many as cost what searching ten thousand for one term does.
-AT_ONCE = 1_000
+# What part of the memories a question adds to the index, and at least how many: no question pays for all that come after it.
+INDEX_PART = 10
+INDEX_LEAST = 100
 
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _FIELD, _END = "\x01", "\x00"
+_REST = re.compile("[a-z0-9]*")
 _FIELDS = ("name", "description", "text")
 # Every byte that is no letter or digit of a word becomes a space.
 _WORDS = bytes(byte if chr(byte) in "abcdefghijklmnopqrstuvwxyz0123456789" else 0x20 for byte in range(256))
+
+
+def asked_for(question: str) -> list[str]:
+    """The terms that are looked for, each once, in their order."""
+    half = MOST_CHARS // 2
+    found = sought(question if len(question) <= MOST_CHARS else f"{question[:half]}\n{question[-half:]}")
+    return found if len(found) <= MOST_TERMS else found[: MOST_TERMS // 2] + found[-MOST_TERMS // 2 :]
 
 
 class Document(NamedTuple):
@@ -90,9 +102,9 @@ class Corpus:
     def rank(self, question: str, most: int) -> list[Ranked]:
         """The best `most` memories, best first."""
         if self._asked:
-            self._index.grow(self._text, self._starts, AT_ONCE)
+            self._index.grow(self._text, self._starts, max(INDEX_LEAST, len(self) // INDEX_PART))
         self._asked = True
-        wanted = sought(question)[:MOST_TERMS]
+        wanted = asked_for(question)
         counts = {term: self._places(term) for term in wanted}
         often = {term: self._often(places) for term, places in counts.items()}
         weights = {term: _rarity(len(self), len(found)) for term, found in often.items()}
@@ -124,14 +136,18 @@ class Corpus:
 
     def _search(self, term: str, word: bool, found: dict[int, int]) -> None:
         """Adds the places in what is not in the index."""
-        starts, text = self._starts, self._text
-        # It begins with plain letters, so the search runs from place to place without a look at what lies between.
-        pattern = re.compile(f"{re.escape(term)}(?<![a-z0-9]{re.escape(term)})[a-z0-9]*" if word else re.escape(term))
-        places = pattern.finditer(text, starts[self._index.fields])
-        for place in islice(places, max(0, MOST_PLACES - sum(found.values()))):
-            if not word or stem(place[0]) == term:
-                field = bisect_right(starts, place.start()) - 1
+        starts, text, at = self._starts, self._text, self._starts[self._index.fields]
+        left = MOST_PLACES - sum(found.values())
+        while left > 0 and (at := text.find(term, at)) >= 0:
+            if word and at and text[at - 1] in _LETTERS:
+                at += 1  # the middle of a word
+                continue
+            rest = _REST.match(text, at + len(term)) if word else None
+            end = rest.end() if rest is not None else at + len(term)
+            if not word or stem(text[at:end]) == term:
+                field = bisect_right(starts, at) - 1
                 found[field] = found.get(field, 0) + 1
+            at, left = end, left - 1
 
     def _often(self, places: dict[int, int]) -> dict[int, float]:
         """Memory → how often the term stands in it, weighed by field; a long body weighs less."""
@@ -152,8 +168,8 @@ class Corpus:
 
 
 class _Index:
-    """The first `fields` fields of a corpus: for each word the fields it stands in, once for each place, in their order; for each other
-    character the fields that have it.
+    """The first `fields` fields of a corpus: for each word the fields it stands in, once for each place, in their order; for each
+    character the fields that have it beside or in another script.
     """
 
     __slots__ = ("_having", "_stems", "_words", "fields")
@@ -177,9 +193,9 @@ class _Index:
                 words[word].append(field)
         if not part.isascii():
             for field in range(first, last):
-                for char in set(text[starts[field] : starts[field + 1]]):
-                    if not char.isascii():
-                        self._having[char].append(field)
+                inside = text[starts[field] : starts[field + 1]]
+                for char in () if inside.isascii() else set(inside):
+                    self._having[char].append(field)
         for word in islice(words, known, None):
             self._stems[stem(word.decode())].append(word)
         self.fields = last

@@ -14,10 +14,10 @@ from ..core.blocks import Wire
 from ..core.policy import SurfacingPolicy
 from . import select
 from .fit import LOOKED_AT, clear_fits
-from .memory import STALE_SHARE, Memory, Recalled
+from .look import STALE_SHARE, Look, Recalled
 from .rank import explained
 from .scan import MOST_IN_MANIFEST, Header, manifest
-from .shown import age_words, cut, on_one_line, shown
+from .shown import age_words, cut, on_one_line, plain, shown
 from .surfacing import Asked, Seen, open_to
 
 By: TypeAlias = Literal["local", "model"]
@@ -51,7 +51,7 @@ class Said(NamedTuple):
     failed: str = ""
 
 
-def by_ranker(memory: Memory, asked: Asked, seen: Seen, policy: SurfacingPolicy, *, instead: str = "") -> Choice:
+def by_ranker(memory: Look, asked: Asked, seen: Seen, policy: SurfacingPolicy, *, instead: str = "") -> Choice:
     """Q1: what clearly fits; often nothing."""
     headers = memory.headers()
     found = memory.ranked(headers, asked.words, LOOKED_AT)
@@ -71,7 +71,7 @@ def _stale(each: Recalled) -> bool:
     return each.evidence.state == "stale"
 
 
-def by_model(memory: Memory, asked: Asked, seen: Seen, policy: SurfacingPolicy, *, model: str, ask: Ask) -> Choice:
+def by_model(memory: Look, asked: Asked, seen: Seen, policy: SurfacingPolicy, *, model: str, ask: Ask) -> Choice:
     """Q4: what a model chooses from the list; the ranker where it does not."""
     headers = memory.headers()
     listed = manifest(_open(memory, headers, asked, seen), lambda rest, room: _best(memory, headers, rest, asked.words, room))
@@ -86,18 +86,18 @@ def by_model(memory: Memory, asked: Asked, seen: Seen, policy: SurfacingPolicy, 
     return Choice(tuple(_brought(memory, each, f"chosen by {model}", policy) for each in read), "model", model)
 
 
-def _open(memory: Memory, headers: Sequence[Header], asked: Asked, seen: Seen) -> list[Header]:
+def _open(memory: Look, headers: Sequence[Header], asked: Asked, seen: Seen) -> list[Header]:
     return open_to(headers, lambda file: on_one_line(memory.where(file)), seen, asked.tools)
 
 
-def _best(memory: Memory, headers: list[Header], rest: Sequence[Header], words: str, room: int) -> list[Header]:
+def _best(memory: Look, headers: list[Header], rest: Sequence[Header], words: str, room: int) -> list[Header]:
     """S11: the ranker's best of what the newest leave; the newest of the rest where it finds fewer."""
     left = {header.file: header for header in rest}
     ranked = [header for header, _ in memory.ranked(headers, words, room + MOST_IN_MANIFEST) if header.file in left]
     return [*ranked, *(header for header in rest if header not in set(ranked))][:room]
 
 
-def _at_once(memory: Memory, headers: Sequence[Header]) -> list[Recalled]:
+def _at_once(memory: Look, headers: Sequence[Header]) -> list[Recalled]:
     """The disk may be a slow one. What is gone meanwhile is left out."""
     from concurrent.futures import ThreadPoolExecutor
 
@@ -105,10 +105,10 @@ def _at_once(memory: Memory, headers: Sequence[Header]) -> list[Recalled]:
         return [each for each in pool.map(memory.read, headers) if each is not None]
 
 
-def _brought(memory: Memory, each: Recalled, why: str, policy: SurfacingPolicy) -> Brought:
+def _brought(memory: Look, each: Recalled, why: str, policy: SurfacingPolicy) -> Brought:
     path = memory.where(each.topic.file)
     text = shown(each.topic, path, age=each.age, evidence=each.evidence, lines=policy.lines, size=policy.file_bytes)
-    content = cut(each.topic.body, lines=policy.lines, size=policy.file_bytes).text
+    content = cut(plain(each.topic.body), lines=policy.lines, size=policy.file_bytes).text
     header = f"A memory, saved {age_words(each.age)}"
     facts = {"path": str(path), "content": content, "mtimeMs": int(each.topic.modified * 1000), "header": header}
     return Brought(each.topic.file, on_one_line(path), why, text, facts)

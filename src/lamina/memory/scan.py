@@ -19,8 +19,7 @@ from ..core.errors import DiskError
 from ..core.front_matter import MOST_BYTES
 from ..disk.guarded import Found, read_heads, walk
 from ..disk.paths import RootDir
-from .index import INDEX
-from .topic import DESCRIPTION_CHARS, KINDS, Kind, one_line, one_name, read_topic
+from .topic import DESCRIPTION_CHARS, INDEX, KINDS, Kind, one_line, one_name, read_topic
 
 HEAD_LINES = 30
 HEAD_BYTES = MOST_BYTES + 16
@@ -35,12 +34,12 @@ CACHE = ".history/heads.msgpack"
 # 2: the newest first.
 _CACHE_VERSION = 2
 _CACHE_BYTES = 64 << 20
-# Writing the cache costs milliseconds: not for a handful of heads.
-_WORTH_WRITING = 50
+# Writing the cache costs as much as reading so many heads: not for a handful.
+_WORTH_WRITING = 10
 _SKIPPED = frozenset({"logs", "team"})
 _INDEX = INDEX.lower()
 # `key: value` lines that mean the same to every reader; anything else goes through the YAML reader.
-_SIMPLE = re.compile(r"---\n((?:[A-Za-z_]+: [A-Za-z][\w ,;()/+=.'’—–-]*\n)+)---(?:\n|\Z)")
+_SIMPLE = re.compile(r"---\n((?:[A-Za-z_]+: [^\W\d_][\w ,;()/+=.'’—–，。、；：（）！？「」《》-]*\n)+)---(?:\n|\Z)")
 
 
 class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -67,12 +66,13 @@ class Scanner:
 
     __slots__ = ("_known", "_loaded", "_root", "_seen", "_texts", "clock_ns")
 
-    def __init__(self, root: RootDir, *, clock_ns: Callable[[], int] = time.time_ns) -> None:
+    def __init__(self, root: RootDir, *, clock_ns: Callable[[], int] = time.time_ns, after: Scanner | None = None) -> None:
+        """`after` looked at the same directory before, through a root that may be closed."""
         self._root = root
-        self._known: dict[str, Header] = {}  # the newest first
+        self._known: dict[str, Header] = after._known if after is not None else {}  # the newest first
         self._seen: Iterable[str] = ()
-        self._loaded = False
-        self._texts: dict[str, tuple[Header, str]] = {}
+        self._loaded: bool = after is not None and after._loaded
+        self._texts: dict[str, tuple[Header, str]] = after._texts if after is not None else {}
         self.clock_ns = clock_ns
 
     def files(self) -> list[Found]:
@@ -93,7 +93,7 @@ class Scanner:
             return list(self._known.values())
         fresh = self._read(wanted)
         self._seen = [*(header.file for header in kept), *(found.file for found in wanted)]
-        found = _newest_first([*kept, *fresh])
+        found = newest_first([*kept, *fresh])
         young = {header.file for header in fresh if began - header.mtime_ns <= RACY_NS}
         self._known = {header.file: header for header in found if header.file not in young}
         if len(fresh) >= _WORTH_WRITING:
@@ -161,7 +161,7 @@ def _found(file: str, info: os.stat_result) -> Found:
     return Found(file, info.st_mtime_ns, info.st_size, info.st_ino)
 
 
-def _newest_first(headers: list[Header]) -> list[Header]:
+def newest_first(headers: list[Header]) -> list[Header]:
     # Two stable sorts by one attribute each are faster than one by a pair.
     headers.sort(key=_FILE)
     headers.sort(key=_MTIME, reverse=True)

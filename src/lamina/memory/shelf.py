@@ -10,7 +10,6 @@ import msgspec
 
 from ..core.errors import DiskError
 from ..disk.paths import RootDir
-from .draft import other_file
 from .scan import Scanner, is_topic
 from .store import MOST_READ, READ_IN_PART
 from .topic import Topic, file_name, folded, read_topic, same_name
@@ -19,9 +18,10 @@ from .topic import Topic, file_name, folded, read_topic, same_name
 class Shelf:
     __slots__ = ("root", "scanner")
 
-    def __init__(self, root: RootDir) -> None:
+    def __init__(self, root: RootDir, *, after: Shelf | None = None) -> None:
+        """`after` was a shelf of the same directory: what it knows is looked at again, not read again."""
         self.root = root
-        self.scanner = Scanner(root)
+        self.scanner: Scanner = Scanner(root, after=after.scanner if after is not None else None)
 
     def topic(self, file: str) -> Topic | None:
         """None where there is none, or it cannot be read."""
@@ -88,6 +88,8 @@ class Shelf:
 
     def free(self, name: str) -> str:
         """A file name that no other memory has, in any spelling."""
+        from .draft import other_file  # a look at memories loads nothing that only writers need
+
         taken = {folded(file) for file in self.scanner.known()}
         first = file_name(name)
         for file in (first, other_file(first, same_name(name)), other_file(first, name)):

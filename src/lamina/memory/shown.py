@@ -22,6 +22,8 @@ DAY = 86_400.0
 # No system takes longer paths; a reason is one line.
 LONGEST_PATH = 4_096
 LONGEST_REASON = 500
+# A memory is text: what a terminal or a server would take for a command, or for the end, is left out. Lines and tabs stay.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # No text of a memory can hold the opening tag, so a heading before it is ours.
 _SENT = re.compile(r"^Contents of (?P<path>[^\n]+) \(a memory(?:, type \w+)?, saved [\w ]+\):\n<recalled-memory>$", re.MULTILINE)
 
@@ -72,9 +74,14 @@ def on_one_line(path: Path | str) -> str:
 
 def _text(topic: Topic) -> str:
     """What it is about, unless the text begins so, and the text."""
-    body = topic.body.strip()
+    body = plain(topic.body)
     about = topic.description.strip()
     return body if normal(body).startswith(normal(about.rstrip("."))) else f"{about}\n\n{body}".strip()
+
+
+def plain(text: str) -> str:
+    """The text of a memory without control characters."""
+    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
 def age_words(seconds: float) -> str:

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from .draft import Draft
 from .topic import Topic
+
+if TYPE_CHECKING:  # who only reads needs nothing of what may be written
+    from .draft import Draft
 
 Who: TypeAlias = Literal["user", "agent", "extraction", "dream"]
 # "outside": a change nobody made through us. "keep": content that the journal no longer had. "undone": the change before it did not

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from ..core.blocks import Text, ToolResult, ToolUse
@@ -28,11 +29,10 @@ FULL = "enough was brought to this conversation"
 # Tools whose call leaves a file's text in view.
 _READS = frozenset({"Read", "Write"})
 # Words by which a memory about a tool warns, in the languages memories are written in. Kept even while the tool is in use.
-_WARNS = re.compile(
+_WARNING = (
     r"\b(?:warn\w*|gotcha\w*|caveat\w*|caution\w*|careful\w*|beware|danger\w*|pitfall\w*|trap|never|avoid\w*|do(?:es)? not|don['’]?t"
     r"|must not|crash\w*|break\w*|broken|fail\w*|bug\w*|problem\w*|known issue\w*|workaround\w*|achtung|vorsicht|nie|cuidado|nunca"
-    r"|attention|jamais)\b|注意|警告|小心|当心|避免|切勿|不要|不能|禁止|陷阱|踩坑|坑|罠|危険|しない|いけない|주의|경고|함정|금지|осторожно|нельзя|никогда",
-    re.IGNORECASE,
+    r"|attention|jamais)\b|注意|警告|小心|当心|避免|切勿|不要|不能|禁止|陷阱|踩坑|坑|罠|危険|しない|いけない|주의|경고|함정|금지|осторожно|нельзя|никогда"
 )
 _MCP = re.compile(r"mcp__(?P<server>.+?)__(?P<tool>.+)")
 
@@ -111,11 +111,9 @@ class Noticed:
         return Seen(frozenset(self._surfaced), frozenset(self._read.values()), self._size)
 
     def _take(self, item: Item, cwd: str, within: Sequence[str]) -> None:
-        if item.kind == ATTACHED:
-            texts = [block.text for block in item.blocks if isinstance(block, Text)]
-            self._surfaced |= paths_in(texts)
+        if texts := _put_in(item):
+            self._surfaced |= paths_in(texts) | {on_one_line(file) for file in item.files}
             self._size += sum(len(text.encode("utf-8", "replace")) for text in texts)
-            return
         for block in item.blocks:
             if isinstance(block, ToolUse) and block.name in _READS and isinstance(block.input, dict):
                 path = block.input.get("file_path")
@@ -124,6 +122,15 @@ class Noticed:
                     self._read[block.id] = on_one_line(full)
             elif isinstance(block, ToolResult) and block.is_error:
                 self._read.pop(block.tool_use_id, None)
+
+
+def _put_in(item: Item) -> list[str]:
+    """The memories in an item: an attachment of ours or of another program's, or one that the caller's own list has taken over."""
+    texts = [block.text for block in item.blocks if isinstance(block, Text)]
+    if item.kind == ATTACHED:
+        return texts
+    kept = item.kind == "said" and item.role == "user"
+    return [text for text in texts if kept and text.startswith(REMINDER) and paths_in([text])]
 
 
 def why_not(asked: Asked, seen: Seen, policy: SurfacingPolicy) -> str | None:
@@ -150,6 +157,12 @@ def _names(tools: Iterable[str]) -> re.Pattern[str] | None:
     return re.compile(rf"(?<!\w)(?:{whole})(?!\w)") if whole else None
 
 
+@cache
+def _warns() -> re.Pattern[str]:
+    """Made when a memory about a tool is met: that takes as long as all else of a small search."""
+    return re.compile(_WARNING, re.IGNORECASE)
+
+
 def _only_tells_how(header: Header, names: re.Pattern[str]) -> bool:
     about = f"{header.name} {header.description}"
-    return header.type == "reference" and names.search(about) is not None and not _WARNS.search(about)
+    return header.type == "reference" and names.search(about) is not None and not _warns().search(about)

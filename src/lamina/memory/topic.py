@@ -25,6 +25,8 @@ from .yaml_text import edited, emitted, plain
 Kind: TypeAlias = Literal["user", "feedback", "project", "reference"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
+# The one file of a memory directory that is no topic.
+INDEX = "MEMORY.md"
 # A title: more is a sentence, and belongs into the description.
 NAME_CHARS = 120
 # Two or three sentences. With the name it stays far below what front matter may hold, in any script.

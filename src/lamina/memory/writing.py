@@ -15,7 +15,8 @@ from typing import NamedTuple
 from ..core.errors import DiskError, InputError, LaminaError
 from ..disk.names import fold
 from .index import INDEX
-from .memory import Memory, Where
+from .look import Where
+from .memory import Memory
 from .place import TEAM, Place
 from .store import Proposed, Saved, Why
 

@@ -42,6 +42,15 @@ def with_footer(topic: Portable, origin: Format) -> tuple[str, str | None]:
     return f"{ended}\n<!-- lamina:import {text} -->\n", left_out
 
 
+def says_the_same(body: str, now: str) -> bool:
+    """Whether a body that comes in says what stands there already: a line that holds no more than a date adds nothing to it."""
+    found = _FOOTER.search(body)
+    if body == now or found is None:
+        return body == now
+    data = _data(found["data"])
+    return data is not None and "fields" not in data and body[: found.start()] == now
+
+
 def portable(topic: Topic) -> Portable:
     """A memory of the store as it goes out: the line taken off, what it says put back."""
     found = _FOOTER.search(topic.body)

@@ -15,7 +15,7 @@ import msgspec
 from ..core.errors import InputError
 from ..memory.draft import Cleaned, Draft, cleaned
 from ..memory.topic import NAME_CHARS, Topic, evidence_of, one_line, same_name, short_digest
-from .footer import with_footer
+from .footer import says_the_same, with_footer
 from .formats import Format
 from .values import Imported, Portable
 
@@ -72,7 +72,7 @@ def _differences(draft: Draft, old: Topic) -> list[str]:
     pairs = {
         "type": (draft.type or old.type, old.type),
         "description": (draft.description, old.description),
-        "body": (draft.body, old.body),
+        "body": (says_the_same(draft.body, old.body), True),
         "evidence": (draft.evidence or evidence_of(old), evidence_of(old)),
     }
     return [name for name, (new, now) in pairs.items() if new != now]

@@ -56,9 +56,12 @@ _SYSTEM = frozenset({"etc", "proc", "sys", "dev", "boot", "run"})
 _KEYS = frozenset(
     [
         *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".git"),
-        *(".env", ".env.local", ".env.production", ".netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials"),
+        *(".env", ".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials"),
+        *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"),
     ]
 )
+# `.env.production` and whatever else a stage is called; forms to fill in hold nothing.
+_ENVIRONMENT = re.compile(r"\.env\.(?!(?:example|sample|template|dist)$).+")
 
 
 class Target(NamedTuple):
@@ -150,7 +153,7 @@ def judge(real: Path, reach: Reach) -> Verdict:
 
 def _never(real: Path, project: Path) -> str | None:
     below = real.relative_to(project).parts if real.is_relative_to(project) else real.parts[1:]
-    if any(part.casefold() in _KEYS for part in below):
+    if any(part.casefold() in _KEYS or _ENVIRONMENT.fullmatch(part.casefold()) for part in below):
         return "may hold keys"
     top = _first_component(real)
     if top in _SYSTEM and top != _first_component(project):

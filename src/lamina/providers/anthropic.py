@@ -136,7 +136,7 @@ def render(request: Wire, capabilities: Capabilities) -> Wire:
     return kwargs
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def _say_left_out(key: str) -> None:
     import logging
 

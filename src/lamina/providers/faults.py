@@ -172,7 +172,7 @@ def typed_error(fault: Fault, *, who: str, now: float) -> ProviderError:
 
 
 def _pick(fault: Fault, who: str, after: float | None) -> ProviderError:
-    text, status, request_id = fault.message, fault.status, fault.request_id
+    text, status, request_id = fault.message.rstrip(". "), fault.status, fault.request_id
     if fault.unreachable or status == 408:
         return ConnectionLost(
             f"No answer from {who}: {text}; check the network and the base URL.", status=status, retry_after=after

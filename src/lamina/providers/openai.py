@@ -157,7 +157,7 @@ def chat_tools(tools: list[Wire]) -> list[Wire]:
     return out
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def _say_left_out(name: str) -> None:
     log.warning("Tool %s runs on Anthropic's servers and has no schema: it is left out of chat requests.", name)
 

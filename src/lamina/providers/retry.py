@@ -33,7 +33,7 @@ class RetryPolicy(msgspec.Struct, frozen=True):
 
 
 # Work nobody waits for: one more try, so that it neither adds load to a busy server nor takes the conversation's share.
-BACKGROUND = frozenset({"notes", "extract", "dream", "select", "agent_summary"})
+BACKGROUND = frozenset({"notes", "extraction", "dream", "select", "agent_summary"})
 BACKGROUND_RETRIES = 1
 BACKGROUND_BUDGET = 20.0
 

@@ -98,6 +98,11 @@ class SdkProvider:
         if not self.can_call:
             raise SettingError("provider", self.name, "has neither key, client nor base URL", "hand over one of them")
 
+    def prepare(self) -> None:
+        """Open the client now, so that no call waits for its import."""
+        if self.can_call and not self.only_async:
+            self._clients.sync()
+
     def ask(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None, abort: Event | None = None) -> Reply:
         self._need_credentials()
         ask = Ask(request, purpose, on_event)

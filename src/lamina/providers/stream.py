@@ -32,6 +32,10 @@ OnEvent: TypeAlias = Callable[[dict[str, Any]], None]
 # The key under which a tool input that is no JSON object is kept as the text it came as.
 UNPARSED = "lamina:unparsed"
 
+# Far more than the longest answer any model gives: what goes on beyond it is a server that never ends (Z7).
+MAX_EVENTS = 4_000_000
+MAX_CHARACTERS = 64 << 20
+
 _APPENDED = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 
 
@@ -61,10 +65,15 @@ class StreamState:
         self._blocks: dict[int, Wire] = {}
         # Pieces are joined once at the end: a long answer arrives in ten thousand of them.
         self._pieces: dict[tuple[int, str], list[str]] = {}
+        self._events = 0
+        self._characters = 0
         self.finished = False
 
     def feed(self, event: Mapping[str, Any]) -> None:
         """One event; an event of a kind or order nobody knows is a broken stream, an unknown kind of event is none of ours."""
+        self._events += 1
+        if self._events > MAX_EVENTS or self._characters > MAX_CHARACTERS:
+            raise StreamBroken("The answer is longer than any model's; the server does not end it.", partial=self.partial())
         try:
             self._feed(event)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -76,6 +85,7 @@ class StreamState:
                 self._message = {**event["message"], "content": []}
             case "content_block_start":
                 self._blocks[int(event["index"])] = dict(event["content_block"])
+                self._characters += len(repr(event))
             case "content_block_delta":
                 self._delta(int(event["index"]), event["delta"])
             case "message_delta":
@@ -88,9 +98,12 @@ class StreamState:
     def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
         block, kind = self._blocks[index], delta["type"]
         if kind in _APPENDED:
-            field = _APPENDED[kind]
-            self._pieces.setdefault((index, field), []).append(str(delta[field]))
-        elif kind == "citations_delta":
+            piece = str(delta[_APPENDED[kind]])
+            self._pieces.setdefault((index, _APPENDED[kind]), []).append(piece)
+            self._characters += len(piece)
+            return
+        self._characters += len(repr(delta))
+        if kind == "citations_delta":
             block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
         else:  # signature_delta and whole fields that later versions send at once
             block.update({key: value for key, value in delta.items() if key != "type"})

@@ -6,7 +6,7 @@ same chain of digests up to its end. What came since stays word for word. The co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from threading import Event
 
 import msgspec
@@ -20,6 +20,7 @@ from ..fork.fork import ForkOutcome, run_fork
 from ..layers.l4_compact import Plan, Rejected, directive, read_summary
 from ..layers.l4_compact.cuts import FOLDED
 from . import forks
+from .landing import land
 from .restoring import size_of, tokens_of
 from .summarise import PURPOSE, reserve
 
@@ -44,7 +45,7 @@ def begin(c: Conversation, count: int) -> None:
     if _stands(c, state) or c.background.running(PURPOSE) is not None:
         return
     items = tuple(c.log.view.items)
-    if not any(item.role == "assistant" for item in items):
+    if not any(item.role == "assistant" for item in items) or not c.background.allows(PURPOSE):
         return
     handover, side, most = forks.hand_over(c), forks.side(c), reserve(c)
     asked = directive(items, Plan(0, len(items), len(items)))
@@ -81,16 +82,15 @@ def landed(c: Conversation, one: Landed) -> None:
         state.text, state.usage = found.text, outcome.usage
 
 
-def ready(c: Conversation, items: Sequence[Item], land: Callable[[Conversation, Landed], None]) -> Flow[Ahead | None]:
-    """One that can be used now. `land` takes what else comes out of the inbox while it is waited for."""
+def ready(c: Conversation, items: Sequence[Item]) -> Flow[Ahead | None]:
+    """One that can be used now."""
     state = c.room(Ahead)
     if not _stands(c, state):
         return None
     age = c.background.running(PURPOSE)
     if age is not None and age < c.policy.notes.stale_seconds:
         yield Wait(PURPOSE, c.policy.notes.wait_seconds)
-        for one in c.background.drain():
-            land(c, one)
+        land(c)
     since = items[len(state.items) :]
     if not state.text or not _stands(c, state) or any(item.kind in FOLDED for item in since):
         return None

@@ -21,7 +21,6 @@ from ..core.errors import PromptTooLong
 from ..core.records import Boundary
 from ..core.usage import Usage
 from ..core.view import Item
-from ..fork.background import Landed
 from ..layers.l4_compact import (
     ANSWERS_A_TURN,
     EVENT,
@@ -43,11 +42,10 @@ from ..layers.l4_compact.cuts import FOLDED
 from . import ahead, notes
 from .before import Before
 from .entering import Compacted, How, Wanted, ceiling, enter, put_together
-from .recall_state import SELECT
 from .restoring import restored, size_of
 from .summarise import Failed, Got, reserve, summarise, without_model
 
-__all__ = ["Compacted", "Pivot", "Preview", "compact", "if_needed", "landed", "preview", "restored", "too_long", "will_help"]
+__all__ = ["Compacted", "Pivot", "Preview", "compact", "if_needed", "preview", "restored", "too_long", "will_help"]
 
 # A summary's median length in tokens, for a preview: 12,181 characters in 470 sessions of one agent.
 EXPECTED = 3_000
@@ -127,16 +125,6 @@ def too_long(c: Conversation, error: PromptTooLong) -> Flow[bool]:
     return (yield from _by_itself(c, ledger, error))
 
 
-def landed(c: Conversation, one: Landed) -> None:
-    """What background work brought, by its name."""
-    if one.name == SELECT:
-        from . import recall
-
-        recall.landed(c, one)
-    else:
-        (notes if one.name == "notes" else ahead).landed(c, one)
-
-
 def preview(c: Conversation, *, pivot: Pivot | None = None) -> Preview:
     """B1: what `compact` would do. Notes may do it without a call; this shows the summary's way."""
     items = tuple(c.log.view.items)
@@ -169,7 +157,7 @@ def _full(
         return Compacted(why=before.refused, tokens_before=wanted.before)
     instructions = before.instructions
     how: How = "summary"
-    made_ahead = None if instructions or pivot is not None else (yield from ahead.ready(c, items, landed))
+    made_ahead = None if instructions or pivot is not None else (yield from ahead.ready(c, items))
     if made_ahead is not None:
         # It stands for all there was then; of that the tail may be kept too.
         how, made = "ahead", Plan(0, min(made.end, len(made_ahead.items)), len(items))

@@ -15,6 +15,7 @@ ROOMS = {
     "notes": "lamina.layers.l3_notes.local",
     "summary": "lamina.layers.l4_compact.local",
     "select": "lamina.memory.select",
+    "extraction": "lamina.layers.l5_extract.local",
 }
 
 

@@ -38,6 +38,7 @@ from . import pins
 from .before import Before
 from .entering import Compacted, as_told, budget_of, ceiling
 from .fidelity import fidelity
+from .landing import land
 from .noting import NAME, after_answer, landed, limits_of, state_of
 from .restoring import HOOK, INSTRUCTIONS, NESTED, PIN, Put, put_back, said_by, size_of, tell_restored, tokens_of
 
@@ -108,13 +109,10 @@ def _asked(wanted: Before) -> GivenUp | None:
 
 def _wait(c: Conversation) -> Flow[None]:
     """N7: an update under way is worth waiting for, unless it has hung for long."""
-    from . import compact as full  # which imports this module
-
     age = c.background.running(NAME)
     if age is not None and age < c.policy.notes.stale_seconds:
         yield Wait(NAME, c.policy.notes.wait_seconds)
-    for one in c.background.drain():
-        (landed if one.name == NAME else full.landed)(c, one)
+    land(c)
 
 
 # What is decided

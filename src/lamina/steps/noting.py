@@ -104,7 +104,7 @@ def after_answer(c: Conversation) -> None:
         failed=state.failed,
         retries=c.policy.compact.summary_retries,
     )
-    if why is not None:
+    if why is not None and c.background.allows(NAME):
         c.background.start(NAME, _job(c, Cursor(tokens, items[-1].uuid)))
 
 

@@ -18,10 +18,10 @@ from ..disk.settings_files import user_home
 from .aside import stepping_aside
 
 if TYPE_CHECKING:  # a conversation without memories loads nothing of this
-    from ..memory.memory import Memory
+    from ..memory.look import Look
     from ..memory.place import Place
     from ..memory.surfacing import Noticed
-    from .recall import Selected
+    from .selecting import Selected
 
 SELECT = "select"  # the background job, and the purpose of its call
 EVENT = "recall"
@@ -33,7 +33,7 @@ class RecallState:
     def __init__(self) -> None:
         self.message = ""  # the person's message that was looked at last
         self.held: Selected | None = None  # what a model chose, until results stand that it can follow
-        self.looked: Memory | None = None  # the look before, closed: what it prepared serves the next one
+        self.looked: Look | None = None  # the look before, closed: what it prepared serves the next one
         self.noticed: Noticed | None = None
         self.place: Place | None = None
         self.project = Path()
@@ -51,7 +51,7 @@ def bring_memories(c: Conversation) -> None:
 
 def may_bring(c: Conversation) -> bool:
     """Whether there can be anything to bring now; costs the listing of a directory for each message of the person."""
-    if not c.settings.recall or c.home is None or c.directory is None:
+    if not c.settings.recall or c.home is None or c.directory is None or c.host.subagent:
         return False
     state = c.room(RecallState)
     return state.held is not None or (unanswered(c.log.view.items) and _holds_any(placed(c, state)))

@@ -59,7 +59,7 @@ def _act(arguments: Wire, context: Context) -> Output:
     if (done := kept(FileChange(path, data, content.data), context)) is not None:
         facts: Wire = {"path": str(path), "bytes": len(done.data or b""), "kept": True}
         return Output(done.said, is_error=done.is_error, facts=facts)
-    saved = replace(path, data, expect=content.version, roots=context.roots)
+    saved = replace(path, data, expect=content.version, roots=context.roots, target=context.target)
     _note(path, data, saved, context)
     return Output(_told(path, planned), facts=_facts(path, data, before, planned))
 

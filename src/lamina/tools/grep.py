@@ -144,7 +144,6 @@ class _Rows:
 
     def __init__(self, most: int, names: tuple[str, ...], may_show: Callable[[str], bool]) -> None:
         self.rows = list[Row]()
-        self.hidden = 0  # rows of files that may not be read
         self.message = b""
         self.more = False
         self._most = most
@@ -168,12 +167,12 @@ class _Rows:
         path = os.fsdecode(found[1]).removeprefix("./").replace(os.sep, "/")
         if self._names and not any(name.match(path.rsplit("/", 1)[-1]) for name in self._names):
             return True
+        # First of all, and without a word: to be told that there is a match is to be told what is in the file, guess by guess.
+        if not self._may_show(path):
+            return True
         if len(self.rows) >= self._most or self._room <= 0:
             self.more = True
             return False
-        if not self._may_show(path):
-            self.hidden += 1
-            return True
         text = (found[4] or b"").decode("utf-8", "replace")
         text = text if len(text) <= LINE_CHARACTERS else f"{text[:LINE_CHARACTERS]}…"
         self.rows.append(Row(path, int(found[2]), found[3] != b"-", text))
@@ -222,8 +221,6 @@ def _told(ran: _Ran, arguments: Wire, spec: Spec, context: Context, engine: str)
         notes.append("No matches.")
     if more:
         notes.append(f"[{count:,} shown, there are more: narrow the search, or raise head_limit.]")
-    if rows.hidden:
-        notes.append("[Matches in files that may not be read are left out.]")
     if ended.why == "timeout":
         notes.append(f"[Stopped after {SECONDS:.0f} s: search a smaller part.]")
     facts: Wire = {"files": len({row.path for row in rows.rows}), "lines": count, "more": more, "engine": engine}

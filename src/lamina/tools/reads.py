@@ -44,6 +44,14 @@ class ReadFile(msgspec.Struct, frozen=True):
     seen: Seen
 
 
+def _key(path: str | os.PathLike[str]) -> str:
+    """The file itself, however it is named. While somebody swaps what leads to it, its name has to do."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return os.path.abspath(path)
+
+
 def digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=DIGEST_BYTES).digest()
 
@@ -78,14 +86,14 @@ class ReadState:
         with self._lock:
             self._order += 1
             # Taken out and put in again: the map stays in the order of reading, so the first entry is the oldest.
-            self._files.pop(key := os.path.realpath(path), None)
+            self._files.pop(key := _key(path), None)
             self._files[key] = Seen(mtime_ns, size, digest, whole, self._order, offset, limit, media_type)
             if len(self._files) > MAX_FILES:
                 del self._files[next(iter(self._files))]
 
     def get(self, path: str | os.PathLike[str]) -> Seen | None:
         with self._lock:
-            return self._files.get(os.path.realpath(path))
+            return self._files.get(_key(path))
 
     def recent(self, count: int) -> list[ReadFile]:
         """The files read last, newest first."""

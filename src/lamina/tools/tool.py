@@ -7,6 +7,7 @@ failing command are Outputs with `is_error` and one clear sentence. What an Outp
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
@@ -81,6 +82,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
     cwd: Path
     roots: tuple[Path, ...] = ()  # a symbolic link to a file is written through only if it leads into one of them
+    target: Path | None = None  # where this call was allowed to write, without links; None: nobody judged it
     reads: ReadState = msgspec.field(default_factory=ReadState)
     abort: Event = msgspec.field(default_factory=Event)
     environ: Mapping[str, str] = {}
@@ -149,8 +151,10 @@ def kept(change: Change, context: Context) -> Kept | None:
 
 
 def _note(path: Path, data: bytes, context: Context) -> None:
-    found = path.stat()
-    context.reads.note(path, mtime_ns=found.st_mtime_ns, size=found.st_size, digest=digest(data), whole=True)
+    """A file that is gone again was written all the same: who wants to change it reads it first."""
+    with suppress(OSError):
+        found = path.stat()
+        context.reads.note(path, mtime_ns=found.st_mtime_ns, size=found.st_size, digest=digest(data), whole=True)
 
 
 def definition(tool: Tool) -> Wire:

@@ -44,7 +44,7 @@ def _act(arguments: Wire, context: Context) -> Output:
         return Output(done.said, is_error=done.is_error, facts=facts)
     if problem is not None:
         return failure(problem, path=str(path))
-    saved = replace(path, data, expect=there.version if there else None, roots=context.roots)
+    saved = replace(path, data, expect=there.version if there else None, roots=context.roots, target=context.target)
     context.reads.note(path, mtime_ns=saved.mtime_ns, size=saved.size, digest=digest(data), whole=True)
     lines = len(lines_of(text))
     word = "Replaced" if there else "Created"

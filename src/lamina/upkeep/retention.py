@@ -4,13 +4,15 @@ Decides which sessions are old enough; keeps those that are open and those a mem
 in `<home>/removed-sessions.jsonl` (which, when, how old; nothing of what was said), then the transcript, then the files beside
 it. A session's spilled results go with it and never before.
 
+The ledgers of background work (B9) go after LEDGER_DAYS, or with the sessions where those are kept for less, and that is said too.
+
 A crash at any line leaves a session, or what is left of its directory, which the next pass removes because its line is there.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +22,8 @@ import msgspec
 from ..core.errors import DiskError, InputError
 from ..disk.append import Appender
 from ..disk.files import read, remove, update
+from ..disk.ledger import day_of, ledger_file
+from ..disk.ledger import days as ledger_days
 from ..disk.listing import project_directories
 from ..disk.lock import LifeLock
 from ..disk.rewrite import remove_tree
@@ -31,8 +35,13 @@ STATE = "retention.json"
 DAY = 86_400.0
 # One start must not spend its time on years of sessions; the rest goes on the following days.
 MOST_IN_A_PASS = 500
-# A hundred bytes a session: far more sessions than one person has.
+# Some twenty thousand sessions fill half of it; then its older half goes, since those are long gone. A pass adds far less than the rest.
 MOST_JOURNAL = 8 << 20
+# Of a file that is searched for sessions' ids, and how long such an id is at most.
+PART = 1 << 20
+LONGEST_ID = 128
+# A quarter of a year shows what a month costs; a day's ledger is some ten thousand bytes.
+LEDGER_DAYS = 90
 _UNITS = {"d": DAY, "w": 7 * DAY, "m": 30 * DAY, "y": 365 * DAY, "h": 3_600.0}
 
 
@@ -119,14 +128,24 @@ def _referred(ids: set[str], home: Path) -> set[str]:
         for path in files(project / MEMORY, skip={project / MEMORY / ".history" / "git"}):
             if path.suffix in (".md", ".jsonl"):
                 with suppress(OSError):
-                    data = path.read_bytes()
-                    found |= {name for raw, name in wanted.items() if raw in data}
+                    found |= {name for data in _parts(path) for raw, name in wanted.items() if raw in data}
     return found
+
+
+def _parts(path: Path) -> Iterator[bytes]:
+    """A file a part at a time; each begins with the end of the one before, so that an id is whole in one of them."""
+    with open(path, "rb") as file:
+        end = b""
+        while part := file.read(PART):
+            yield end + part
+            end = part[-LONGEST_ID:]
 
 
 def run(planned: Plan, home: Path, *, now: float, days: float) -> list[Removed]:
     """Removes what was decided. One that was opened meanwhile stays."""
     done: list[Removed] = []
+    if planned.remove:
+        _shorten(home)
     for one in planned.remove[:MOST_IN_A_PASS]:
         lock = LifeLock.acquire(lock_path(one.session.transcript))
         if lock is None:
@@ -145,6 +164,17 @@ def run(planned: Plan, home: Path, *, now: float, days: float) -> list[Removed]:
     return done
 
 
+def _shorten(home: Path) -> None:
+    """Halves a journal that is full (Z7). A line that another process adds meanwhile is refused there, and its session stays."""
+    data = read(home / JOURNAL, MOST_JOURNAL) or b""
+    if len(data) < MOST_JOURNAL // 2:
+        return
+    cut = data.find(b"\n", len(data) // 2) + 1
+    update(home / JOURNAL, lambda now: (now or b"")[cut:])
+    before = state(home)
+    note(home, msgspec.structs.replace(before, told=max(0, before.told - cut)))
+
+
 def finish(home: Path) -> None:
     """Removes the directories that a crash left of sessions whose line is in the journal."""
     for line in journal(home):
@@ -159,6 +189,21 @@ def journal(home: Path, *, start: int = 0) -> list[Removed]:
         with suppress(msgspec.DecodeError):
             found.append(msgspec.json.decode(row, type=Removed))
     return found
+
+
+def old_ledgers(days: Iterable[str], *, now: float, keep: float | None) -> list[str]:
+    """Pure: the days whose ledgers go. `keep`: how many days sessions are kept; None: for ever."""
+    first = day_of(now - min(LEDGER_DAYS, LEDGER_DAYS if keep is None else keep) * DAY)
+    return [day for day in days if day < first]
+
+
+def clear_ledgers(home: Path, *, now: float, keep: float | None) -> str | None:
+    """Removes them, and says so in one sentence."""
+    gone = [day for day in old_ledgers(ledger_days(home), now=now, keep=keep)[:MOST_IN_A_PASS] if remove(ledger_file(home, day))]
+    if not gone:
+        return None
+    count, days = len(gone), "day" if len(gone) == 1 else "days"
+    return f"The ledgers of background work of {count} {days} up to {gone[-1]} were removed; {LEDGER_DAYS} days are kept at most."
 
 
 def state(home: Path) -> State:

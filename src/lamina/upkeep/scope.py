@@ -12,8 +12,8 @@ from ..core.settings import Settings
 from ..disk.listing import project_directories
 from ..disk.paths import slug
 from ..memory.identity import known_projects
-from ..memory.place import memory_place, project_root
-from .places import Places, Root, memory_roots, places
+from ..memory.place import agent_roots, memory_place, project_root
+from .places import Places, Root, directories, memory_roots, places
 
 
 def project_of(home: Path, cwd: Path) -> list[Path]:
@@ -29,7 +29,9 @@ def scope(home: Path, cwd: Path, settings: Settings, *, person: Path | None, eve
     trees = list(dict.fromkeys((project_root(cwd), Path(os.path.realpath(cwd)))))
     if everywhere:
         trees += [known.path for known in known_projects(home) if known.path not in trees]
-    return places(home, projects, memory=_elsewhere(home, cwd, settings, person), trees=trees)
+    agents = agent_roots(cwd=cwd, home=home, settings=settings, user_home=person)
+    elsewhere = [Root(path, "agent memory") for base in agents for path in directories(base)]
+    return places(home, projects, memory=[*_elsewhere(home, cwd, settings, person), *elsewhere], trees=trees)
 
 
 def _elsewhere(home: Path, cwd: Path, settings: Settings, person: Path | None) -> list[Root]:

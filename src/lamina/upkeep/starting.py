@@ -35,11 +35,14 @@ def starting(
     """The sentences a person should read at the start of a session in `cwd`."""
     if home is None or not (home / "projects").is_dir():
         return []
+    now = time.time() if now is None else now
     found: list[str | None] = []
     with suppress(LaminaError, OSError):
         found.append(_offer(cwd, home, settings, environ))
     with suppress(LaminaError, OSError):
-        found.append(_retention(home, settings, time.time() if now is None else now))
+        found.append(_retention(home, settings, now))
+    with suppress(LaminaError, OSError):
+        found.append(retention.clear_ledgers(home, now=now, keep=settings.retention_days))
     return [said for said in found if said is not None]
 
 

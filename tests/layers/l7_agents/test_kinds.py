@@ -197,3 +197,103 @@ def test_a_subagent_is_offered_what_its_type_lists_of_what_its_parent_has() -> N
         "Bash",
     ]
     assert picked(kind_of(GOOD.format(name="x", more="")), tools) == tools
+
+
+# Where they lie
+
+
+@pytest.mark.spec("A4")
+def test_types_are_found_up_to_the_top_of_the_working_tree_and_the_nearest_holds(tmp_path: Path) -> None:
+    for directory, model in (("", "opus"), ("tree", "opus"), ("tree/a", "haiku"), ("tree/a/b", "sonnet")):
+        place = tmp_path / directory / ".claude" / "agents"
+        place.mkdir(parents=True)
+        (place / "x.md").write_text(GOOD.format(name="x", more=f"model: {model}\n"))
+        (place / "own.md").write_text(GOOD.format(name=f"own-{model}-{len(directory)}", more=""))
+    (tmp_path / "tree" / ".git").mkdir()
+    catalog = load_kinds(tmp_path / "tree" / "a" / "b", None)
+    assert [(kind.name, kind.model) for kind in catalog.own] == [
+        ("own-haiku-6", None),
+        ("own-opus-4", None),
+        ("own-sonnet-8", None),
+        ("x", "sonnet"),
+    ]
+    assert catalog.notices == ()
+
+
+def test_outside_a_repository_only_the_working_directory_counts(tmp_path: Path) -> None:
+    project = laid_out(tmp_path, x=GOOD.format(name="x", more=""))
+    (project / "below").mkdir()
+    assert load_kinds(project / "below", None).own == ()
+
+
+@pytest.mark.spec("A4")
+def test_folders_keep_types_in_order_and_are_no_part_of_their_names(tmp_path: Path) -> None:
+    project = laid_out(tmp_path, top=GOOD.format(name="top", more=""))
+    place = project / ".claude" / "agents"
+    for depth, folder in enumerate(("review", "review/deep", "review/deep/er", "review/deep/er/too"), 2):
+        (place / folder).mkdir()
+        (place / folder / "x.md").write_text(GOOD.format(name=f"at-{depth}", more=""))
+    catalog = load_kinds(project, None)
+    assert [kind.name for kind in catalog.own] == ["at-2", "at-3", "at-4", "top"], "four deep"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+def test_a_folder_that_is_a_link_is_not_entered_and_a_loop_ends(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "x.md").write_text(GOOD.format(name="x", more=""))
+    project = laid_out(tmp_path, good=GOOD.format(name="good", more=""))
+    place = project / ".claude" / "agents"
+    (place / "out").symlink_to(elsewhere)
+    (place / "loop").symlink_to(place)
+    assert [kind.name for kind in load_kinds(project, None).own] == ["good"]
+
+
+def test_more_files_than_anybody_writes_are_not_read(tmp_path: Path) -> None:
+    project = laid_out(tmp_path)
+    for folder in range(4):
+        (project / ".claude" / "agents" / str(folder)).mkdir()
+        for number in range(150):
+            (project / ".claude" / "agents" / str(folder) / f"{number}.md").write_text("no type")
+    assert len(load_kinds(project, None).notices) == 200
+
+
+@pytest.mark.spec("A5", "F2")
+@pytest.mark.parametrize(("said", "scope"), [("user", "user"), ("project", "project"), ("local", "local")])
+def test_memory_counts_in_a_persons_own_file_and_in_a_tree_they_trust(tmp_path: Path, said: str, scope: str) -> None:
+    text = GOOD.format(name="x", more=f"memory: {said}\n")
+    (tmp_path / "home" / "agents").mkdir(parents=True)
+    (tmp_path / "home" / "agents" / "x.md").write_text(text)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert [kind.memory for kind in load_kinds(empty, tmp_path / "home").own] == [scope]
+    project = laid_out(tmp_path, x=text)
+    assert [kind.memory for kind in load_kinds(project, None, trusted=True).own] == [scope]
+    stranger = load_kinds(project, None)
+    assert [kind.memory for kind in stranger.own] == [None]
+    assert "its memory waits until you trust this directory" in stranger.notices[0]
+
+
+@pytest.mark.parametrize("said", ["everywhere", "[user]", "true", "'../x'"])
+def test_a_scope_that_there_is_not_is_said_and_counts_for_nothing(said: str) -> None:
+    read = read_kind(GOOD.format(name="x", more=f"memory: {said}\n"), source="user", path="x.md")
+    assert read.kind is not None
+    assert read.kind.memory is None
+    assert "memory is one of user, project, local" in read.ignored
+
+
+@pytest.mark.spec("F2")
+def test_what_trust_is_asked_about_is_every_file_that_is_read(tmp_path: Path) -> None:
+    from lamina.disk.trust import trust, trusted, what_it_would_enable
+
+    project = laid_out(tmp_path, x=GOOD.format(name="x", more=""))
+    (project / ".git").mkdir()
+    below = project / "a"
+    (below / ".claude" / "agents" / "deep").mkdir(parents=True)
+    (below / ".claude" / "agents" / "deep" / "y.md").write_text(GOOD.format(name="y", more="memory: user\n"))
+    lines = what_it_would_enable(below)
+    assert sorted(line.rpartition("/")[2] for line in lines) == ["x.md", "y.md"]
+    trust(tmp_path / "home", below)
+    assert trusted(tmp_path / "home", below)
+    (project / ".claude" / "agents" / "x.md").write_text(GOOD.format(name="x", more="memory: user\n"))
+    assert not trusted(tmp_path / "home", below), "a file above that changed needs a new yes"

@@ -20,6 +20,8 @@ MOST_CHANGED = 30
 MOST_COMMAND = 200
 LONGEST = 2_000
 TITLE = 300
+# Lines that are put behind what a command printed.
+OURS = ("[exit code", "[The whole output is in")
 
 
 class Shown(NamedTuple):
@@ -112,12 +114,14 @@ def _changed(given: object, facts: Mapping[str, Any]) -> str:
 def _ran(text: str, facts: Mapping[str, Any]) -> str:
     """The last line says most: what a test run, a build or a failure came to."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    last = next((line for line in reversed(lines) if not line.startswith("[exit code")), "")
+    last = next((line for line in reversed(lines) if not line.startswith(OURS)), "")
     match facts.get("why"), facts.get("exit_code"):
         case "abort", _:
             ended = "stopped"
         case "timeout", _:
             ended = "out of time"
+        case "full", _:
+            return "stopped: it printed too much"
         case _, int(code) if code:
             ended = f"exit code {code}"
         case _:

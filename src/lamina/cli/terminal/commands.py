@@ -15,7 +15,7 @@ from ...core.errors import LaminaError
 from ...fork.verdicts import Mode, read_mode
 from ..context import report_on, spilled_in
 from ..context_lines import lines
-from . import compacting, sessions
+from . import compacting, memories, sessions
 from .screen import clean, folded
 from .undo import undo_turn
 
@@ -99,22 +99,6 @@ def _clear(chat: Chat, rest: str) -> None:
     chat.screen.note(f"New session {chat.agent.session.id}.{kept}", "dim")
 
 
-def _memory(chat: Chat, rest: str) -> None:
-    from ...memory.memory import Memory
-
-    with Memory.open(chat.wish.cwd, home=chat.home, settings=chat.settings) as memory:
-        if rest:
-            topic = memory.get(rest)
-            chat.screen.line(topic.body if topic is not None else f"Nothing of the name {rest!r} is remembered.")
-            return
-        found = memory.headers()
-        for header in found:
-            kind = f"[{header.type}] " if header.type else ""
-            chat.screen.note(f"{header.name}: {kind}{header.description}", indent="  ")
-        words = "" if found else "Nothing is remembered here yet. "
-        chat.screen.note(f"{words}`lamina memory` changes what is in {memory.path}.", "dim")
-
-
 def _model(chat: Chat, rest: str) -> None:
     if not rest:
         chat.screen.note(f"{chat.provider.model} answers. /model NAME changes that: anthropic:MODEL, openai:MODEL or offline.")
@@ -185,7 +169,7 @@ COMMANDS: dict[str, Command] = {
     "expand": Command("what a summary, a folded turn or a marker stands for", compacting.expand, "ID [PAGE]"),
     "model": Command("who answers, or another model from here on", _model, "[NAME]"),
     "resume": Command("go on with an earlier session", _resume, "[ID]"),
-    "memory": Command("what is remembered, or one memory", _memory, "[NAME]"),
+    "memory": Command("what is remembered and what of it came here, or one memory", memories.memory, "[NAME]"),
     "pin": Command("keep a text through every compaction, or list such texts", _pin, "[TEXT]"),
     "undo": Command("take back the last turn, or a compaction", _undo, "[ID]"),
     "retry": Command("carry on after a turn that failed or was stopped", _retry),

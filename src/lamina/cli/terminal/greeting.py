@@ -71,7 +71,7 @@ def farewell(chat: Chat) -> None:
     """How to come back, if there is something to come back to."""
     session = chat.agent.session
     if session.path is not None and chat.has_spoken:
-        chat.screen.line(f"lamina --resume {session.id[:SHORT_ID]} goes on with this session.", "dim")
+        chat.screen.note(f"lamina --resume {session.id[:SHORT_ID]} goes on with this session.", "dim")
 
 
 def at_home(path: Path) -> str:

@@ -6,6 +6,7 @@ signal or the end of the terminal, the session is closed and its transcript whol
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -81,7 +82,16 @@ class Chat:
 
     def _open(self, resume: str | Path | None) -> Agent:
         ask = Permission(self.screen, self.stop, cwd=self.wish.cwd, keep=self.keep_rule)
-        agent = open_agent(self.wish, self.settings, self.provider, home=self.home, resume=resume, ask=ask, on_event=self._heard)
+        agent = open_agent(
+            self.wish,
+            self.settings,
+            self.provider,
+            home=self.home,
+            resume=resume,
+            ask=ask,
+            on_event=self._heard,
+            interactive=sys.stdin.isatty(),  # a chat that is fed by a program is none
+        )
         for rule in self._kept:
             agent.allow(rule)
         return agent
@@ -92,7 +102,7 @@ class Chat:
         self.wish = self.wish._replace(mode=old.mode)
         self.settings = settings_for(self.wish, self.home)
         self.agent = self._open(resume)
-        old.close()
+        self._leave(old)
         self.tally = Tally()
         self._told = 0
 
@@ -123,8 +133,20 @@ class Chat:
                 self._talk()
             greeting.farewell(self)
         finally:
-            self.agent.close()
+            self._leave(self.agent)
         return self.stop.code if self.stop.leaving else 0
+
+    def _leave(self, agent: Agent) -> None:
+        """What background work brings last is still told; that it is waited for is shown."""
+        with suppress(LaminaError), agent.session.working() as conversation:
+            if names := conversation.background.names:
+                self.screen.wait(f"finishing {', '.join(names)}")
+        try:
+            agent.close()
+        finally:
+            self.telling.end()
+            if agent.session.trouble:
+                self.screen.note(f"lamina: {agent.session.trouble}", "red")
 
     def _talk(self) -> None:
         warned = False
@@ -224,7 +246,8 @@ class Chat:
         session = agent.session
         dollars, beside = tally.dollars, session.side_cost.usd
         spent = dollars + beside if dollars is not None and beside is not None else dollars
-        work = ", ".join(map(self._named, session.background)) or NO_WORK
+        resting = f"rests until tomorrow ({session.resting})" if session.resting else NO_WORK
+        work = ", ".join(map(self._named, session.background)) or resting
         status = Status(session.window, tally.last, spent, tally.usage, agent.mode, work)
         return fitted(parts(status), self.screen.width, self.screen.marks.dash)
 

@@ -31,6 +31,8 @@ def said_of(name: str, data: Mapping[str, Any]) -> str | None:
             return f"Cleared {len(data.get('ids') or ())} old results, about {data.get('tokens_saved'):,} tokens."
         case "recall" if data.get("files"):
             return f"From memory: {', '.join(str(file).removesuffix('.md') for file in data['files'])}."
+        case "extraction" if data.get("names"):
+            return f"Remembered: {', '.join(map(str, data['names']))}."
         case "agent_ended" if data.get("background"):
             why = f": {data['why']}" if data.get("why") else ""
             return f"Agent in the background, {data.get('description')}: {data.get('status')}{why}."
@@ -52,6 +54,7 @@ class Telling:
         self._tails: dict[str, str] = {}  # what running commands printed last
         self._progress: dict[str, int] = {}  # calls that running agents have made
         self._spoke = False  # the answer under way has words in it
+        self._held: list[str] = []  # what happened beside the answer while it was written
         self._flow = Flow(screen.styled)
 
     def begin(self) -> None:
@@ -67,10 +70,12 @@ class Telling:
         self._screen.left()
 
     def _close(self) -> None:
-        """The last word of an answer, which nothing followed."""
+        """The last word of an answer, which nothing followed; then what may not stand in the middle of it."""
         if self._spoke:
             self._screen.raw(self._flow.end(self._screen.width))
             self._spoke = False
+        while self._held:
+            self._screen.note(self._held.pop(0), "dim")
 
     def event(self, event: dict[str, Any]) -> None:
         match event.get("type"):
@@ -134,6 +139,9 @@ class Telling:
     def _layer(self, name: str, data: Mapping[str, Any]) -> None:
         """What changed the conversation itself, in half a line; what only keeps books is not worth one."""
         if (words := said_of(name, data)) is not None:
+            if self._spoke:
+                self._held.append(words)
+                return
             self._screen.calm()
             self._screen.note(words, "dim")
             self._screen.wait(self._what_runs())

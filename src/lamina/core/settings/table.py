@@ -108,7 +108,9 @@ class Table(Switches):
         tree="less",
     )
     budget_calls: Setting[int] = Setting(200, Whole(), "Background calls a day.", spec="B9", tree="less")
-    budget_tokens: Setting[int] = Setting(2_000_000, Whole(short=True), "Background tokens a day.", spec="B9", tree="less")
+    budget_tokens: Setting[int] = Setting(
+        2_000_000, Whole(short=True), "Background tokens a day; a cached one is a tenth.", spec="B9", tree="less"
+    )
     budget_dollars: Setting[float] = Setting(2.0, Number(), "Background dollars a day.", spec="B9", tree="less")
     extra_guidelines: Setting[str | None] = Setting(
         None, Text(), "Text that is added to the memory instructions.", spec="F4", tree="trusted"

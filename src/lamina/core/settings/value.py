@@ -51,6 +51,11 @@ class Settings(Table):
             return self
         return _fill(object.__new__(Settings), self._levels, remote, trusted=self._trusted)
 
+    @property
+    def trusted(self) -> bool:
+        """Whether the person trusts the working tree these were read for (F2)."""
+        return self._trusted
+
     def resolved(self, name: str) -> Resolved:
         """Value, level and detail of a setting, by its key, its Python name or a variable's name."""
         row = find(name)

@@ -1,27 +1,24 @@
-"""Where agent types lie: `.claude/agents/*.md` of the working directory, and `agents/*.md` of the person's own home.
+"""Where agent types lie: `.claude/agents` of the working directory and of those above it up to the top of its working tree, and `agents`
+of the person's own home, each with its folders.
 
-Of two types with one name the project's is taken, as Claude Code does, and a file's before ours. Invariants: whatever lies there, a
-session starts: a file that can't be used is one sentence; in a project no link is followed, and what is read is bounded in number
-and size.
+Of two types with one name the nearest to the working directory is taken, then the person's, as Claude Code does, and a file's before
+ours. Invariants: whatever lies there, a session starts: a file that can't be used is one sentence; in a project no link is followed,
+and what is read is bounded in number and size.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 import msgspec
 
+from ...disk.agent_files import agent_files, project_places
 from ...prompt.reading import Unusable, read_text
 from .kinds import Kind, Source, general, read_kind
 
-PROJECT = Path(".claude") / "agents"
 USER = "agents"
-SUFFIX = ".md"
-# As many as are looked at when a person is asked to trust a working tree; more are a mistake or an attack.
-MOST_ENTRIES = 200
 # Each stands in a description that every request carries.
 MOST_KINDS = 50
 # A system prompt of 16,000 tokens.
@@ -41,13 +38,15 @@ class Catalog(msgspec.Struct, frozen=True):
         return tuple(kind for kind in self.kinds if kind.source != "built-in")
 
 
-def load_kinds(cwd: Path, home: Path | None) -> Catalog:
+def load_kinds(cwd: Path, home: Path | None, *, trusted: bool = False) -> Catalog:
+    """`trusted`: the person trusts the working tree, so its files may turn on an agent's memory too (F2)."""
     found = {general().name: general()}
     notices: list[str] = []
     places: list[tuple[Source, Path]] = [("user", home / USER)] if home is not None else []
-    for source, directory in (*places, ("project", cwd / PROJECT)):
+    places += [("project", place) for place in reversed(project_places(cwd))]  # the nearest last, so that it holds
+    for source, directory in places:
         here: dict[str, Kind] = {}
-        for kind in _kinds_in(directory, source, cwd, notices):
+        for kind in _kinds_in(directory, source, notices, trusted=trusted or source == "user"):
             if kind.name in here:
                 notices.append(f"{kind.path}: another file beside it is called {kind.name} too; this one is not used.")
             else:
@@ -59,15 +58,19 @@ def load_kinds(cwd: Path, home: Path | None) -> Catalog:
     return Catalog((ours, *rest[:MOST_KINDS]), tuple(notices))
 
 
-def _kinds_in(directory: Path, source: Source, cwd: Path, notices: list[str]) -> Iterator[Kind]:
-    for path in _files(directory, source, cwd, notices):
+def _kinds_in(directory: Path, source: Source, notices: list[str], *, trusted: bool) -> Iterator[Kind]:
+    files = agent_files(directory)
+    if files and source == "project" and not _stays(directory):
+        notices.append(f"{directory} leads out of the project, so no agent type is taken from there.")
+        return
+    for path in files:
         text = read_text(path if source == "project" else Path(os.path.realpath(path)), most=MOST_BYTES)
         if text is None:
             continue
         if isinstance(text, Unusable):
             notices.append(f"{path} is no agent type: it {text.problem}.")
             continue
-        read = read_kind(text.text, source=source, path=str(path))
+        read = read_kind(text.text, source=source, path=str(path), trusted=trusted)
         if read.ignored:
             notices.append(f"{path}: {read.ignored}.")
         if read.kind is None:
@@ -76,18 +79,7 @@ def _kinds_in(directory: Path, source: Source, cwd: Path, notices: list[str]) ->
             yield read.kind
 
 
-def _files(directory: Path, source: Source, cwd: Path, notices: list[str]) -> list[Path]:
-    """Sorted by name, so that every file system gives the same order."""
-    try:
-        with os.scandir(directory) as entries:
-            names = sorted(entry.name for entry in islice(entries, MOST_ENTRIES) if entry.name.endswith(SUFFIX))
-    except (OSError, ValueError):
-        return []
-    if names and source == "project" and not _inside(directory, cwd):
-        notices.append(f"{directory} leads out of the project, so no agent type is taken from there.")
-        return []
-    return [directory / name for name in names]
-
-
-def _inside(directory: Path, cwd: Path) -> bool:
-    return Path(os.path.realpath(directory)).is_relative_to(os.path.realpath(cwd))
+def _stays(directory: Path) -> bool:
+    """Whether it lies where it says: two levels below a directory of the working tree, and no link on the way leads elsewhere."""
+    tree = directory.parents[1]
+    return Path(os.path.realpath(directory)) == Path(os.path.realpath(tree)) / directory.relative_to(tree)

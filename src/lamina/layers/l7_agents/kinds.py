@@ -5,11 +5,13 @@
     description: Reads a change and says what is wrong with it.
     tools: Read, Grep, Glob
     model: haiku
+    memory: project
     ---
     You review changes. …
 
-Pure. A file may say which tools a subagent is offered, which model answers and what it is told. Whatever else stands in it counts for
-nothing: permissions, hooks, paths and servers are the person's, and every call of a subagent is judged as its parent's are (F2).
+Pure. A file may say which tools a subagent is offered, which model answers and what it is told; one of the person's own, or of a
+working tree they trust, also that the agent has a memory. Whatever else stands in it counts for nothing: permissions, hooks, paths
+and servers are the person's, and every call of a subagent is judged as its parent's are (F2).
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 
@@ -27,10 +29,13 @@ from ...core.front_matter import Value, read_front_matter
 from ...tools import Tool
 
 Source: TypeAlias = Literal["built-in", "user", "project"]
+MemoryScope: TypeAlias = Literal["user", "project", "local"]
 
 AGENT = "Agent"
 FORK = "fork"
 GENERAL = "general-purpose"
+READER = "Read"
+WRITERS = ("Write", "Edit")
 
 # It stands in the tool's description, which every request carries.
 MAX_DESCRIPTION = 600
@@ -50,7 +55,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     prompt: str
     tools: tuple[str, ...] | None = None  # None: all its parent has but Agent
     model: str | None = None  # None: its parent's
-    memory: str | None = None  # the scope of its own memory (A5)
+    memory: MemoryScope | None = None  # the scope of its own memory (A5)
     source: Source = "built-in"
     path: str = ""
 
@@ -72,7 +77,7 @@ def general() -> Kind:
     )
 
 
-def read_kind(text: str, *, source: Source, path: str) -> Read:
+def read_kind(text: str, *, source: Source, path: str, trusted: bool = True) -> Read:
     front = read_front_matter(text)
     if front.problem is not None:
         return Read(None, f"its front matter {front.problem}")
@@ -87,6 +92,7 @@ def read_kind(text: str, *, source: Source, path: str) -> Read:
     if not front.body.strip():
         return Read(None, "it has no text below its front matter, which is what the agent is told")
     tools, ignored = _tools(fields.get("tools"))
+    memory, untrusted = _memory(fields.get("memory"), trusted=trusted)
     model = _words(fields.get("model"))
     kind = Kind(
         name=name,
@@ -94,17 +100,27 @@ def read_kind(text: str, *, source: Source, path: str) -> Read:
         prompt=front.body.strip(),
         tools=tools,
         model=None if model.casefold() in _SAME_MODEL else model,
-        memory=_words(fields.get("memory")) or None,
+        memory=memory,
         source=source,
         path=path,
     )
     ignored += [key for key in _POWERS if key in fields]
-    return Read(kind, "", f"an agent's file can't set {', '.join(ignored)}, so that counts for nothing" if ignored else "")
+    said = [f"an agent's file can't set {', '.join(ignored)}, so that counts for nothing"] if ignored else []
+    return Read(kind, "", "; ".join([*said, *untrusted]))
 
 
 def _words(value: Value | None) -> str:
     """A text in one line; anything else says nothing."""
     return " ".join("".join(char if char.isprintable() else " " for char in value).split()) if isinstance(value, str) else ""
+
+
+def _memory(value: Value | None, *, trusted: bool) -> tuple[MemoryScope | None, list[str]]:
+    if value is None:
+        return None, []
+    scope = next((each for each in get_args(MemoryScope) if each == value), None)
+    if scope is None:
+        return None, [f"memory is one of {', '.join(get_args(MemoryScope))}, so what stands there counts for nothing"]
+    return (scope, []) if trusted else (None, ["its memory waits until you trust this directory"])
 
 
 def _tools(value: Value | None) -> tuple[tuple[str, ...] | None, list[str]]:
@@ -117,8 +133,15 @@ def _tools(value: Value | None) -> tuple[tuple[str, ...] | None, list[str]]:
     return tuple(dict.fromkeys(fit)), [f"the tool {name[:80]!r}" for name in names if not _TOOL.fullmatch(name)]
 
 
-def picked(kind: Kind, tools: Sequence[Tool]) -> tuple[Tool, ...]:
-    """Of its parent's tools those it is offered, in the parent's order; what it names and nobody has is not there."""
+def picked(kind: Kind, tools: Sequence[Tool], *, remembers: bool = False) -> tuple[Tool, ...]:
+    """Of its parent's tools those it is offered, in the parent's order; what it names and nobody has is not there. An agent that
+    `remembers` has what it takes to (A5): Read, and, where it may write nothing, Write and Edit for its memory alone."""
     if kind.tools is None:
         return tuple(tool for tool in tools if tool.name != AGENT)
-    return tuple(tool for tool in tools if tool.name in kind.tools)
+    needed = (READER, *(() if writes(kind) else WRITERS)) if remembers else ()
+    return tuple(tool for tool in tools if tool.name in (*kind.tools, *needed))
+
+
+def writes(kind: Kind) -> bool:
+    """Whether it is offered tools that write files, wherever it may."""
+    return kind.tools is None or any(name in kind.tools for name in WRITERS)

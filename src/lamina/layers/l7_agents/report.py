@@ -18,9 +18,10 @@ from ...fork.host import Restorable
 from .call import listing
 from .files import Catalog
 
-Status: TypeAlias = Literal["running", "done", "failed", "stopped"]
+# lost: the session that started it ended without its report.
+Status: TypeAlias = Literal["running", "done", "failed", "stopped", "lost"]
 
-# Of a report that comes as context: 7,500 tokens. What a call returns may be longer, since layer 1 moves it to a file.
+# Of a report that comes as context: 7,500 tokens. A longer one is moved to a file, or cut where there are no files.
 MOST_REPORTED = 30_000
 # Of the background agents that are named after a compaction.
 MOST_NAMED = 20
@@ -43,6 +44,11 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None = 0.0
     why: str = ""  # it failed
     call: str = ""  # the call that started it
+
+    @property
+    def name(self) -> str:
+        """Of its job, its session and its files."""
+        return f"agent-{self.id}"
 
     def event(self) -> Wire:
         """As it stands in the log (K5)."""
@@ -92,29 +98,36 @@ def announced(status: Status) -> str:
             return "was stopped before it was done."
         case "failed":
             return "failed:"
+        case "lost":
+            return "was lost when the session that started it ended; no report of it will come. Start it again if it is needed."
         case "running":
             return "is running."
 
 
-def reported(state: State, text: str) -> str:
-    """A background agent's end, as context."""
-    cut = text[:MOST_REPORTED]
-    left = len(text) - len(cut)
-    note = f"\n[{left:,} more characters are left out.]" if left else ""
+def lost(agent: str, description: str) -> str:
+    """For the person."""
+    return f"The background agent {agent} ({description}) was lost when the session that started it ended."
+
+
+def reported(state: State, text: str, *, preview: str | None = None, most: int = MOST_REPORTED) -> str:
+    """A background agent's end, as context. `preview`: the report lies in a file, and this is what layer 1 shows of it."""
     head = escape(f"The background agent {state.id} ({state.description}) {announced(state.status)}")
-    body = [fence("agent-message", cut + note)] if text else []
-    return reminder([Fenced("# Agents"), head, *body])
+    if preview is not None:
+        return reminder([Fenced("# Agents"), head, Fenced(f"<agent-message>\n{preview}\n</agent-message>")])
+    left = len(text) - most
+    note = f"\n[{left:,} more characters are left out.]" if left > 0 else ""
+    return reminder([Fenced("# Agents"), head, *([fence("agent-message", text[:most] + note)] if text else [])])
 
 
 def restorables(catalog: Catalog, states: Sequence[State]) -> list[Restorable]:
-    """C4: what a compaction took out of view. The types that are ours alone stand in the tool's description, which stays."""
+    """C4: what a compaction took out of view, as plain texts: who puts them back fences them. The types that are ours alone stand in
+    the tool's description, which stays."""
     back: list[Restorable] = []
     background = [state for state in states if state.background]
     if background:
         lines = "\n".join(f"- {state.line}" for state in background[-MOST_NAMED:])
         said = "Background agents as they stand; the report of one that runs comes by itself:"
-        back.append(Restorable(KIND, "background", reminder([Fenced("# Agents"), Fenced(said), escape(lines)])))
+        back.append(Restorable(KIND, "background", f"{said}\n{lines}"))
     if catalog.own:
-        said = "What the Agent tool can start:"
-        back.append(Restorable(KIND, "types", reminder([Fenced("# Agents"), Fenced(said), escape(listing(catalog))])))
+        back.append(Restorable(KIND, "types", f"What the Agent tool can start.\n{listing(catalog)}"))
     return back

@@ -93,7 +93,9 @@ def _answered(asked: Asked, messages: list[Wire]) -> list[Wire]:
     written = scored(asked.prompt, _said(messages, _instructions))
     context = scored(asked.prompt, _said(messages, _context))
     fitting = [] if ignored else fitting_memories(asked.prompt, asked.known)
-    beside = [] if ignored or fitting else _fitting(asked.prompt, [f"{each.title} {each.text}" for each in asked.recalled])
+    beside = [] if ignored else _fitting(asked.prompt, [f"{each.title} {each.text}" for each in asked.recalled])
+    if fitting and beside and not fitting[0].score < min(answering.SURE, beside[0].score):
+        beside = []  # the index names what answers it; a memory brought here is asked where that is in doubt
     score = max((each.score for each in (*fitting, *beside)), default=0.0)
     if written is not None and written.score > score:
         return _reply(f"Your instructions say: {written.sentence}")

@@ -67,7 +67,7 @@ def _keep(asked: Asked, note: Note, there: Known | None, left: list[Done]) -> li
                 if not (read.failed or _says_so(note, there, path) or _about_the_same(note, content(read.said))):
                     break  # another memory's
             if not left:
-                return call(asked, "Write", {"file_path": path, "content": _text_of(note, path, read)})
+                return call(asked, "Write", {"file_path": path, "content": text_of(note, path, read)})
             wrote = left.pop(0)
             unread = wrote.failed and "Read it" in wrote.said and read is None and "Read" in asked.tools
             if not unread:
@@ -77,13 +77,13 @@ def _keep(asked: Asked, note: Note, there: Known | None, left: list[Done]) -> li
 
 def _says_so(note: Note, there: Known | None, path: str) -> bool:
     """Whether the line of the index is enough to see it: one that was cut is not."""
-    return there is not None and path == there.path and not there.hook.endswith("…") and _alike(note.rule, there.hook)
+    return there is not None and path == there.path and not there.hook.endswith("…") and alike(note.rule, there.hook)
 
 
 def _about_the_same(note: Note, old: str) -> bool:
     found = FRONT.match(f"{old.strip()}\n")
     described = field(found["head"], "description") if found else ""
-    return _alike(note.rule, described) or _alike(note.rule, _paragraphs(old)[0])
+    return alike(note.rule, described) or alike(note.rule, _paragraphs(old)[0])
 
 
 def _paragraphs(old: str) -> list[str]:
@@ -91,7 +91,7 @@ def _paragraphs(old: str) -> list[str]:
     return body(old).split("\n\n") or [""]
 
 
-def _text_of(note: Note, path: str, read: Done | None) -> str:
+def text_of(note: Note, path: str, read: Done | None) -> str:
     """The file to write. What an old one says besides the rule stays; a reason goes with the rule it was given for."""
     if read is None or read.failed:
         return note.file(name=title(path))
@@ -125,10 +125,10 @@ def _same(note: Note, known: Known) -> bool:
     hook = known.hook.removesuffix("…").rsplit(" ", 1)[0] if known.hook.endswith("…") else known.hook
     if normal(note.name) in (normal(title(known.path)), normal(known.title)):
         return True
-    return _alike(note.rule, hook)
+    return alike(note.rule, hook)
 
 
-def _alike(rule: str, old: str) -> bool:
+def alike(rule: str, old: str) -> bool:
     """Nearly the same words and nothing exchanged for another, or one value exchanged that can have but one."""
     one, other = set(terms(rule)), set(terms(old))
     if not one or not other:

@@ -20,6 +20,8 @@ TEXT = r"(?s:.*)"
 # Twelve digits count the bytes of any file; more would only be there to overflow something.
 COUNT = r"[0-9]{1,12}"
 SIGNED = rf"[+-]?{COUNT}"
+# As `head` and `tail` take it: 20, +5, 4K.
+AMOUNT = rf"{SIGNED}[bkKMG]?"
 RANGES = r"[0-9,-]{1,200}"
 WHEN = r"never|auto|always"
 KEY = r"[0-9.,bdfghiMnrV]{1,40}"
@@ -89,8 +91,8 @@ _CAT = Command(
 _HEAD = Command(
     takes="files",
     flags="qv",
-    values=_values(n=SIGNED, c=SIGNED),
-    long=_long("quiet silent verbose", {"lines": SIGNED, "bytes": SIGNED}),
+    values=_values(n=AMOUNT, c=AMOUNT),
+    long=_long("quiet silent verbose", {"lines": AMOUNT, "bytes": AMOUNT}),
     number="n",
 )
 _WC = Command(takes="files", flags="clLmw", long=_long("bytes chars lines max-line-length words"))

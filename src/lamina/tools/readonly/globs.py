@@ -4,7 +4,8 @@ Owns the names that wildcards become. Invariants: a name that a command could ta
 `./` before it; a name that holds a control character or more names than a person means end the plan, they are not cut.
 
 Differs from bash nowhere it accepts: `*` and `?` stop at a slash and skip hidden names, no match leaves the word as it is, the
-order is that of the bytes. Brackets are accepted where every locale reads them alike.
+order is that of the bytes. Brackets are accepted where every locale reads them alike and nothing in the word is quoted: in
+`['a-z']` the dash is a dash.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .words import Unfit, Word
 MAX_ENTRIES = 20_000
 MAX_MATCHES = 1_000
 
-_BRACKET = re.compile(r"\[(?P<no>[!^]?)(?P<set>(?:[0-9]-[0-9]|[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9A-Za-z_.])+)\]")
+_BRACKET = re.compile(r"\[(?P<no>[!^]?)(?P<set>(?:[0-9]-[0-9]|[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9A-Za-z_.:])+)\]")
 # First letters with which a word is a file name to every command.
 _PLAIN_START = re.compile(r"[\w./]")
 
@@ -64,11 +65,11 @@ def _steps(word: Word) -> Iterator[_Step]:
     start = 0
     for part in re.findall(r"[^/]*/|[^/]+", word.text):
         wild = {at - start for at in word.wild if start <= at < start + len(part)}
-        yield _Step(part, _pattern(part.rstrip("/"), wild) if wild else None)
+        yield _Step(part, _pattern(part.rstrip("/"), wild, plain=word.plain) if wild else None)
         start += len(part)
 
 
-def _pattern(part: str, wild: set[int]) -> re.Pattern[str]:
+def _pattern(part: str, wild: set[int], *, plain: bool) -> re.Pattern[str]:
     """`fnmatch` with what was quoted put into brackets, so that it stands for itself."""
     pieces, at = list[str](), 0
     while at < len(part):
@@ -76,7 +77,7 @@ def _pattern(part: str, wild: set[int]) -> re.Pattern[str]:
             pieces.append(f"[{part[at]}]" if part[at] in "*?[" else part[at])
             at += 1
         elif part[at] == "[":
-            bracket = _BRACKET.match(part, at)
+            bracket = _BRACKET.match(part, at) if plain else None
             if bracket is None:
                 raise Unfit(f"The bracket in {part} can be read in several ways; put it in single quotes or leave it out.")
             pieces.append(f"[{'!' if bracket['no'] else ''}{bracket['set']}]")

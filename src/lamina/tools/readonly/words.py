@@ -3,8 +3,8 @@ r"""Cuts a command line into commands and words, or refuses it; the one tokenize
 Owns the grammar. Invariant: what is accepted means to bash exactly the words returned here; whatever a shell might read in
 another way is refused. Nothing is expanded: an unquoted wildcard is marked, for `globs` to expand.
 
-    line     = command ( ("|" | "&&" | "||" | ";") command )*
-    command  = (word | "2>/dev/null" | "2>&1")+         with at least one word
+    line     = command ( ("|" | "&&" | "||" | ";") command )* ";"?
+    command  = (word | "2>/dev/null" | "2> /dev/null" | "2>&1")+         with at least one word
     word     = (plain | 'anything' | "anything but ` and $name" | \( | \) | \!)+
 
 Refused everywhere: control, format, private and unassigned characters, and white space other than the space. Refused outside
@@ -57,7 +57,7 @@ _BAD_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _JOINTS: dict[str, Joint] = {"|": "|", "&&": "&&", "||": "||", ";": ";"}
 _JOINT = re.compile(r"&&|\|\||\||;")
 # The whole redirection and nothing behind it: 2>&1x would write a file, 2>/dev/nullx too.
-_REDIRECTION = re.compile(r"2>(?P<target>/dev/null|&1)(?=[ ;|&]|\Z)")
+_REDIRECTION = re.compile(r"2>(?P<target> {0,4}/dev/null|&1)(?=[ ;|&]|\Z)")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@^_]")
 _WILD = frozenset("*?[")
 # Behind a dollar sign in double quotes: bash keeps the sign as it is.
@@ -109,7 +109,8 @@ class _Reader:
                 self.errors, self.at = "joined" if found["target"] == "&1" else "dropped", found.end()
             else:
                 self.add(self.word())
-        self.end_command()
+        if self.words or self.errors != "shown" or self.joint != ";":  # a semicolon may also end the line
+            self.end_command()
         return tuple(self.done)
 
     def end_command(self) -> None:

@@ -1,0 +1,107 @@
+"""`lamina stats --ledger`: what background work has used of its budget, by purpose and project (B9)."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .columns import show
+from .printing import document
+
+if TYPE_CHECKING:
+    from ..core.budget import Limits, Line, Spent
+
+
+def command(where: Path, days: float | None, *, as_json: bool) -> None:
+    """Today, or as many of the last days as are asked for; what is left is always of today."""
+    from ..core.budget import left, limits_of, ran_out, spent_in
+    from ..disk.ledger import day_of, lines_of
+    from ..disk.ledger import days as known
+    from ..disk.settings_files import load_settings
+    from .sessions import homes
+
+    now, limits = time.time(), limits_of(load_settings(cwd=where, environ=os.environ))
+    today, since = day_of(now), day_of(now - (days or 0) * 86_400)
+    lines = [
+        (day, line) for home in homes("lamina") for day in known(home) if since <= day <= today for line in lines_of(home, day)
+    ]
+    spent = spent_in(line for day, line in lines if day == today)
+    out = ran_out(spent, limits)
+    if as_json:
+        facts = {"day": today, "used": to_json(spent), "limits": limits._asdict(), "left": left(spent, limits)}
+        click.echo(document({**facts, "ran_out": out.what if out else None, "rows": [_row_json(row) for row in grouped(lines)]}))
+        return
+    if lines:
+        _table(grouped(lines), days is not None)
+    for sentence in summary(spent, limits):
+        click.echo(sentence)
+
+
+Row = tuple[tuple[str, str, str], "Spent"]
+
+
+def grouped(lines: list[tuple[str, Line]]) -> list[Row]:
+    """By day, purpose and project: the newest day first, the dearest of it first."""
+    from ..core.budget import Spent
+
+    found: dict[tuple[str, str, str], Spent] = {}
+    for day, line in lines:
+        key = (day, line.purpose, line.project)
+        found[key] = found.get(key, Spent()).with_line(line)
+    rows = sorted(found.items(), key=lambda row: (-row[1].usd, -row[1].tokens, row[0]))
+    return sorted(rows, key=lambda row: row[0][0], reverse=True)
+
+
+def to_json(spent: Spent) -> dict[str, Any]:
+    return {
+        "calls": spent.calls,
+        "failed": spent.failed,
+        "tokens": spent.tokens,
+        "usage": spent.usage.wire(),
+        "dollars": round(spent.usd, 6),
+        "unpriced_calls": spent.unpriced,
+    }
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    (day, purpose, project), spent = row
+    return {"day": day, "purpose": purpose, "project": project, **to_json(spent)}
+
+
+def _table(rows: list[Row], by_day: bool) -> None:
+    header = [*(["day"] if by_day else []), "purpose", "calls", "tokens", "cost", "project"]
+    cells = [
+        [*([day] if by_day else []), purpose, str(spent.calls), f"{spent.tokens:,}", _money(spent), project]
+        for (day, purpose, project), spent in rows
+    ]
+    show(header, cells, right=("calls", "tokens", "cost"))
+    click.echo()
+
+
+def _money(spent: Spent) -> str:
+    """Of a model without known prices nothing is counted in money."""
+    if spent.unpriced and spent.unpriced + spent.failed == spent.calls:
+        return "?"
+    return f"${spent.usd:.4f}" + ("+?" if spent.unpriced else "")
+
+
+def summary(spent: Spent, limits: Limits) -> list[str]:
+    from ..core.budget import ran_out
+
+    said = [
+        f"Background work today: {spent.calls:,} of {limits.calls:,} calls, {spent.tokens:,} of {limits.tokens:,} tokens, "
+        f"${spent.usd:.4f} of ${limits.dollars:.2f}."
+    ]
+    if spent.usage.cache_read:
+        said.append(f"  {spent.usage.cache_read:,} tokens were read from the cache; each counts a tenth.")
+    if spent.unpriced:
+        said.append(f"  {spent.unpriced} calls went to a model without known prices: they count in calls and tokens only.")
+    if spent.failed:
+        said.append(f"  {spent.failed} calls brought no answer.")
+    if (out := ran_out(spent, limits)) is not None:
+        said.append(out.sentence())
+    return said

@@ -1,0 +1,105 @@
+"""Where background work meets its budget (B9): a job is let in while something is left of the day, and each of its calls is counted.
+
+The gate is asked in the conversation's own thread when a job is to start, and nowhere else: no call of the conversation reads the
+ledger. Calls are counted in the job's thread as they end, so work that is dropped, ended or outlived by nobody has still been counted.
+What is under way when the budget ends goes on to its end; sessions together exceed it by that at most.
+
+Not counted: what the conversation itself waits for (a summary that is needed now), what was asked for in it (agents), and what
+local functions answer in a model's place.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, TypeAlias
+
+from ..core.effects import Ask
+from ..core.errors import Aborted, ProviderError
+from ..core.reply import Reply
+from .background import current_job
+
+if TYPE_CHECKING:  # loaded with the first job
+    from ..core.budget import Limits, Out
+    from ..core.usage import Usage
+    from ..disk.ledger import Ledger
+
+# The model of answers that no model gave.
+LOCAL = "offline"
+
+AskSide: TypeAlias = Callable[[Ask, Event], Reply]
+
+
+class Meter:
+    """Answers calls beside a conversation as `ask` does, and counts those of background work."""
+
+    def __init__(
+        self, ask: AskSide, *, home: Path | None, project: str, session: str, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._ask = ask
+        self._home = home
+        self._project = project
+        self._session = session
+        self._clock = clock
+        self._ledger: Ledger | None = None
+        self._said: set[tuple[str, str]] = set()
+        self.out: Out | None = None  # what the last job that asked was refused for
+
+    @property
+    def ledger(self) -> Ledger:
+        if self._ledger is None:
+            from ..disk.ledger import Ledger
+
+            self._ledger = Ledger(self._home, now=self._clock)
+        return self._ledger
+
+    def __call__(self, ask: Ask, abort: Event) -> Reply:
+        job = current_job()
+        if job is None:
+            return self._ask(ask, abort)
+        try:
+            reply = self._ask(ask, abort)
+        except (ProviderError, Aborted):  # it was sent, and may be paid for
+            self._count(ask, str(ask.request.get("model", "")), None, failed=True)
+            raise
+        if reply.model != LOCAL:
+            self._count(ask, reply.model or str(ask.request.get("model", "")), reply.usage)
+        return reply
+
+    def _count(self, ask: Ask, model: str, usage: Usage | None, *, failed: bool = False) -> None:
+        from ..core.budget import Line
+        from ..core.usage import Usage
+        from ..providers.models import cost
+
+        used = usage or Usage()
+        self.ledger.add(
+            Line(
+                self._clock(),
+                ask.purpose,
+                self._project,
+                self._session,
+                model,
+                input=used.input_tokens,
+                cache_read=used.cache_read,
+                cache_write=used.cache_write,
+                output=used.output_tokens,
+                usd=cost(model, used).usd if usage is not None else None,
+                failed=failed,
+            )
+        )
+
+    def refused(self, limits: Limits) -> Out | None:
+        """What ran out today, over all sessions of this home; None: there is something left."""
+        from ..core.budget import ran_out
+
+        self.out = ran_out(self.ledger.today(), limits)
+        return self.out
+
+    def first(self, what: str) -> bool:
+        """Whether this is the first time today that it is said."""
+        key = (self.ledger.day, what)
+        known = key in self._said
+        self._said = {one for one in self._said if one[0] == key[0]} | {key}
+        return not known

@@ -1,0 +1,145 @@
+"""A review without a model: sentences that are plainly worth keeping become memories, by the calls a model would make (O1, B15).
+
+A pure function of the request. Reads come first, then all writes, then a word; how far it has come is read from the calls behind the
+directive. A memory that says the same is left alone, one that says otherwise is read and replaced. What is not sure is not kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...core.blocks import Wire
+from ...fork.fork import directive_in
+from ...providers.offline.asked import Done, read_asked, title
+from ...providers.offline.instead import says_instead
+from ...providers.offline.note import Note, named, noted
+from ...providers.offline.saving import alike, text_of
+from .directive import Asked, read_directive
+from .signals import Found, Signal, signals
+
+# A turn holds a thing or two; who says more at once is asked to say "Remember: …".
+MOST = 4
+# Of an answer that was approved of, its first sentence says what was done; shorter ones say nothing, longer ones too much.
+ANSWER_CHARS = (15, 300)
+
+_TYPES: Mapping[Signal, str] = {
+    "role": "user",
+    "preference": "feedback",
+    "confirmation": "feedback",
+    "deadline": "project",
+    "pointer": "reference",
+}
+_LINE = re.compile(r"^- \[(?:\w+)\] (?P<file>.+?\.md) \(\d{4}-[\d:TZ.+-]+\): (?P<about>.*)$", re.MULTILINE)
+_NOT_SAID = ("<system-reminder>", "<fork ")
+_FIRST = re.compile(r"^[^\n]*?(?:[.!?](?=\s|$)|[。！？]|$)", re.MULTILINE)
+_KEEP = "Keep doing this, it was approved of: {what}"
+
+
+class Text(NamedTuple):
+    words: str
+    before: str  # the answer it replies to
+
+
+class Plan(NamedTuple):
+    """One memory: where it goes, and whether a file is there that it replaces."""
+
+    path: str
+    note: Note
+    quote: str
+    there: bool = False
+
+
+def answer(request: Wire) -> list[Wire]:
+    asked = read_directive(directive_in(request) or "")
+    at = _at(request["messages"])
+    done = read_asked(request, "", at).done
+    plans = planned(asked, said(request["messages"][: at + 1], asked.messages))
+    read = {str(one.given.get("file_path")): one for one in done if one.name == "Read"}
+    wrote = {str(one.given.get("file_path")) for one in done if one.name == "Write"}
+    if reads := [plan for plan in plans if plan.there and plan.path not in read]:
+        return [_call("Read", number, {"file_path": plan.path}) for number, plan in enumerate(reads)]
+    if writes := [plan for plan in plans if plan.path not in wrote]:
+        return [
+            _call("Write", number, {"file_path": plan.path, "content": _content(plan, read.get(plan.path))})
+            for number, plan in enumerate(writes)
+        ]
+    return [{"type": "text", "text": "Saved." if wrote else "There is nothing to keep."}]
+
+
+def _call(name: str, number: int, given: Wire) -> Wire:
+    return {"type": "tool_use", "id": f"extraction_{name}_{number}", "name": name, "input": given}
+
+
+def _content(plan: Plan, read: Done | None) -> str:
+    return text_of(plan.note, plan.path, read).rstrip("\n") + f'\n\n**Said:** "{plan.quote}"\n'
+
+
+def _at(messages: Sequence[Wire]) -> int:
+    """Where the directive stands: the last user message that holds one."""
+    places = [at for at, message in enumerate(messages) if any(text.startswith("<fork ") for text in _texts(message))]
+    return places[-1] if places else len(messages) - 1
+
+
+def _texts(message: Mapping[str, Any]) -> Iterator[str]:
+    content = message.get("content")
+    for block in content if isinstance(content, list) else ():
+        if block.get("type") == "text":
+            yield str(block["text"])
+
+
+def said(messages: Sequence[Wire], count: int) -> list[Text]:
+    """The person's last texts, each with the answer before it."""
+    found: list[Text] = []
+    before = ""
+    for message in messages:
+        texts = list(_texts(message))
+        if message["role"] == "assistant":
+            before = "\n".join(texts) or before
+        else:
+            found += [Text(text, before) for text in texts if not text.startswith(_NOT_SAID)]
+    return found[-count:] if count else []
+
+
+def planned(asked: Asked, texts: Sequence[Text]) -> list[Plan]:
+    known = {_path(asked, row["file"]): row["about"] for row in _LINE.finditer(asked.listed)}
+    plans: dict[str, Plan] = {}
+    for text in texts:
+        for found in signals(text.words, asked.today):
+            note = _note(found, text.before, asked.today)
+            plan = _placed(asked, note, found.sentence, known, plans) if note is not None else None
+            if plan is not None and len(plans) < MOST:
+                plans[plan.path] = plan
+    return list(plans.values())
+
+
+def _note(found: Found, before: str, today: str) -> Note | None:
+    kind = _TYPES[found.signal]
+    if found.signal != "confirmation":
+        return noted(found.sentence, today)._replace(type=kind)
+    first = _FIRST.match(before.strip())
+    what = first[0].strip() if first else ""
+    if not ANSWER_CHARS[0] <= len(what) <= ANSWER_CHARS[1]:
+        return None  # approved of, but nobody can say what
+    return Note(named(what), kind, _KEEP.format(what=what))
+
+
+def _placed(asked: Asked, note: Note, quote: str, known: Mapping[str, str], plans: Mapping[str, Plan]) -> Plan | None:
+    """None where a memory says it already, or where nobody can tell what it should be called."""
+    quote = quote.replace('"', "").replace("\n", " ")
+    for path, about in known.items():
+        if says_instead(note.rule, about):
+            return Plan(path, note, quote, there=True)
+        if alike(note.rule, about):
+            return None
+    directory = asked.team if asked.team and note.type in ("project", "reference") else asked.memory
+    if not directory:
+        return None
+    names = (f"{directory}/{note.name}{suffix}.md" for suffix in ("", "-2", "-3"))
+    free = next((path for path in names if path not in known and (path not in plans or plans[path].note == note)), None)
+    return Plan(free, note._replace(name=title(free)), quote) if free is not None else None
+
+
+def _path(asked: Asked, file: str) -> str:
+    return f"{asked.team}/{file.removeprefix('team/')}" if asked.team and file.startswith("team/") else f"{asked.memory}/{file}"

@@ -1,0 +1,108 @@
+"""The keeper that a review's Write and Edit ask about every file: guard first, then the store.
+
+Owns what one run may write: memory files only, no index, no removal, at most MOST_FILES files and MOST_BYTES in all. Invariants: it
+answers for every path, so the tools never write by themselves; every refusal is one sentence for the model, and is counted. Crashes:
+each file is written by the store, whole or not at all; what a killed run had saved stays saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from ...disk.names import fold
+from ...memory.index import INDEX
+from ...memory.place import Place
+from ...memory.secrets import redact
+from ...memory.store import Who, Why
+from ...memory.writing import Spot, Written, spot
+from ...tools.tool import Change, Kept
+from .guard import Accepted, Known, Refused, Wanted, judge
+from .sources import Sources
+
+# A turn says one or two things worth keeping; more files are a model that copies.
+MOST_FILES = 8
+# Eight pages: a memory is a paragraph or two.
+MOST_BYTES = 32 << 10
+
+WHO: Who = "extraction"
+ELSEWHERE = "Only memory files are written here: names that end in .md, in the memory directory."
+NO_INDEX = f"{INDEX} is not written here: a memory's line in it is made from its name and description."
+NO_REMOVAL = "A review removes no memory: the person does, or asks for it. Correct it instead, or leave it."
+TOO_MANY = f"A review writes at most {MOST_FILES} files; that was the last."
+TOO_LARGE = f"A review writes at most {MOST_BYTES >> 10} KiB in all; say it in a few sentences."
+
+Store: TypeAlias = Callable[[Change, Why], Written | None]
+
+
+class Outcome(NamedTuple):
+    """What a run has written: the name of each memory by its file, what waits for a yes, what was refused and why, what to tell."""
+
+    saved: dict[str, str]
+    waiting: int
+    refused: tuple[str, ...]
+    notices: tuple[str, ...]
+
+
+class Writer:
+    def __init__(self, place: Place, store: Store, session: str, heard: Sources, there: Sequence[Known]) -> None:
+        self._place = place
+        self._store = store
+        self._session = session
+        self._heard = heard
+        self._there = list(there)
+        self._files: set[Path] = set()
+        self._size = 0
+        self._saved: dict[str, str] = {}
+        self._refused: list[str] = []
+        self._notices: list[str] = []
+        self._waiting = 0
+
+    def __call__(self, change: Change) -> Kept:
+        verdict = self._judged(change)
+        if isinstance(verdict, Refused):
+            self._refused.append(verdict.why)
+            return Kept(verdict.why, is_error=True)
+        why = Why(WHO, redact(verdict.why).text, self._session, verdict.message)
+        done = self._store(change._replace(data=verdict.text.encode("utf-8", "replace")), why)
+        if done is None:
+            return Kept(ELSEWHERE, is_error=True)
+        self._files.add(change.path)
+        self._size += len(verdict.text.encode("utf-8", "replace"))
+        self._note(change, verdict, done)
+        return Kept(done.said, done.data, done.is_error, done.beside)
+
+    def _judged(self, change: Change) -> Accepted | Refused:
+        found = spot(self._place, change.path) if ".." not in change.path.parts else None
+        problem = self._limit(change, found)
+        if problem is not None or found is None:
+            return Refused(problem or ELSEWHERE)
+        text = change.data.decode("utf-8", "replace")
+        before = change.before.decode("utf-8", "replace") if change.before is not None else None
+        return judge(Wanted(found.file, text, before), self._heard, self._there)
+
+    def _limit(self, change: Change, found: Spot | None) -> str | None:
+        if found is None:
+            return ELSEWHERE
+        if fold(found.file) == fold(INDEX):
+            return NO_INDEX
+        if not change.data.strip():
+            return NO_REMOVAL
+        if change.path not in self._files and len(self._files) >= MOST_FILES:
+            return TOO_MANY
+        return TOO_LARGE if self._size + len(change.data) > MOST_BYTES else None
+
+    def _note(self, change: Change, accepted: Accepted, done: Written) -> None:
+        if done.is_error:
+            self._refused.append(done.said)
+        elif done.data is None:
+            self._waiting += 1
+            self._notices += [done.notice] if done.notice else []
+        elif done.data != change.before:
+            self._saved[str(change.path)] = accepted.topic.name
+            self._there.append(Known(accepted.topic.file, accepted.topic.description))
+
+    @property
+    def outcome(self) -> Outcome:
+        return Outcome(dict(self._saved), self._waiting, tuple(self._refused), tuple(self._notices))

@@ -1,0 +1,54 @@
+"""A turn that ends while a review is under way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lamina.core.settings import Settings
+from lamina.fork.handover import Handover
+from lamina.layers.l5_extract import Order, Slot
+from lamina.memory.place import Place
+
+from .making import said
+
+
+def order(last: str) -> Order:
+    here = Path("/nowhere")
+    return Order(
+        items=(said(last, "words"),),
+        handover=Handover(head={}, messages=(), options={}, base=(), links=0, last=b"", ttl=None),
+        place=Place(here, None, "default"),
+        settings=Settings(),
+        project=here,
+        cwd=here,
+        session="s",
+        today="2026-05-04",
+        store=lambda change, why: None,
+    )
+
+
+@pytest.mark.spec("X4")
+def test_the_latest_wins_and_is_taken_once() -> None:
+    slot = Slot()
+    slot.open("1")
+    assert slot.put(order("2"))
+    assert slot.put(order("3"))
+    taken = slot.take("1")
+    assert taken is not None
+    assert taken.last == "3"
+    assert slot.take("3") is None
+    assert slot.reached == "3"
+
+
+@pytest.mark.spec("X4")
+def test_a_slot_that_nobody_will_look_into_takes_nothing() -> None:
+    slot = Slot()
+    assert not slot.put(order("1"))
+    slot.open(None)
+    assert slot.take("1") is None
+    assert not slot.put(order("2")), "the job is about to end"
+    slot.open("1")
+    slot.close()
+    assert not slot.put(order("3"))

@@ -1,0 +1,42 @@
+"""Who answers a session that is given a provider's name: the client it is handed, else the key in the environment, else nobody."""
+
+from __future__ import annotations
+
+import pytest
+
+from lamina.agent import Agent
+from lamina.core.errors import SettingError
+from lamina.session import Session
+from lamina.testing import MessagesServer
+
+MODEL = "anthropic:claude-sonnet-5-5"
+
+
+@pytest.fixture
+def key(messages_server: MessagesServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", messages_server.url)
+
+
+@pytest.mark.usefixtures("key")
+def test_a_key_in_the_environment_is_enough_to_ask(messages_server: MessagesServer) -> None:
+    messages_server.reply(text="Here.")
+    with Session(MODEL, in_memory=True) as session:
+        session.add_user("Are you there?")
+        assert session.ask().text == "Here."
+        assert session.side is session.provider
+
+
+@pytest.mark.usefixtures("key")
+def test_an_agent_finds_it_too(messages_server: MessagesServer) -> None:
+    messages_server.reply(text="Done.")
+    with Agent.open(MODEL, in_memory=True) as agent:
+        assert agent.run("Do it.").text == "Done."
+
+
+def test_without_one_requests_are_prepared_and_a_call_says_what_is_missing() -> None:
+    with Session(MODEL, in_memory=True) as session:
+        session.add_user("Are you there?")
+        assert session.before_call()["model"] == "claude-sonnet-5-5"
+        with pytest.raises(SettingError, match="neither key, client nor base URL"):
+            session.ask()

@@ -1,0 +1,205 @@
+"""Every loop, retry, file and buffer is bounded (Z7), as far as a machine can see it in the source.
+
+What looks endless is listed here with what ends it; what is not listed fails, and so does an entry that no longer has its place. What
+an SDK holds before it hands us an event is the SDK's own.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamina.core.errors import StreamBroken
+from lamina.providers import stream
+from lamina.providers.stream import StreamState
+
+SOURCE = Path(__file__).parent.parent / "src" / "lamina"
+
+# Loops without a condition, and what ends them.
+LOOPS = {
+    "core/effects.py:drive": "the flow's own end; each flow is in this list or has no such loop",
+    "core/effects.py:drive_async": "the flow's own end",
+    "cli/terminal/question.py:yes_or_no": "each pass waits for a person, whose Ctrl-D or y ends it",
+    "disk/temps.py:_rename": "a deadline",
+    "errands.py:_answered": "a person's answer; an abort",
+    "fork/fork.py:run_fork": "its number of rounds",
+    "fork/loop.py:run": "its number of rounds; a request is mended once",
+    "layers/l3_notes/update.py:_one_try": "the fork's own end",
+    "providers/retry.py:asking": "the policy's tries and seconds; a request is reworded a few times at most",
+    "providers/stream.py:read_stream": "MAX_EVENTS and MAX_CHARACTERS; an abort",
+    "providers/stream.py:read_stream_async": "MAX_EVENTS and MAX_CHARACTERS",
+    "session.py:_stepwise": "the flow's own end",
+    "steps/summarise.py:summarise": "summary_retries and too_long_tries of the policy",
+    "testing/transport.py:_read_chunks": "the client's last chunk, or its connection",
+    "tools/process.py:_follow": "the call's deadline; an abort; the limit of what is kept",
+    "tools/process.py:_wait": "the call's deadline; an abort",
+}
+# Queues that take as much as is put into them, and why that is little.
+QUEUES = {
+    "delegating.py:__init__": "one report for each agent that was started; at most MOST_AT_ONCE work at once",
+    "errands.py:__init__": "each agent waits for what it wishes, and they are few",
+    "fork/asking.py:__init__": "whoever puts an event waits until it is heard",
+    "fork/background.py:_begin": "jobs and results together never exceed MOST",
+}
+# Caches that forget nothing: of functions without arguments, or of few possible ones.
+CACHES = {
+    "core/settings/numbers.py:policy_defaults": "the names of the policies",
+    "layers/l3_notes/template.py:parts": "the names of our own prompts",
+    "layers/l3_notes/template.py:whole": "the names of our own prompts",
+    "layers/l4_compact/texts.py:sections": "the names of our own prompts",
+    "memory/texts.py:sections": "the names of our own prompts",
+    "prompt/texts.py:sections": "the names of our own prompts",
+    "prompt/texts.py:whole": "the names of our own prompts",
+}
+# Files that only grow, and what shortens or removes them.
+APPENDED = {
+    "disk/ledger.py:add": "a file a day, and the budget; removed after LEDGER_DAYS",
+    "disk/rootdir.py:append": "the memory's journal: SEGMENTS of SEGMENT_BYTES",
+    "disk/transcript.py:open": "a conversation: for as long as its person keeps it (cleanupPeriodDays, lamina sessions clean)",
+    "disk/transcript.py:fork": "the same, continued elsewhere",
+    "upkeep/retention.py:run": "MOST_JOURNAL, then its older half goes",
+}
+# Reads of a whole file or stream, whatever its size.
+WHOLE = {
+    "disk/git.py:run_git": "git's words about a repository of ours, within a deadline",
+    "upkeep/memories.py:_read_all": "its size was looked at before",
+}
+
+
+class Place:
+    """A node with the file and function it stands in."""
+
+    def __init__(self, file: Path, function: str, node: ast.AST) -> None:
+        self.name = f"{file.relative_to(SOURCE).as_posix()}:{function}"
+        self.node = node
+
+
+def every_node() -> list[Place]:
+    found: list[Place] = []
+
+    def walk(node: ast.AST, file: Path, function: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            inside = child.name if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) else function
+            found.append(Place(file, inside, child))
+            walk(child, file, inside)
+
+    for file in sorted(SOURCE.rglob("*.py")):
+        walk(ast.parse(file.read_text("utf-8")), file, "")
+    return found
+
+
+NODES = every_node()
+
+
+def called(node: ast.AST) -> str:
+    """The name of what is called, with what stands before its last dot where that is a name: `deque`, `Appender.open`, `file.read`."""
+    match node:
+        case ast.Subscript():
+            return called(node.value)
+        case ast.Name():
+            return node.id
+        case ast.Attribute():
+            return f"{called(node.value)}.{node.attr}"
+        case _:
+            return ""
+
+
+def calls(*names: str) -> list[tuple[str, ast.Call]]:
+    """Calls by the last part of what is called."""
+    return [
+        (place.name, place.node)
+        for place in NODES
+        if isinstance(place.node, ast.Call) and called(place.node.func).rpartition(".")[2] in names
+    ]
+
+
+def is_listed(found: set[str], listed: dict[str, str]) -> None:
+    assert found - set(listed) == set(), "say in the list what bounds these"
+    assert set(listed) - found == set(), "these are gone: take them out of the list"
+
+
+@pytest.mark.spec("Z7")
+def test_every_loop_without_a_condition_has_an_end_that_is_named() -> None:
+    endless = {
+        place.name
+        for place in NODES
+        if isinstance(place.node, ast.While) and isinstance(place.node.test, ast.Constant) and place.node.test.value
+    }
+    is_listed(endless, LOOPS)
+    assert not [
+        name
+        for place in NODES
+        if isinstance(place.node, ast.ImportFrom) and place.node.module == "itertools"
+        for name in place.node.names
+        if name.name in ("count", "cycle", "repeat")
+    ]
+
+
+@pytest.mark.spec("Z7")
+def test_every_queue_has_a_size_or_a_reason() -> None:
+    made = {
+        name
+        for name, call in calls("deque", "Queue", "SimpleQueue", "LifoQueue", "PriorityQueue")
+        if not any(keyword.arg in ("maxlen", "maxsize") for keyword in call.keywords) and len(call.args) < 2
+    }
+    is_listed(made, QUEUES)
+
+
+@pytest.mark.spec("Z7")
+def test_every_cache_has_a_size_or_few_keys() -> None:
+    endless, wrong = set[str](), list[str]()
+    for place in NODES:
+        if not isinstance(place.node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        for decorator in map(ast.unparse, place.node.decorator_list):
+            if decorator in ("cache", "functools.cache") and place.node.args.args:
+                endless.add(place.name)
+            if "lru_cache" in decorator and ("maxsize=" not in decorator or "None" in decorator):
+                wrong.append(place.name)
+    assert wrong == []
+    is_listed(endless, CACHES)
+
+
+@pytest.mark.spec("Z7")
+def test_every_file_that_only_grows_is_shortened_or_removed_by_somebody() -> None:
+    opened = {name for name, call in calls("Appender", "open") if called(call.func) in ("Appender", "Appender.open")}
+    is_listed(opened, APPENDED)
+
+
+@pytest.mark.spec("Z7")
+def test_nothing_is_read_whole_whatever_its_size() -> None:
+    whole = set[str]()
+    for name, call in calls("read", "read_bytes", "read_text", "readlines", "communicate"):
+        said = ast.unparse(call.func)
+        ours = "__file__" in said or "_PROMPTS" in said or said.endswith((".store.read", ".line.read"))
+        if isinstance(call.func, ast.Attribute) and not ours and (call.func.attr == "communicate" or not call.args):
+            whole.add(name)
+    is_listed(whole, WHOLE)
+
+
+@pytest.mark.spec("Z7")
+@pytest.mark.parametrize("kind", ["text", "ping", "block", "citation"])
+def test_an_answer_that_never_ends_is_broken_off(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "MAX_EVENTS", 1_000)
+    monkeypatch.setattr(stream, "MAX_CHARACTERS", 10_000)
+    state = StreamState()
+    state.feed({"type": "message_start", "message": {"id": "m", "role": "assistant", "model": "x"}})
+    state.feed({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})
+    events: dict[str, dict[str, Any]] = {
+        "text": {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "x" * 100}},
+        "ping": {"type": "ping"},
+        "block": {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": "x" * 100}},
+        "citation": {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "citations_delta", "citation": {"x": "y" * 100}},
+        },
+    }
+    for _ in range(900 if kind == "ping" else 50):
+        state.feed(events[kind])
+    with pytest.raises(StreamBroken, match="does not end it"):  # noqa: PT012  # where exactly is not the point
+        for _ in range(1_000):
+            state.feed(events[kind])
