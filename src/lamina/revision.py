@@ -44,6 +44,7 @@ def rewind(c: Conversation, target: str | None) -> None:
     conversation before it again, which memory does not hold."""
     if not _in_memory(c, target):
         c.reload(everything=True)
+    c.background.abort("extraction")  # what is taken back is not remembered; the next review covers the rest
     uuid, parent, time = c.head()
     c.enter([Rewind(uuid, parent, time, target)], reason="branch")
 

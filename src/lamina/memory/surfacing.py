@@ -23,6 +23,14 @@ from .shown import on_one_line, paths_in
 KIND = "relevant_memories"
 ATTACHED = f"attachment:{KIND}"
 REMINDER = "<system-reminder>"
+# What programs write into a person's messages: Claude Code's frames around commands, their output, news of tasks, the editor's state.
+_PROGRAM = re.compile(
+    r"^[ \t]*(?:<(?:system-reminder|bash-(?:input|stdout|stderr)|local-command-(?:stdout|stderr|caveat)"
+    r"|command-(?:name|message|args|contents)|task-notification|ide_opened_file|ide_selection"
+    r"|user-prompt-submit-hook|new-diagnostics)\b|\[Request interrupted by user"
+    r"|Caveat: The messages below were generated)",
+    re.MULTILINE,
+)
 ONE_WORD = "a message of one word"
 FULL = "enough was brought to this conversation"
 
@@ -73,11 +81,17 @@ def _owed(item: Item) -> bool:
 
 
 def words_of(item: Item) -> str:
-    """What the person said in a record; empty where it is no message of theirs. Reminders a program put beside it are left out."""
+    """What the person said in a record; empty where it is no message of theirs. What a program put beside it is left out."""
     if item.kind != "said" or item.role != "user":
         return ""
-    said = (block.text for block in item.blocks if isinstance(block, Text) and not block.text.startswith(REMINDER))
-    return "\n".join(said).strip()
+    said = (own_words(block.text)[0] for block in item.blocks if isinstance(block, Text))
+    return "\n".join(words for words in said if words).strip()
+
+
+def own_words(text: str) -> tuple[str, str]:
+    """A text of a person's message: their words, and what a program put there. From the first mark of a program on it is all its own."""
+    found = _PROGRAM.search(text)
+    return (text, "") if found is None else (text[: found.start()].strip(), text[found.start() :])
 
 
 def surfaced_behind(items: Sequence[Item], message: str) -> bool:

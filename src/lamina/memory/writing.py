@@ -62,7 +62,11 @@ def spot(place: Place, path: Path) -> Spot | None:
     """Which file of memory a path means, by whatever spelling or link it leads there; None where it leads elsewhere."""
     if path.suffix != SUFFIX:
         return None
-    for spelled in dict.fromkeys((path, Path(os.path.realpath(path)))):
+    try:
+        real = Path(os.path.realpath(path))
+    except ValueError:
+        return None  # no system has a file of that name
+    for spelled in dict.fromkeys((path, real)):
         if place.team is not None and (file := _below(place.team, spelled)) is not None:
             return Spot("team", file)
         if (file := _below(place.path, spelled)) is not None:
@@ -75,8 +79,8 @@ def _below(root: Path, path: Path) -> str | None:
         try:
             if above == root or os.path.samefile(above, root):
                 return path.relative_to(above).as_posix()
-        except OSError:
-            continue  # a directory that is not there yet
+        except (OSError, ValueError):
+            continue  # a directory that is not there yet, or that cannot be
     return None
 
 

@@ -43,11 +43,14 @@ from ..layers.l5_extract import (
 )
 from ..memory.look import Where
 from ..memory.modes import plan_write
+from ..tools.tool import Change, Kept
 from .extract_state import EXTRACTION
 from .forks import Side, ended, failed, hand_over
+from .landing import land
 
 # A job that takes nothing more is about to end: it only has to hand in what it did.
 ENDING_SECONDS = 5.0
+STOPPED = "The review was stopped; nothing more is saved."
 # Reasons in an event: enough to see what a model tried.
 MOST_TOLD = 8
 
@@ -79,13 +82,18 @@ def state_of(c: Conversation) -> State:
 
 
 def after_turn(c: Conversation) -> None:
+    running = c.background.running(EXTRACTION) is not None
+    if not running:
+        land(c)  # one that ended since the turn did: its cursor counts
     state, items, lent = state_of(c), c.log.view.items, c.host.memory
     if lent is None or not is_final(items) or c.log.view.flat.open_calls:
         return
     if (why := why_not(_gates(c, lent, state.failures))) is not None:
         _tell_once(c, state, why)
         return
-    if c.background.running(EXTRACTION) is not None:
+    if running:
+        if not c.background.allows(EXTRACTION):  # the one behind it costs as much as any
+            return
         order = _order(c, lent)
         if not state.slot.put(order):
             c.background.wait(EXTRACTION, ENDING_SECONDS)
@@ -164,16 +172,20 @@ def _job(c: Conversation, slot: Slot, first: Order, cursor: str | None) -> Calla
     def job(abort: Abort) -> tuple[Ran, ...]:
         ran: list[Ran] = []
         order: Order | None = first
+        slot.watch(abort)
         try:
             while order is not None:
                 lent = _lent(desk, order)
 
                 def perform(flow: Flow[ForkOutcome], writer: Writer, lent: Desk = lent) -> ForkOutcome:
-                    own = replace(lent, context=replace(lent.context, keeper=writer))
+                    def keep(change: Change) -> Kept:
+                        return Kept(STOPPED, is_error=True) if abort.is_set() else writer(change)
+
+                    own = replace(lent, context=replace(lent.context, keeper=keep), on_end=writer.saw)
                     return drive(flow, Side(ask, abort, own).until(abort))
 
                 ran.append(review(order, ran[-1].cursor if ran else cursor, perform))
-                order = slot.take(ran[-1].cursor) if not abort.is_set() else None
+                order = slot.take(ran[-1].cursor)
         finally:
             slot.close()
         return tuple(ran)

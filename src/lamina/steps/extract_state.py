@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ..conversation import Conversation
+from ..core.errors import LaminaError
 from .aside import stepping_aside
 
 EXTRACTION: Literal["extraction"] = "extraction"  # the background job, the purpose of its calls, and its event
@@ -19,4 +20,9 @@ def begin_extraction(c: Conversation) -> None:
         with stepping_aside(c, "l5_extract"):
             from .extract import after_turn
 
-            after_turn(c)
+            try:
+                after_turn(c)
+            except (LaminaError, OSError):
+                raise
+            except Exception as error:  # noqa: BLE001  # the turn is done: nothing behind it may take it away
+                c.tell("layer_failed", {"layer": "l5_extract", "why": f"{type(error).__name__}: {error}"})

@@ -26,6 +26,13 @@ def came(uuid: str, call: str, words: str, *, is_error: bool = False) -> Item:
     return Item(uuid, "user", (tool_result(f"call-{call}", words, is_error=is_error),), "said")
 
 
+def fetched(uuid: str, words: str) -> Item:
+    """What a tool of the provider's own brought, in the answer."""
+    content = {"type": "web_fetch_result", "url": "https://x.test", "content": {"type": "document", "source": {"data": words}}}
+    block = read_block({"type": "web_fetch_tool_result", "tool_use_id": "srvtoolu_1", "content": content})
+    return Item(uuid, "assistant", (block,), "said", key=uuid, stop_reason="end_turn")
+
+
 def attached(uuid: str, kind: str, words: str) -> Item:
     return Item(uuid, "user", (text(words),), f"attachment:{kind}")
 

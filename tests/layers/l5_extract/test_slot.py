@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -52,3 +53,16 @@ def test_a_slot_that_nobody_will_look_into_takes_nothing() -> None:
     slot.open("1")
     slot.close()
     assert not slot.put(order("3"))
+
+
+@pytest.mark.spec("X4")
+def test_a_job_that_was_told_to_end_takes_nothing_more() -> None:
+    slot, abort = Slot(), Event()
+    slot.open("1")
+    slot.watch(abort)
+    assert slot.put(order("2"))
+    abort.set()
+    assert not slot.put(order("3")), "another one has to be started"
+    assert slot.take("1") is None
+    slot.open("1")
+    assert slot.put(order("3")), "the next job is not told to end"

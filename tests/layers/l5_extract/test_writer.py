@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lamina.layers.l5_extract import MOST_BYTES, MOST_FILES, Writer
+from lamina.layers.l5_extract.writer import MOST_TRIES, TOO_OFTEN
 from lamina.memory.place import Place
 from lamina.memory.store import Why
 from lamina.memory.writing import Written
@@ -90,3 +91,23 @@ def test_the_reason_holds_no_secret(tmp_path: Path, kept: Kept) -> None:
     [why] = kept.whys
     assert key not in why.why
     assert why.who == "extraction"
+
+
+@pytest.mark.spec("X6", "Z7")
+def test_what_is_refused_uses_up_what_is_looked_at(writer: Writer, kept: Kept, tmp_path: Path) -> None:
+    text = topic("x" * (MOST_BYTES - 200), type="user", description="a thing")
+    for number in range(MOST_TRIES + 2):
+        writer(change(tmp_path / f"{number}.md", text))
+    assert kept.files == {}
+    assert writer.outcome.refused[0] != TOO_OFTEN
+    assert writer.outcome.refused[-1] == TOO_OFTEN
+
+
+@pytest.mark.spec("B7")
+def test_what_it_tells_holds_no_secret(tmp_path: Path, kept: Kept) -> None:
+    key = "sk-ant-api03-" + "aB3dE5fG7h" * 9
+    writer = Writer(Place(tmp_path, None, "default"), kept, "session", heard("The staging thing is used."), [])
+    writer(change(tmp_path / "a.md", topic("A staging thing.", said=f"never said {key}")))
+    writer(change(tmp_path / f"{key}.md", topic("A staging thing.", name=key, said="The staging thing is used.")))
+    assert len(writer.outcome.saved) == 1
+    assert key not in repr(writer.outcome)

@@ -1,7 +1,8 @@
 """A review without a model: sentences that are plainly worth keeping become memories, by the calls a model would make (O1, B15).
 
 A pure function of the request. Reads come first, then all writes, then a word; how far it has come is read from the calls behind the
-directive. A memory that says the same is left alone, one that says otherwise is read and replaced. What is not sure is not kept.
+directive. A memory that says the same, in other words too, is left alone; one that says otherwise, or less, is read and replaced.
+What is not sure is not kept.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...core.blocks import Wire
+from ...core.fence import escape
+from ...core.settings.kinds import printable
+from ...core.words import terms
 from ...fork.fork import directive_in
 from ...providers.offline.asked import Done, read_asked, title
 from ...providers.offline.instead import says_instead
 from ...providers.offline.note import Note, named, noted
 from ...providers.offline.saving import alike, text_of
-from .directive import Asked, read_directive
+from .directive import FIRST_CHARS, Asked, read_directive
+from .phrases import DID, FRAME, NEGATIVE, SAME
 from .signals import Found, Signal, signals
 
 # A turn holds a thing or two; who says more at once is asked to say "Remember: …".
@@ -31,8 +36,10 @@ _TYPES: Mapping[Signal, str] = {
     "deadline": "project",
     "pointer": "reference",
 }
-_LINE = re.compile(r"^- \[(?:\w+)\] (?P<file>.+?\.md) \(\d{4}-[\d:TZ.+-]+\): (?P<about>.*)$", re.MULTILINE)
+_LINE = re.compile(r"^- \[(?P<type>\w+)\] (?P<file>.+?\.md) \(\d{4}-[\d:TZ.+-]+\): (?P<about>.*)$", re.MULTILINE)
 _NOT_SAID = ("<system-reminder>", "<fork ")
+_BEGINS = re.compile(r'^- New since .*? begins with "(?P<first>.*)", and what was answered to', re.MULTILINE)
+_ISO = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _FIRST = re.compile(r"^[^\n]*?(?:[.!?](?=\s|$)|[。！？]|$)", re.MULTILINE)
 _KEEP = "Keep doing this, it was approved of: {what}"
 
@@ -40,6 +47,11 @@ _KEEP = "Keep doing this, it was approved of: {what}"
 class Text(NamedTuple):
     words: str
     before: str  # the answer it replies to
+
+
+class Known(NamedTuple):
+    type: str
+    about: str
 
 
 class Plan(NamedTuple):
@@ -52,10 +64,11 @@ class Plan(NamedTuple):
 
 
 def answer(request: Wire) -> list[Wire]:
-    asked = read_directive(directive_in(request) or "")
+    words = directive_in(request) or ""
+    asked, begins = read_directive(words), _BEGINS.search(words)
     at = _at(request["messages"])
     done = read_asked(request, "", at).done
-    plans = planned(asked, said(request["messages"][: at + 1], asked.messages))
+    plans = planned(asked, said(request["messages"][: at + 1], asked.messages, begins["first"] if begins else ""))
     read = {str(one.given.get("file_path")): one for one in done if one.name == "Read"}
     wrote = {str(one.given.get("file_path")) for one in done if one.name == "Write"}
     if reads := [plan for plan in plans if plan.there and plan.path not in read]:
@@ -89,56 +102,104 @@ def _texts(message: Mapping[str, Any]) -> Iterator[str]:
             yield str(block["text"])
 
 
-def said(messages: Sequence[Wire], count: int) -> list[Text]:
-    """The person's last texts, each with the answer before it."""
-    found: list[Text] = []
+def said(messages: Sequence[Wire], count: int, first: str = "") -> list[Text]:
+    """The person's texts in the range, each with the answer before it. A message may have several, and messages without an answer
+    between them come as one: how the first of the range begins tells where it begins; where that is not found, the last ones count."""
+    found: list[list[Text]] = []
     before = ""
     for message in messages:
         texts = list(_texts(message))
         if message["role"] == "assistant":
             before = "\n".join(texts) or before
-        else:
-            found += [Text(text, before) for text in texts if not text.startswith(_NOT_SAID)]
-    return found[-count:] if count else []
+        elif own := [Text(text, before) for text in texts if not text.startswith(_NOT_SAID)]:
+            found.append(own)
+    if not count:
+        return []
+    tails = [(number, own[at:]) for number, own in enumerate(found) for at in range(len(own))]
+    for number, tail in reversed(tails):
+        rest = [*tail, *(text for own in found[number + 1 :] for text in own)]
+        if first and len(rest) >= count and _begins(tail, first):
+            return rest
+    return [text for own in found[-count:] for text in own]
+
+
+def _begins(texts: Sequence[Text], first: str) -> bool:
+    words = "\n".join(text.words for text in texts).strip()
+    return escape(printable(words, FIRST_CHARS)).startswith(first.removesuffix("…"))
 
 
 def planned(asked: Asked, texts: Sequence[Text]) -> list[Plan]:
-    known = {_path(asked, row["file"]): row["about"] for row in _LINE.finditer(asked.listed)}
+    known = {_path(asked, row["file"]): Known(row["type"], row["about"]) for row in _LINE.finditer(asked.listed)}
     plans: dict[str, Plan] = {}
     for text in texts:
         for found in signals(text.words, asked.today):
             note = _note(found, text.before, asked.today)
             plan = _placed(asked, note, found.sentence, known, plans) if note is not None else None
-            if plan is not None and len(plans) < MOST:
+            if plan is not None and (len(plans) < MOST or plan.path in plans):
                 plans[plan.path] = plan
     return list(plans.values())
 
 
 def _note(found: Found, before: str, today: str) -> Note | None:
     kind = _TYPES[found.signal]
+    if found.signal == "deadline" and (days := _ISO.findall(found.sentence)) and max(days) < today:
+        return None  # it is over
     if found.signal != "confirmation":
         return noted(found.sentence, today)._replace(type=kind)
     first = _FIRST.match(before.strip())
     what = first[0].strip() if first else ""
-    if not ANSWER_CHARS[0] <= len(what) <= ANSWER_CHARS[1]:
+    if not ANSWER_CHARS[0] <= len(what) <= ANSWER_CHARS[1] or DID.search(what) is None:
         return None  # approved of, but nobody can say what
     return Note(named(what), kind, _KEEP.format(what=what))
 
 
-def _placed(asked: Asked, note: Note, quote: str, known: Mapping[str, str], plans: Mapping[str, Plan]) -> Plan | None:
+def _placed(asked: Asked, note: Note, quote: str, known: Mapping[str, Known], plans: Mapping[str, Plan]) -> Plan | None:
     """None where a memory says it already, or where nobody can tell what it should be called."""
     quote = quote.replace('"', "").replace("\n", " ")
-    for path, about in known.items():
-        if says_instead(note.rule, about):
+    for path, plan in plans.items():
+        there = Known(plan.note.type, plan.note.rule)
+        if _instead(note, there):
+            return plan._replace(note=note._replace(name=title(path)), quote=quote)
+        if _says_it(note, there):
+            return None
+    for path, there in known.items():
+        if _instead(note, there):
             return Plan(path, note, quote, there=True)
-        if alike(note.rule, about):
+        if _says_it(note, there):
             return None
     directory = asked.team if asked.team and note.type in ("project", "reference") else asked.memory
     if not directory:
         return None
     names = (f"{directory}/{note.name}{suffix}.md" for suffix in ("", "-2", "-3"))
-    free = next((path for path in names if path not in known and (path not in plans or plans[path].note == note)), None)
+    free = next((path for path in names if path not in known and path not in plans), None)
     return Plan(free, note._replace(name=title(free)), quote) if free is not None else None
+
+
+def _instead(note: Note, there: Known) -> bool:
+    """Whether the note takes its place: another value, or the same wish with more to it."""
+    if says_instead(note.rule, there.about):
+        return True
+    mine, theirs = _wish(note, there)
+    return len(theirs) > 1 and theirs < mine
+
+
+def _says_it(note: Note, there: Known) -> bool:
+    mine, theirs = _wish(note, there)
+    return alike(note.rule, there.about) or (bool(mine) and mine == theirs) or (len(mine) > 1 and mine < theirs)
+
+
+def _wish(note: Note, there: Known) -> tuple[frozenset[str], frozenset[str]]:
+    """What two wishes ask for, without the words that make them wishes; empty where they are none, or one says do and one do not."""
+    both = note.type == there.type == "feedback"
+    if not both or bool(NEGATIVE.search(note.rule)) != bool(NEGATIVE.search(there.about)):
+        return frozenset(), frozenset()
+    return _core(note.rule), _core(there.about)
+
+
+def _core(rule: str) -> frozenset[str]:
+    for pattern, word in SAME:
+        rule = pattern.sub(word, rule)
+    return frozenset(terms(rule)) - FRAME
 
 
 def _path(asked: Asked, file: str) -> str:

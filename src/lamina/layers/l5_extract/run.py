@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from ...core.effects import Flow
-from ...core.errors import Aborted, LaminaError
+from ...core.errors import Aborted
 from ...core.settings import Settings
 from ...core.view import Item
 from ...fork.fork import ForkOutcome, Handover, run_fork
@@ -91,16 +91,16 @@ def skipped(order: Order, cursor: str | None) -> Skipped | None:
 
 def review(order: Order, cursor: str | None, perform: Performs) -> Ran:
     """Whatever goes wrong is a reason, never an error."""
-    if (passed := skipped(order, cursor)) is not None:
-        return passed
-    heard = sources(order.items, begins(order.items, cursor))
     writer: Writer | None = None
     try:
+        if (passed := skipped(order, cursor)) is not None:
+            return passed
+        heard = sources(order.items, begins(order.items, cursor))
         there = _there(order, heard)
-        writer = Writer(order.place, order.store, order.session, heard, there.known)
+        writer = Writer(order.place, order.store, order.session, heard, there.known, order.cwd)
         asked = directive(heard.said, there.listed, order.place, today=order.today)
         outcome = perform(run_fork(order.handover, asked, purpose=PURPOSE, rounds=ROUNDS), writer)
-    except (LaminaError, OSError) as error:
+    except Exception as error:  # noqa: BLE001  # a review that comes to nothing is nobody's problem
         changed, stopped = error if isinstance(error, PrefixChanged) else None, isinstance(error, Aborted)
         why = "it was stopped" if stopped else str(error) or type(error).__name__
         return Failed(cursor, why, written=writer.outcome if writer is not None else None, error=changed, stopped=stopped)

@@ -5,7 +5,7 @@ Invariant: what was put in is taken by the job that runs, or `put` says no and t
 
 from __future__ import annotations
 
-from threading import Lock
+from threading import Event, Lock
 
 from .run import Order
 
@@ -15,15 +15,24 @@ class Slot:
         self._lock = Lock()
         self._order: Order | None = None
         self._open = False
+        self._abort = Event()  # of the job that runs
         self.reached: str | None = None  # the cursor behind the last review, before it has landed
 
     def open(self, cursor: str | None) -> None:
         with self._lock:
             self._open, self._order, self.reached = True, None, cursor
+            self._abort = Event()
+
+    def watch(self, abort: Event) -> None:
+        """A job that was told to end takes nothing more."""
+        with self._lock:
+            self._abort = abort
 
     def put(self, order: Order) -> bool:
         """Whether a job will take it."""
         with self._lock:
+            if self._abort.is_set():
+                self._open, self._order = False, None
             if self._open:
                 self._order = order
             return self._open
@@ -33,6 +42,8 @@ class Slot:
         with self._lock:
             self.reached = cursor
             order, self._order = self._order, None
+            if self._abort.is_set():
+                order = None
             self._open = order is not None
             return order
 

@@ -1,7 +1,7 @@
 """Who said what (B6): the person's own words in a range, and everything in view that nobody said. Pure.
 
-A person's words are those of their messages alone. Results of tools, files, summaries, what hooks and agents brought are data; what
-came from memory and instruction files is kept apart, since it is there already.
+A person's words are those of their messages alone. Results of tools, a provider's own too, files, summaries, what hooks, agents and
+programs brought are data; what came from memory and instruction files is kept apart, since it is there already.
 """
 
 from __future__ import annotations
@@ -9,17 +9,25 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ...core.blocks import Text, ToolResult
+from ...core.blocks import Document, Text, ToolResult, Unknown
 from ...core.view import Item
-from ...memory.surfacing import REMINDER, words_of
+from ...memory.surfacing import own_words, words_of
 
 _FROM_MEMORY = frozenset(f"attachment:{kind}" for kind in ("relevant_memories", "instructions", "nested_memory"))
 # A word; where words are not spaced, a character.
-_WORD = re.compile(r"[^\W_\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]+|[\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]")
+_UNSPACED = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]")
+_WORD = re.compile(r"[^\W_\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]+|(?=\w)[\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]")
 # So many words in a row are taken over, not met by chance.
 RUN = 3
+# Where words are not spaced, four characters weigh what three words do.
+CHARACTER = 0.75
+# Before the lines that Read shows.
+_NUMBER = re.compile(r"^[ ]*\d+\t", re.MULTILINE)
+# Characters that nobody sees.
+_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+_QUOTES = re.compile(r"[\"'`“”„‟‘’‚‹›«»「」『』]")
 
 
 class Said(NamedTuple):
@@ -42,6 +50,7 @@ def sources(items: Sequence[Item], start: int) -> Sources:
     for at, item in enumerate(items):
         if item.role == "assistant":
             answer = "\n".join([answer, *_texts(item)]) if at and items[at - 1].role == "assistant" else "\n".join(_texts(item))
+            data += _of_provider(item)
             continue
         words = words_of(item) if not item.synthetic else ""
         if words and at >= start:
@@ -59,19 +68,52 @@ def _texts(item: Item) -> list[str]:
 
 def _data(item: Item) -> Iterator[str]:
     for block in item.blocks:
-        nobody_s = isinstance(block, Text) and (item.kind != "said" or block.text.startswith(REMINDER))
-        if isinstance(block, ToolResult) or (isinstance(block, Text) and nobody_s):
-            yield block.text
+        if isinstance(block, ToolResult):
+            yield unnumbered(block.text)
+        elif isinstance(block, Text):
+            found = block.text if item.kind != "said" else own_words(block.text)[1]
+            if found:
+                yield found
+        elif isinstance(block, Document):
+            yield "\n".join(_strings(block.wire))
+
+
+def _of_provider(item: Item) -> Iterator[str]:
+    """What tools that the provider runs itself brought: it stands in the answer."""
+    for block in item.blocks:
+        if isinstance(block, Unknown) and block.kind.endswith("_result"):
+            yield "\n".join(_strings(block.wire))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            left += one.values()
+        elif isinstance(one, list | tuple):
+            left += one
+
+
+def unnumbered(text: str) -> str:
+    return _NUMBER.sub("", text)
 
 
 def plain(text: str) -> str:
     """Without what may differ between a sentence and its quotation: case, spacing, the form of letters and of quotation marks."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(re.sub(r"[\"'`“”„‟‘’‚‹›«»「」『』*_]", "", folded).split())
+    folded = _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).casefold()
+    return " ".join(_QUOTES.sub("", folded).replace("*", " ").replace("_", " ").split())
 
 
 def words(text: str) -> list[str]:
     return _WORD.findall(plain(text))
+
+
+def weight(found: Sequence[str]) -> float:
+    """How much a row of words is, in words: a character of a script without spaces is less than one."""
+    return sum(CHARACTER if _UNSPACED.match(word) else 1.0 for word in found)
 
 
 def runs(text: str) -> frozenset[tuple[str, ...]]:

@@ -1,7 +1,8 @@
 """The keeper that a review's Write and Edit ask about every file: guard first, then the store.
 
 Owns what one run may write: memory files only, no index, no removal, at most MOST_FILES files and MOST_BYTES in all. Invariants: it
-answers for every path, so the tools never write by themselves; every refusal is one sentence for the model, and is counted. Crashes:
+answers for every path, so the tools never write by themselves; every refusal is one sentence for the model, and is counted; what the
+run itself has looked up is data like everything that was before it; what it tells holds no secret. Crashes:
 each file is written by the store, whole or not at all; what a killed run had saved stays saved.
 """
 
@@ -12,25 +13,30 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from ...disk.names import fold
+from ...fork.desk import Ran
 from ...memory.index import INDEX
-from ...memory.place import Place
+from ...memory.place import TEAM, Place
 from ...memory.secrets import redact
 from ...memory.store import Who, Why
 from ...memory.writing import Spot, Written, spot
 from ...tools.tool import Change, Kept
-from .guard import Accepted, Known, Refused, Wanted, judge
-from .sources import Sources
+from .guard import GONE, Accepted, Known, Refused, Wanted, judge
+from .sources import Sources, unnumbered
 
 # A turn says one or two things worth keeping; more files are a model that copies.
 MOST_FILES = 8
 # Eight pages: a memory is a paragraph or two.
 MOST_BYTES = 32 << 10
+# What is refused may be said better once or twice; looking at it costs too.
+MOST_TRIES = 4
 
+_WRITERS = frozenset({"Write", "Edit"})
 WHO: Who = "extraction"
 ELSEWHERE = "Only memory files are written here: names that end in .md, in the memory directory."
 NO_INDEX = f"{INDEX} is not written here: a memory's line in it is made from its name and description."
 NO_REMOVAL = "A review removes no memory: the person does, or asks for it. Correct it instead, or leave it."
 TOO_MANY = f"A review writes at most {MOST_FILES} files; that was the last."
+TOO_OFTEN = "Too much was refused in this review; leave it."
 TOO_LARGE = f"A review writes at most {MOST_BYTES >> 10} KiB in all; say it in a few sentences."
 
 Store: TypeAlias = Callable[[Change, Why], Written | None]
@@ -46,8 +52,15 @@ class Outcome(NamedTuple):
 
 
 class Writer:
-    def __init__(self, place: Place, store: Store, session: str, heard: Sources, there: Sequence[Known]) -> None:
+    def __init__(
+        self, place: Place, store: Store, session: str, heard: Sources, there: Sequence[Known], cwd: Path = Path()
+    ) -> None:
         self._place = place
+        self._cwd = cwd
+        self._found: list[str] = []
+        self._known: list[str] = []
+        self._first = frozenset(known.file for known in there)
+        self._tried = 0
         self._store = store
         self._session = session
         self._heard = heard
@@ -62,8 +75,9 @@ class Writer:
     def __call__(self, change: Change) -> Kept:
         verdict = self._judged(change)
         if isinstance(verdict, Refused):
-            self._refused.append(verdict.why)
-            return Kept(verdict.why, is_error=True)
+            why_not = redact(verdict.why).text
+            self._refused.append(why_not)
+            return Kept(why_not, is_error=True)
         why = Why(WHO, redact(verdict.why).text, self._session, verdict.message)
         done = self._store(change._replace(data=verdict.text.encode("utf-8", "replace")), why)
         if done is None:
@@ -78,9 +92,32 @@ class Writer:
         problem = self._limit(change, found)
         if problem is not None or found is None:
             return Refused(problem or ELSEWHERE)
+        file = _listed(found)
+        if change.before is None and file in self._first:
+            return Refused(GONE.format(file=file))
+        self._tried += len(change.data)
         text = change.data.decode("utf-8", "replace")
         before = change.before.decode("utf-8", "replace") if change.before is not None else None
-        return judge(Wanted(found.file, text, before), self._heard, self._there)
+        heard = self._heard._replace(data=(*self._heard.data, *self._found), known=(*self._heard.known, *self._known))
+        return judge(Wanted(file, text, before), heard, self._there, self._is_gone)
+
+    def saw(self, ran: Ran) -> None:
+        """What the run looked up, from any thread. A memory is known already; so is what may hold one, however it was looked up: only
+        Read says which file it showed."""
+        if ran.call.name in _WRITERS:
+            return
+        text = unnumbered(ran.result.text)
+        self._found.append(text)
+        given = ran.call.input if isinstance(ran.call.input, dict) else {}
+        path = given.get("file_path")
+        if ran.call.name != "Read" or not isinstance(path, str) or spot(self._place, self._cwd / path) is not None:
+            self._known.append(text)
+
+    def _is_gone(self, file: str) -> bool:
+        team = self._place.team
+        inside = team is not None and file.startswith(f"{TEAM}/")
+        path = team / file.removeprefix(f"{TEAM}/") if team is not None and inside else self._place.path / file
+        return not path.exists()
 
     def _limit(self, change: Change, found: Spot | None) -> str | None:
         if found is None:
@@ -91,18 +128,25 @@ class Writer:
             return NO_REMOVAL
         if change.path not in self._files and len(self._files) >= MOST_FILES:
             return TOO_MANY
+        if self._tried > MOST_TRIES * MOST_BYTES or len(self._refused) > MOST_TRIES * MOST_FILES:
+            return TOO_OFTEN
         return TOO_LARGE if self._size + len(change.data) > MOST_BYTES else None
 
     def _note(self, change: Change, accepted: Accepted, done: Written) -> None:
         if done.is_error:
-            self._refused.append(done.said)
+            self._refused.append(redact(done.said).text)
         elif done.data is None:
             self._waiting += 1
             self._notices += [done.notice] if done.notice else []
         elif done.data != change.before:
-            self._saved[str(change.path)] = accepted.topic.name
+            self._saved[redact(str(change.path)).text] = redact(accepted.topic.name).text
             self._there.append(Known(accepted.topic.file, accepted.topic.description))
 
     @property
     def outcome(self) -> Outcome:
         return Outcome(dict(self._saved), self._waiting, tuple(self._refused), tuple(self._notices))
+
+
+def _listed(found: Spot) -> str:
+    """A file as the list of memories names it."""
+    return f"{TEAM}/{found.file}" if found.scope == "team" else found.file
