@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
 import threading
 from pathlib import Path
 
@@ -17,6 +19,12 @@ pytest_plugins = ["lamina.testing.plugin"]
 
 # A child process must import the tree, not a copy that happens to be installed.
 os.environ["PYTHONPATH"] = str(ROOT / "src")
+# Hundreds of tests start `lamina` as a process: what is compiled once serves them all, wherever the tree lies and whatever the person
+# who runs this has switched off. The process that started the workers removes it.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+COMPILED = None if "PYTHONPYCACHEPREFIX" in os.environ else tempfile.mkdtemp(prefix="lamina-tests-compiled-")
+if COMPILED is not None:
+    os.environ["PYTHONPYCACHEPREFIX"] = COMPILED
 # Whoever starts the tests in the background may ignore signals; programs that tests start would inherit that.
 for _signal in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
     if threading.current_thread() is threading.main_thread() and signal.getsignal(_signal) is signal.SIG_IGN:
@@ -37,6 +45,12 @@ settings.register_profile(
 )
 settings.register_profile("explore", max_examples=2_000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+def pytest_unconfigure() -> None:
+    if COMPILED is not None:
+        shutil.rmtree(COMPILED, ignore_errors=True)
+
 
 # Variables that choose a provider, a key, a directory or a switch: none may leak in from the person who runs the tests.
 FOREIGN_PREFIXES = ("LAMINA_", "ANTHROPIC_", "OPENAI_", "CLAUDE_", "CLAUDECODE")
