@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -45,6 +46,12 @@ settings.register_profile(
 )
 settings.register_profile("explore", max_examples=2_000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: no search for garbage looks at it again, and forked children share its pages."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure() -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Self, assert_never
@@ -24,7 +24,7 @@ from . import turn
 from .briefing import Briefing
 from .core.blocks import ToolResult, ToolUse
 from .core.effects import Ask, Effect, RunTools, Sleep, Wait, drive
-from .core.errors import Aborted, UsageError
+from .core.errors import Aborted, SessionClosed, UsageError
 from .core.reply import Reply
 from .core.settings import Permissions, Settings
 from .delegating import DEEPEST, Delegating
@@ -39,6 +39,8 @@ from .hiring import Hire, Under, extra_roots, subagent_session, with_section_beh
 from .hooks import HookOutcome, run_hooks
 from .hooks.events import Event as HookEvent
 from .layers.l7_agents import AGENT, Catalog, agent_tool, load_kinds, picked
+from .layers.l7_agents.send import send_tool
+from .mailing import Mailing
 from .memory.agents import mode_for
 from .own_memory import OwnMemory
 from .prompt.gather import Approved
@@ -46,6 +48,7 @@ from .prompt.system import system_prompt, with_section
 from .providers import OnEvent, Provider
 from .remembering import Remembering
 from .session import Session
+from .steps.dream_state import recover_dreams
 from .steps.results import adopts
 from .talking import Asking, MainTalk, Showing
 from .tools import Context, Tool, builtin_tools, definition
@@ -103,9 +106,13 @@ class Agent:
         self.session = session
         self._under = under
         self.agents: Delegating | None = None
-        if catalog is not None:
-            self.agents = Delegating(session, catalog, hire=self._hire, tell=self.tell, depth=under.depth if under else 0)
+        self.mail = under.mail if under is not None else Mailing.main(session) if catalog is not None else None
         given = tuple(tools if tools is not None else builtin_tools())
+        if self.mail is not None:
+            given = self.mail.among(given, added=under is None)
+            if catalog is not None:
+                depth = under.depth if under is not None else 0
+                self.agents = Delegating(session, catalog, hire=self._hire, tell=self.tell, mail=self.mail, depth=depth)
         self.tools = (*given, self.agents.tool) if self.agents is not None else given
         self.mode: Mode = mode or read_mode(session.settings.permissions.mode) or "ask"
         self.rules: Rules = read_rules(session.settings.permissions)
@@ -154,6 +161,8 @@ class Agent:
             self.allow(rule)
         self._lend(session.host)
         session.host.memory = self.memory.lent(interactive=interactive) if under is None else None
+        with session.working() as conversation:
+            recover_dreams(conversation)
 
     def _lend(self, host: Host) -> None:
         """What the layers may use of this loop."""
@@ -192,7 +201,7 @@ class Agent:
         if tools is None:
             own = session.get("home") or lamina_home(os.environ)
             catalog = load_kinds(where, own, trusted=settings is not None and settings.trusted)
-            chosen = (*chosen, agent_tool(catalog))
+            chosen = (*chosen, send_tool(), agent_tool(catalog))
         prompt = system_prompt(base=system, cwd=where, tools=[tool.name for tool in chosen], platform=sys.platform)
         opened = Session(
             provider,
@@ -219,6 +228,8 @@ class Agent:
             remembering = agent.memory.section([tool.name for tool in chosen])
             opened.give_prompt(with_section(prompt, remembering), [definition(tool) for tool in chosen])
             agent.briefing.begin(agent._hook, resumed=resume is not None, approved=approved)
+            if agent.mail is not None:
+                agent.mail.open()
         except BaseException:
             opened.close()
             raise
@@ -234,6 +245,7 @@ class Agent:
             if said.block is not None:
                 return Answer(said.block, "refused", 0, notices=notices)
             self.memory.heard(self.session.add_user(prompt), _words(prompt))
+            self.briefing.new_day()
             self._land()
             for text in said.context:
                 self.briefing.add("hook", text)
@@ -305,7 +317,10 @@ class Agent:
     def _perform(self, effect: Effect) -> Any:
         match effect:
             case Ask(purpose="chat"):
-                return self._asks.main(effect)
+                reply = self._asks.main(effect)
+                if self._under is not None:
+                    self._under.saw(effect.request, reply)
+                return reply
             case Ask():
                 return self._asks.side(effect)
             case RunTools():
@@ -335,9 +350,12 @@ class Agent:
     def _after_results(self) -> None:
         reads, self._read_now = self._read_now, []
         self.briefing.beside(reads)
+        self.briefing.new_day()
         self._land()
 
     def _land(self) -> None:
+        if self.mail is not None:
+            self.mail.land(self.session)
         if self.agents is not None:
             self.agents.land()
 
@@ -349,7 +367,7 @@ class Agent:
         catalog = self.agents.catalog if depth < DEEPEST and any(tool.name == AGENT for tool in tools) else None
         given = tuple(tool for tool in tools if tool.name != AGENT)
         session = subagent_session(self.session, hire, given, catalog, self._given)
-        under = Under(hire.abort, self.desk.mode, self.desk.rules, depth, kind)
+        under = Under(hire.abort, self.desk.mode, self.desk.rules, depth, kind, hire.mail, hire.saw)
         try:
             child = Agent(
                 session, tools=given, ask=hire.ask, environ=self.environ, on_event=hire.heard, catalog=catalog, under=under
@@ -406,7 +424,17 @@ class Agent:
 
     def close(self, timeout: float = 60.0) -> None:
         """Background work and agents are waited for up to `timeout` seconds, then ended. Closing twice is fine."""
-        self.session.close(self.agents.close(timeout) if self.agents is not None else timeout)
+        mail = self.mail if self._under is None else None
+        try:
+            left = self.agents.close(timeout) if self.agents is not None else timeout
+            if mail is not None:
+                mail.hang_up()
+                with suppress(SessionClosed):  # what agents wrote last is read when the session is resumed
+                    mail.land(self.session, beyond=False)
+            self.session.close(left)
+        finally:
+            if mail is not None:
+                mail.close()
 
     def __enter__(self) -> Self:
         return self

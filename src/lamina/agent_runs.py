@@ -17,9 +17,11 @@ from .core.errors import Aborted, LaminaError
 from .core.usage import Usage
 from .fork.desk import AskPerson, Desk
 from .fork.loop import Ended, ending
-from .hiring import Hire, Job, Tell, Worker, both
+from .hiring import Hire, Job, Saw, Tell, Worker, both
 from .layers.l7_agents import Forked, Fresh, asked_of_fork
+from .layers.l7_agents.post import AskedToEnd
 from .layers.l7_agents.report import NOTHING_SAID
+from .mailing import Mailing
 from .providers.models import cost
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 # Answers of one fork: it cannot compact, and each is one more request over all of the conversation.
 FORK_ROUNDS = 50
 STOPPED = "The agent was stopped before it was done."
+ASKED = "[The agent was asked to end, and did so before it was done.]"
+UNREAD = "[{count} of the messages sent to it came too late for it to read.]"
 # Sentences of one subagent that its parent's person is told.
 MOST_NOTICES = 20
 
@@ -50,9 +54,18 @@ class Run(NamedTuple):
     ask: AskPerson | None
     hire: Callable[[Hire], Worker]
     tell: Tell
+    mail: Mailing
+    saw: Saw
 
     def report(self) -> str:
         """What the agent has to say in the end: its report, or the sentence that says why there is none."""
+        try:
+            text = self._report()
+        finally:
+            unread = self.mail.finish()
+        return f"{text}\n{UNREAD.format(count=unread)}" if unread and text != STOPPED else text
+
+    def _report(self) -> str:
         job = self.job
         try:
             match job.wanted:
@@ -65,6 +78,9 @@ class Run(NamedTuple):
         except Aborted:
             job.end("stopped")
             return STOPPED
+        except AskedToEnd:
+            job.end("stopped")
+            return f"{job.said}\n{ASKED}".strip()
         except LaminaError as error:
             job.end("failed", error)
             return f"The agent failed: {error}"
@@ -76,7 +92,13 @@ class Run(NamedTuple):
         job = self.job
         job.called()
         state = job.state
-        event = {"id": job.id, "call": job.call, "description": state.description, "background": job.background}
+        event = {
+            "id": job.id,
+            "call": job.call,
+            "description": state.description,
+            "background": job.background,
+            "summary": job.summary,
+        }
         self.tell({"type": "agent", **event, "calls": state.calls, "seconds": round(state.seconds, 3)})
 
     def heard(self, event: dict[str, Any]) -> None:
@@ -93,7 +115,10 @@ def _fork(run: Run, wanted: Forked) -> str:
     assert batch.handover is not None, "a call that wants a fork was seen before it ran"
     assert batch.side is not None
     lent = replace(
-        lend_whole(batch.desk, abort=run.abort, ask=run.ask), on_start=lambda _: run.called(), on_end=Showing(run.heard).ended
+        lend_whole(batch.desk, abort=run.abort, ask=run.ask),
+        tools=run.mail.among(batch.desk.tools),
+        on_start=lambda _: run.called(),
+        on_end=Showing(run.heard).ended,
     )
     side = replace(batch.side, abort=run.abort, desk=lent)
 
@@ -101,12 +126,15 @@ def _fork(run: Run, wanted: Forked) -> str:
         result = side(effect)
         if isinstance(effect, Ask):
             job.rounds += 1
+            job.said = result.text.strip() or job.said
+            run.saw(effect.request, result)
             used = result.usage or Usage()
             job.usage, job.cost = job.usage + used, both(job.cost, cost(result.model or effect.request["model"], used))
             run.heard({"type": "answer", "reply": result})
         return result
 
-    flow = run_fork(batch.handover, asked_of_fork(wanted.prompt), purpose=AGENT, rounds=FORK_ROUNDS, tools=True)
+    directive = asked_of_fork(wanted.prompt)
+    flow = run_fork(batch.handover, directive, purpose=AGENT, rounds=FORK_ROUNDS, tools=True, mail=run.mail.texts)
     outcome: ForkOutcome = drive(flow, perform)
     job.outcome = outcome
     ended: Ended = "rounds" if not outcome.done and outcome.rounds >= FORK_ROUNDS else ending(outcome.reply)
@@ -120,10 +148,12 @@ def _subagent(run: Run, wanted: Fresh) -> str:
         if event["type"] == "tool_call":
             run.called()
         elif event["type"] in ("answer", "tool_result"):
-            job.rounds += event["type"] == "answer"
+            if event["type"] == "answer":
+                job.rounds += 1
+                job.said = event["reply"].text.strip() or job.said
             run.heard(event)
 
-    worker = run.hire(Hire(wanted, job.id, run.abort, run.ask, heard))
+    worker = run.hire(Hire(wanted, job.id, run.abort, run.ask, heard, run.mail, run.saw))
     session, said = worker.session, tuple[str, ...]()
     try:
         answer = worker.run(wanted.prompt)

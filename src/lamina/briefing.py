@@ -1,13 +1,13 @@
 """What an agent's model is told besides messages: the first reminder, instruction files met on the way, what hooks have to say.
 
 The first reminder stands once, before everything else, and stays as it was (I4); after a compaction it is made again, from the files
-as they are then. All later context is appended behind what has not left yet.
+as they are then. All later context is appended behind what has not left yet. The date is among it: what the model knows of it stands
+in the view, so a change is said once, also after a resume, an undo or a compaction (W2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,12 @@ from .hooks import HookOutcome
 from .prompt.gather import Approved, Instructions
 from .prompt.git_status import git_status
 from .prompt.instructions import load_instructions, nested_for
-from .prompt.reminder import LaterKind, first_reminder, in_view, later_context, nested_context
+from .prompt.reminder import LaterKind, date_change, date_said, first_reminder, in_view, later_context, nested_context
 from .remembering import Remembering
 from .session import Session
+
+# What gives the model the date.
+_DATED = ("attachment:instructions", "attachment:date")
 
 
 class Briefing:
@@ -32,6 +35,7 @@ class Briefing:
         self._memory = memory
         self._environ = environ
         self.approved: Approved | None = None
+        self._known: tuple[int, str | None] | None = None  # the view's generation, and the date that stands in it
 
     def begin(self, hook: Callable[..., HookOutcome], *, resumed: bool, approved: Approved | None) -> None:
         source = "resume" if resumed else "startup"
@@ -61,8 +65,28 @@ class Briefing:
             instructions=self.instructions,
             memory_index=self._memory.indexes(),
             git_status=git_status(self._session.cwd, environ=self._environ),
-            date=date.today().isoformat(),
+            date=self._today(),
         )
+
+    def _today(self) -> str:
+        return self._session.now().date().isoformat()
+
+    def new_day(self) -> None:
+        """Where the day has changed since the model was last told the date, it is told; a date it was never told stays untold."""
+        today, known = self._today(), self._date_in_view()
+        if known is not None and known != today:
+            self._enter("date", date_change(known, today))
+            self._known = None
+
+    def _date_in_view(self) -> str | None:
+        """Looked for again only where the view was changed, not where it grew: that is done here alone."""
+        with self._session.working() as conversation:
+            view = conversation.log.view
+            if self._known is None or self._known[0] != view.generation:
+                said = (date_said(block.text) for item, block in view.blocks() if item.kind in _DATED and isinstance(block, Text))
+                dates = [each for each in said if each is not None]
+                self._known = (view.generation, dates[-1] if dates else None)
+            return self._known[1]
 
     def _sources(self) -> dict[str, Any]:
         return {

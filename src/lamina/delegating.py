@@ -17,23 +17,30 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import copy_context
+from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from . import turn
-from .agent_runs import Batch, Run
+from .agent_runs import STOPPED, Batch, Run
 from .conversation import Conversation
 from .core.blocks import ToolUse, Wire
-from .core.errors import LaminaError, SessionClosed
+from .core.errors import DiskError, LaminaError, SessionClosed
+from .core.reply import Reply
 from .errands import Errands
 from .fork.background import Landed
-from .fork.desk import Desk, Ran, run_calls
+from .fork.desk import AskPerson, Desk, Ran, run_calls
 from .hiring import Hire, Job, Tell, Worker
 from .layers.l7_agents import AGENT, Catalog, Forked, Refusal, State, agent_tool, launched, lost, read_call, restorables
 from .layers.l7_agents.call import wants_fork
+from .mailing import Mailing
 from .session import Session
 from .tools import Context, Output
 from .tools.tool import failure
+
+if TYPE_CHECKING:
+    from .progress import Progress
 
 # Agents in the background at once: more is a loop that went wrong. Calls of one answer wait for each other beyond as many.
 MOST_AT_ONCE = 8
@@ -51,22 +58,34 @@ NO_ROOM = (
 
 
 class Delegating:
-    def __init__(self, session: Session, catalog: Catalog, *, hire: Callable[[Hire], Worker], tell: Tell, depth: int = 0) -> None:
+    def __init__(
+        self,
+        session: Session,
+        catalog: Catalog,
+        *,
+        hire: Callable[[Hire], Worker],
+        tell: Tell,
+        mail: Mailing,
+        depth: int = 0,
+    ) -> None:
         self.catalog = catalog
         self.depth = depth
         self.tool = agent_tool(catalog, self._act)
         self._session = session
         self._hire = hire
         self._tell = tell
+        self._mail = mail
         self._jobs: dict[str, Job] = {}
         self._reports: deque[tuple[State, str]] = deque()
         self._unreported: dict[str, str] = {}  # background agents by id: what each does
         self._errands = Errands()
         self._batch: Batch | None = None
         self._lock = threading.Lock()
+        self._noting = threading.Lock()
         with session.working() as conversation:
             self._c = conversation
             self._take_over(conversation)
+        self._summaries: Progress | None = None
         session.host.landed = self._landed
         session.host.restorable.append(lambda: restorables(catalog, self.states))
 
@@ -81,6 +100,8 @@ class Delegating:
             self._unreported[agent] = description
             self._reports.append((State(id=agent, type="", description=description, background=True, status="lost"), ""))
             self._session.notices.append(lost(agent, description))
+        if self._unreported:
+            self._write_down()  # what was written down then says that they run
 
     @property
     def states(self) -> tuple[State, ...]:
@@ -119,6 +140,8 @@ class Delegating:
         """At the end of a round of tools and behind what the person says: the reports that came meanwhile, as context."""
         with self._session.working() as c:
             turn.land(c)
+            if self._summaries is not None:
+                self._summaries.begin()
             while self._reports and not c.log.view.flat.open_calls:
                 from .steps import reports
 
@@ -128,13 +151,15 @@ class Delegating:
                 self._unreported.pop(state.id, None)
 
     def _landed(self, one: Landed) -> bool:
+        if self._summaries is not None and self._summaries.landed(one):
+            return True
         job = self._jobs.get(one.name)
         if job is None:
             return False
         if one.error is not None and job.status == "running":  # a fault of ours: whatever it is, it is told
             job.end("failed", LaminaError(f"{type(one.error).__name__}: {one.error}"))
         text = one.value if isinstance(one.value, str) else job.why
-        self._reports.append((job.state, text if job.status != "stopped" else ""))
+        self._reports.append((job.state, text if text != STOPPED else ""))
         self._tell_end(self._c, job)
         return True
 
@@ -144,6 +169,10 @@ class Delegating:
         if state.background:
             self._unreported[state.id] = state.description
         c.tell(STARTED, told(state, [*self._unreported.items()]))
+        if state.background:
+            _ = self._session.side  # looked up here, in the conversation's own thread
+            self._progress.begin()
+            self._write_down()
 
     def _tell_end(self, c: Conversation, job: Job) -> None:
         from .fork.fork import AGENT as PURPOSE
@@ -161,6 +190,8 @@ class Delegating:
         if isinstance(job.wanted, Forked) and job.error is not None:
             forks.failed(c, PURPOSE, job.error)
         c.tell(ENDED, told(job.state, [*self._unreported.items()]))
+        if job.background:
+            self._write_down()
         ended = [name for name, known in list(self._jobs.items()) if known.status != "running"]  # others add to it meanwhile
         for name in ended[: max(0, len(ended) - MOST_KNOWN)]:
             del self._jobs[name]
@@ -186,6 +217,40 @@ class Delegating:
             self.land()
         return max(0.0, until - time.monotonic())
 
+    # What background agents are doing, for people and for other programs
+
+    def _summarised(self, job: Job) -> None:
+        """In the thread that asks."""
+        state = job.state
+        event = {"id": job.id, "call": job.call, "description": state.description, "background": True, "summary": job.summary}
+        self._write_down()
+        self._tell({"type": "agent", **event, "calls": state.calls, "seconds": round(state.seconds, 3)})
+
+    def _write_down(self) -> None:
+        """For `lamina agents`, which is another process. What the disk refuses is no reason to stop anything."""
+        if self._c.directory is None:
+            return
+        from .disk.agent_states import write_states
+
+        with self._noting:
+            states = [job.state for job in list(self._jobs.values()) if job.background]
+            with suppress(DiskError):
+                write_states(self._c.directory, [state.event() for state in states])
+
+    @property
+    def _progress(self) -> Progress:
+        """Loaded with the first agent that is started."""
+        with self._lock:
+            if self._summaries is None:
+                from .progress import Progress
+
+                self._summaries = Progress(self._c, self._at_work, self._summarised)
+            return self._summaries
+
+    def _at_work(self) -> list[Job]:
+        """Those whose threads have not come to an end; of one that failed by a fault of ours, that is told later."""
+        return [job for job in self._running() if not job.over.is_set()]
+
     def _running(self) -> list[Job]:
         return [job for job in list(self._jobs.values()) if job.background and job.status == "running"]
 
@@ -208,21 +273,32 @@ class Delegating:
         return self._launch(job, batch) if background else self._wait_for(job, batch, context.abort)
 
     def _launch(self, job: Job, batch: Batch) -> Output:
+        mail = self._mail.of_agent(job.id, job.wanted.description)
+
         def work(abort: threading.Event) -> str:
-            return Run(job, batch, abort, None, self._hire, self._tell).report()
+            try:
+                return self._run(job, batch, abort, None, mail).report()
+            finally:
+                job.over.set()
+                self._progress.ended()
 
         state = job.state
         if not self._c.background.start(job.name, work, asked=True):
             del self._jobs[job.name]
+            mail.finish()
             return failure(NO_ROOM)
         self._errands.put(lambda c: self._tell_start(c, state))
         return Output(launched(state), facts={"agent": job.id, "background": True})
+
+    def _run(self, job: Job, batch: Batch, abort: threading.Event, ask: AskPerson | None, mail: Mailing) -> Run:
+        saw = partial(self._progress.saw, job) if job.background else _unseen
+        return Run(job, batch, abort, ask, self._hire, self._tell, mail, saw)
 
     def _wait_for(self, job: Job, batch: Batch, abort: threading.Event) -> Output:
         begun = job.state
         self._errands.put(lambda c: self._tell_start(c, begun))
         try:
-            text = Run(job, batch, abort, batch.desk.ask, self._hire, self._tell).report()
+            text = self._run(job, batch, abort, batch.desk.ask, self._mail.of_agent(job.id, job.wanted.description)).report()
         finally:
             if job.status == "running":
                 job.end("failed")
@@ -230,6 +306,10 @@ class Delegating:
         state = job.state
         facts = {"agent": job.id, "calls": state.calls, "seconds": round(state.seconds, 3), "tokens": state.usage.total}
         return Output(text, is_error=state.status != "done", facts=facts)
+
+
+def _unseen(request: Wire, reply: Reply) -> None:
+    """Nobody asks what an agent does that is waited for: its calls are shown."""
 
 
 def _run_into(done: Future[tuple[Ran, ...]], calls: Sequence[ToolUse], desk: Desk) -> None:

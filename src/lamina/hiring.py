@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from .core.cache import SESSION_HEADER
 from .core.errors import LaminaError, SettingError
+from .core.reply import Reply
 from .core.usage import Usage
 from .disk.settings_files import user_home
 from .fork.desk import AskPerson
@@ -23,6 +24,7 @@ from .fork.loop import Ended
 from .fork.permissions import Mode
 from .fork.rules import Rules
 from .layers.l7_agents import Catalog, Forked, Fresh, Kind, State, Status, agent_tool
+from .mailing import Mailing
 from .opening import AGENT_FILE, AgentOf
 from .prompt.system import system_prompt, with_section
 from .providers import Provider, read_spec
@@ -32,8 +34,11 @@ from .tools import Tool, definition
 
 if TYPE_CHECKING:
     from .fork.fork import ForkOutcome
+    from .layers.l7_agents.summary import Seen
 
 Tell: TypeAlias = Callable[[dict[str, Any]], None]
+# What an agent sent and was answered.
+Saw: TypeAlias = Callable[[dict[str, Any], Reply], None]
 
 
 class Answered(Protocol):
@@ -64,6 +69,8 @@ class Hire(NamedTuple):
     abort: threading.Event  # ends it; it is not cleared
     ask: AskPerson | None
     heard: Tell
+    mail: Mailing
+    saw: Saw
 
 
 class Under(NamedTuple):
@@ -74,6 +81,8 @@ class Under(NamedTuple):
     rules: Callable[[], Rules]
     depth: int
     kind: Kind
+    mail: Mailing
+    saw: Saw
 
 
 class Job:
@@ -95,6 +104,11 @@ class Job:
         self.outcome: ForkOutcome | None = None  # a fork's
         self.error: LaminaError | None = None
         self.notices: tuple[str, ...] = ()  # sentences for the person
+        self.over = threading.Event()
+        self.summary = ""  # what it was doing when it was last asked (A7)
+        self.asked_at = self.began
+        self.said = ""  # its newest words
+        self.seen: Seen | None = None
         self._lock = threading.Lock()
 
     @property
@@ -110,6 +124,8 @@ class Job:
         self.error = error
         self.why = str(error) if error is not None and status == "failed" else ""
         self.status = status
+        self.seen = None  # the whole of its conversation
+        self.over.set()
 
     @property
     def state(self) -> State:
@@ -126,6 +142,7 @@ class Job:
             usd=self.cost.usd,
             why=self.why,
             call=self.call,
+            summary=self.summary,
         )
 
 

@@ -94,6 +94,9 @@ class OwnMemory(Remembering):
         """Its own stands in its system prompt."""
         return []
 
+    def _logged(self) -> None:
+        """Daily logs are the main conversation's."""
+
     @property
     def transcripts(self) -> Path | None:
         return None

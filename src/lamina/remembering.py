@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from .core.errors import DiskError
@@ -74,6 +75,7 @@ class Remembering:
             past=settings.past_search,
             transcripts=self.transcripts,
             extra=settings.extra_guidelines,
+            assistant=settings.assistant,
         )
 
     def indexes(self) -> list[IndexText]:
@@ -143,9 +145,13 @@ class Remembering:
         wish = Wish(change.path, change.data.decode("utf-8", "replace"), change.before, change.unread)
         try:
             with self._open() as memory:
-                return write(memory, found, wish, why=why)
+                return write(memory, found, wish, why=why, now=self._logged())
         except DiskError as error:
             return Written(str(error), is_error=True)
+
+    def _logged(self) -> datetime | None:
+        """The local time, where daily logs are kept."""
+        return self._session.now() if self._session.settings.assistant else None
 
     def lent(self, *, interactive: bool) -> Remembers | None:
         """For what writes memories beside the conversation; None without memory."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 from .conversation import Conversation
@@ -21,6 +22,10 @@ class Seeing:
     def path(self) -> Path | None:
         """The transcript; None for a session in memory."""
         return self._c.store.path
+
+    def now(self) -> datetime:
+        """By the session's clock, in the person's own time zone."""
+        return datetime.fromisoformat(self._c.clock()).astimezone()
 
     @property
     def messages(self) -> list[Wire]:

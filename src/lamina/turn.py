@@ -4,7 +4,8 @@
                   → bring memories → stop at the blocking limit → assemble → announce a break
     after_call    what background work brought → record the answer and count by what it reports → look for a break of the cache
                   → maybe update the notes (l3)
-    end_turn      what background work brought → leave what a model still chooses → maybe review (l5) → let the disk catch up
+    end_turn      what background work brought → leave what a model still chooses → maybe review (l5) → maybe dream (l6)
+                  → let the disk catch up
 
 A step changes the conversation only by entering records (conversation.py). Steps that may call a model are flows
 (core/effects.py). What a layer does is in steps/; a layer that fails steps aside, and says so.
@@ -28,6 +29,7 @@ from .prompt.marks import mark_messages
 from .steps import mending, micro, near, results
 from .steps.aside import stepping_aside
 from .steps.breaks import announce_break, detect_break, remember_prompt
+from .steps.dream_state import begin_dream
 from .steps.extract_state import begin_extraction
 from .steps.landing import land as land
 from .steps.recall_state import bring_memories, leave_selection
@@ -187,4 +189,5 @@ def end_turn(c: Conversation) -> None:
     land(c)
     leave_selection(c)
     begin_extraction(c)
+    begin_dream(c)
     c.store.sync()

@@ -14,6 +14,7 @@ import pytest
 from tests.session.compacting import quiet, summarising
 
 from lamina.agent_runs import FORK_ROUNDS
+from lamina.cli.at_work import at_work
 from lamina.core.errors import InputError
 from lamina.testing import MessagesServer, Received
 
@@ -75,10 +76,12 @@ def test_a_background_agent_that_a_crash_took_is_reported_as_lost_once(
     opened: Open, messages_server: MessagesServer, project: Path
 ) -> None:
     killed(messages_server, project).set()
+    home = Path(os.environ["LAMINA_HOME"])
     for _ in range(2):  # as long as the model was not told, the person is
         agent = opened(resume="killed")
         [notice] = [each for each in agent.session.notices if "lost" in each]
         assert "(task 1) was lost when the session that started it ended." in notice
+        assert at_work(project, home) == [], "though the session lives again"
         agent.close()
     agent = opened(resume="killed")
     messages_server.reply(text="I see.", when=for_parent)

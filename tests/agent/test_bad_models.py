@@ -105,7 +105,7 @@ def test_input_that_is_no_json_is_not_run_and_the_model_may_try_again(
     wiretap.say(begin("msg_2"), *call_in_pieces(0, "again", '{"command": "touch again"}'), *end("tool_use"))
     agent = opened(wiretap)
     agent.run("Make them.")
-    _, second, third = accepted(messages_server)
+    _, second, third = (received for received in accepted(messages_server) if not received.fork)
     assert results(second) == {"good": f"!{NOT_RUN}", "bad": f"!{NO_JSON}"}
     assert not results(third)["again"].startswith("!")
     assert [path.name for path in project.iterdir() if path.name in ("made", "good", "again")] == ["again"]

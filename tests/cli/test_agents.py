@@ -7,12 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lamina.cli.sink import Sink
 from lamina.cli.stop import Stop
 from lamina.cli.terminal.calls import outcome, title
 from lamina.cli.terminal.screen import Screen
+from lamina.cli.terminal.status import work_of
 from lamina.cli.terminal.telling import Telling, said_of
+from lamina.disk.agent_states import write_states
+from lamina.disk.mailbox import Address, Mailbox
+from lamina.layers.l7_agents import State
+from lamina.layers.l7_agents.letters import read_line
+from lamina.session import Session
 from lamina.testing import MessagesServer
 
 from .running import here
@@ -165,3 +172,51 @@ def test_the_memory_of_a_type_is_seen_and_its_proposals_are_accepted(tmp_path: P
         wrong = here("memory", "--agent", name, "list")
         assert wrong.returncode == 2
         assert words in wrong.stderr
+
+
+@pytest.mark.spec("A7")
+def test_agents_at_work_are_listed_with_what_they_do_while_their_session_is_open(tmp_path: Path, work: Path) -> None:
+    running = {"id": "1a2b3c4d", "type": "fork", "description": "find the bug", "status": "running", "seconds": 31.0, "calls": 4}
+    with Session("offline", cwd=work, home=tmp_path / "home") as session:
+        assert session.path is not None
+        states = [{**running, "summary": "Reading add in calc.py"}, {**running, "id": "ended", "status": "done"}]
+        write_states(session.path.with_suffix(""), states)
+        shown = here("agents")
+        assert "1a2b3c4d" in shown.stdout
+        assert "Reading add in calc.py" in shown.stdout
+        assert "ended" not in shown.stdout
+        [row] = json.loads(here("agents", "--running", "--json").stdout)
+        assert (row["id"], row["summary"], row["session_id"]) == ("1a2b3c4d", "Reading add in calc.py", session.id)
+    gone = here("agents", "--running")
+    assert gone.stdout == ""
+    assert gone.stderr == "No agent works in the background here.\n"
+    assert json.loads(here("agents", "--running", "--json").stdout) == []
+
+
+@pytest.mark.spec("A6")
+def test_a_message_from_the_command_line_lies_in_the_mailbox(tmp_path: Path) -> None:
+    nobody = here("agents", "send", "alice", "Hello.")
+    assert nobody.returncode == 2
+    assert "no mailbox is called 'alice' in the team default; there is none yet" in nobody.stderr
+    box = Mailbox.open(tmp_path / "home", Address("alice", "build"))
+    assert box is not None
+    done = here(
+        "agents", "send", "alice@build", "Stop before the release.\udcff", "--json"
+    )  # half a character, as a shell hands it on
+    assert done.returncode == 0
+    [(name, line)] = box.take(tmp_path / "t.jsonl").lines
+    letter = read_line(line)
+    assert letter is not None
+    assert (letter.sender, letter.text) == ("command-line", "Stop before the release.?")
+    assert json.loads(done.stdout) == {"message": name, "to": "alice", "team": "build"}
+    assert here("agents", "send", "../x", "Hello.").returncode == 2
+    box.close()
+
+
+@pytest.mark.spec("A7")
+def test_the_status_line_says_what_an_agent_is_doing() -> None:
+    agent = State(id="1a2b", type="fork", description="find the bug", background=True)
+    jobs = ("notes", agent.name, "agent_summary")
+    assert work_of(jobs, [agent]) == "notes, agent: find the bug"
+    assert work_of(jobs, [replace(agent, summary="Reading add in calc.py")]) == "notes, agent: Reading add in calc.py"
+    assert work_of((), [agent]) == ""

@@ -60,7 +60,7 @@ def test_what_was_told_is_known_when_the_session_goes_on(tmp_path: Path) -> None
     assert "Postgres" in asked.stdout
     (path,) = written(tmp_path)
     for name in (path.stem, path.stem[:8], str(path)):
-        again = lamina("--resume", name, "-p", ASKED)
+        again = here("--resume", name, "-p", ASKED)
         assert (again.returncode, again.stderr) == (0, "")
         assert "Postgres" in again.stdout
     assert texts(path).count(ASKED) == 4
@@ -71,7 +71,7 @@ def test_bare_there_is_no_memory() -> None:
     done = lamina("--bare", "-p", "Remember: deploys go out on Tuesdays")
     assert done.stdout.startswith("Noted in this conversation only")
     assert "Saved memory" not in done.stderr
-    assert lamina("memory", "list", "--json").stdout == "[]\n"
+    assert here("memory", "list", "--json").stdout == "[]\n"
 
 
 def test_a_prompt_may_come_by_standard_input() -> None:
@@ -102,7 +102,7 @@ def test_a_session_that_never_began_is_not_the_newest(tmp_path: Path) -> None:
 
 def test_one_json_document_says_it_all(tmp_path: Path) -> None:
     here("-p", TOLD)
-    done = lamina("-c", "-p", ASKED, "--output-format", "json")
+    done = here("-c", "-p", ASKED, "--output-format", "json")
     document = json.loads(done.stdout)
     assert done.stdout.count("\n") == 1
     assert document.keys() >= KEYS
@@ -300,7 +300,7 @@ def test_a_process_killed_in_the_middle_of_a_turn_has_kept_the_prompt(keyed: Mes
     never.set()
     assert [texts(path) for path in written(tmp_path)] == [[TOLD]]
     keyed.reply(text="Postgres, you said.")
-    done = lamina("--continue", "-p", ASKED, "--model", "anthropic:claude-sonnet-5-5")
+    done = here("--continue", "-p", ASKED, "--model", "anthropic:claude-sonnet-5-5")
     assert (done.returncode, done.stdout, done.stderr) == (0, "Postgres, you said.\n", "")
     assert asked_of(keyed)[-1] == [TOLD, ASKED]
     assert len(written(tmp_path)) == 1

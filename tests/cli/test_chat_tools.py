@@ -78,7 +78,7 @@ def test_a_scripted_model_reads_and_edits_and_every_event_is_documented(keyed: M
     for event in printed:
         assert set(event) == fields[name_of(event)], name_of(event)
     first, *_, last = printed
-    assert first["tools"] == ["Read", "Write", "Edit", "Grep", "Glob", "Bash", "TodoWrite", "Expand", "Agent"]
+    assert first["tools"] == ["Read", "Write", "Edit", "Grep", "Glob", "Bash", "TodoWrite", "Expand", "SendMessage", "Agent"]
     assert first["permissionMode"] == "accept-edits"
     assert (last["result"], last["num_turns"], last["is_error"], last["permission_denials"]) == ("Done.", 3, False, [])
     assert last["total_cost_usd"] > 0
@@ -160,11 +160,11 @@ def test_text_is_printed_as_it_comes_one_answer_below_the_other(keyed: MessagesS
 def test_what_is_piped_in_stands_behind_the_prompt(work: Path) -> None:
     done = lamina("-p", "Remember this:", stdin=b"Our tests run against Postgres.\n")
     assert done.returncode == 0
-    assert "Postgres" in lamina("-c", "-p", "What do our tests run against?").stdout
+    assert "Postgres" in here("-c", "-p", "What do our tests run against?").stdout
     (work / "words.txt").write_text("The deploy day is Friday.")
     with open(work / "words.txt", "rb") as words:
         subprocess.run([*LAMINA, "-c", "-p", "Remember too:"], stdin=words, check=True, capture_output=True, timeout=PATIENCE)
-    assert "Friday" in lamina("-c", "-p", "What is the deploy day?").stdout
+    assert "Friday" in here("-c", "-p", "What is the deploy day?").stdout
 
 
 def test_a_pipe_on_which_nothing_comes_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +234,7 @@ def test_a_signal_in_the_middle_of_a_turn_leaves_a_whole_transcript(keyed: Messa
     assert path.read_bytes().endswith(b"\n")
     assert [record.role for record in read_transcript(path) if isinstance(record, Message)] == ["user"]
     keyed.reply(text="Here again.")
-    assert lamina("-c", "-p", "And now?", *MODEL).stdout == "Here again.\n"
+    assert here("-c", "-p", "And now?", *MODEL).stdout == "Here again.\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs signals")
@@ -286,22 +286,24 @@ def test_a_reader_that_goes_away_ends_the_turn_quietly(keyed: MessagesServer, wo
 
 def test_what_the_session_has_to_tell_in_the_middle_of_a_turn_is_told(keyed: MessagesServer, tmp_path: Path) -> None:
     keyed.reply(text="One.")
-    first = json.loads(lamina("-p", "hello", "--output-format", "json").stdout)
+    first = json.loads(here("-p", "hello", "--output-format", "json").stdout)
     [transcript] = (tmp_path / "home").glob(f"projects/*/{first['session_id']}.jsonl")
     transcript.with_suffix("").mkdir(exist_ok=True)
     (transcript.with_suffix("") / "tool-results").symlink_to(tmp_path)
     (tmp_path / "work" / "long.txt").write_text("word " * 30_000 + "\n")
     keyed.reply(tool_use=("Bash", {"command": "cat long.txt"}))
     keyed.reply(text="Two.")
-    done = lamina("-p", "go on", "--resume", first["session_id"], "--permission-mode", "all")
+    done = here("-p", "go on", "--resume", first["session_id"], "--permission-mode", "all")
     assert (done.returncode, done.stdout) == (0, "Two.\n")
     assert done.stderr.count("Big tool results stay in the conversation") == 1
 
 
-def test_a_window_that_the_prompt_nearly_fills_is_told_of(keyed: MessagesServer) -> None:
+def test_a_window_that_the_prompt_nearly_fills_is_told_of(keyed: MessagesServer, monkeypatch: pytest.MonkeyPatch) -> None:
     keyed.reply(text="One.")
-    done = lamina("-p", "hello", LAMINA_CONTEXT_WINDOW="8000")
+    monkeypatch.setenv("LAMINA_CONTEXT_WINDOW", "8000")
+    done = here("-p", "hello")
     assert done.returncode == 0
     assert "of the 6,000 tokens of this window: little room is left for a conversation" in done.stderr
     keyed.reply(text="Two.")
-    assert lamina("-p", "hello", LAMINA_CONTEXT_WINDOW="50000").stderr == ""
+    monkeypatch.setenv("LAMINA_CONTEXT_WINDOW", "50000")
+    assert here("-p", "hello").stderr == ""

@@ -26,7 +26,11 @@ def memory_of(cwd: Path) -> Path:
     here(
         "memory", "save", "queue", "--description", "How the queue is drained", "It is drained by one writer.", "--cwd", str(cwd)
     )
-    return Path(here("memory", "path", "--cwd", str(cwd)).stdout.strip())
+    told = here("memory", "path", "--cwd", str(cwd))
+    # No answer would be the path of the working directory, and a test below empties what it is given.
+    assert told.returncode == 0, told.stderr
+    assert Path(told.stdout.strip()).is_absolute()
+    return Path(told.stdout.strip())
 
 
 def test_a_healthy_project_gets_one_friendly_sentence(tmp_path: Path) -> None:

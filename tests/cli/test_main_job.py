@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .running import lamina
+from .running import here, lamina
 
 
 @pytest.fixture
@@ -53,26 +53,26 @@ def test_what_is_said_once_is_known_in_the_next_session(project: Path) -> None:
 @pytest.mark.spec("S7")
 def test_what_is_forgotten_is_gone_in_the_same_turn(project: Path) -> None:
     said(lamina("-p", "Remember: integration tests run against a real database", cwd=project))
-    gone = lamina("-p", "Forget what you know about the integration tests", cwd=project)
+    gone = here("-p", "Forget what you know about the integration tests", cwd=project)
     assert said(gone).startswith("Removed the memory")
     assert "lamina: Removed memory:" in gone.stderr
     assert files() == ["MEMORY.md"]
-    assert said(lamina("memory", "index", cwd=project)) == ""
-    assert "I found nothing" in said(lamina("-p", "What do our integration tests run against?", cwd=project))
-    said(lamina("memory", "restore", "integration-tests-real-database", cwd=project))
-    assert "a real database" in said(lamina("-p", "What do our integration tests run against?", cwd=project))
-    said(lamina("-p", "forget integration-tests-real-database", cwd=project))
+    assert said(here("memory", "index", cwd=project)) == ""
+    assert "I found nothing" in said(here("-p", "What do our integration tests run against?", cwd=project))
+    said(here("memory", "restore", "integration-tests-real-database", cwd=project))
+    assert "a real database" in said(here("-p", "What do our integration tests run against?", cwd=project))
+    said(here("-p", "forget integration-tests-real-database", cwd=project))
     assert files() == ["MEMORY.md"]
 
 
 @pytest.mark.spec("B15", "S7")
 def test_the_same_in_chinese(project: Path) -> None:
     said(lamina("-p", "记住：集成测试使用真实数据库，因为模拟对象曾经掩盖了损坏的迁移", cwd=project))
-    assert "真实数据库" in said(lamina("-p", "我们的集成测试使用什么？", cwd=project))
-    assert "掩盖了损坏的迁移" in said(lamina("-p", "集成测试为什么使用真实数据库？", cwd=project))
-    [row] = json.loads(said(lamina("memory", "search", "测试用什么数据库", "--json", cwd=project)))
+    assert "真实数据库" in said(here("-p", "我们的集成测试使用什么？", cwd=project))
+    assert "掩盖了损坏的迁移" in said(here("-p", "集成测试为什么使用真实数据库？", cwd=project))
+    [row] = json.loads(said(here("memory", "search", "测试用什么数据库", "--json", cwd=project)))
     assert row["name"] == "集成测试使用真实数据库"
-    assert said(lamina("-p", "忘记关于集成测试的一切", cwd=project)).startswith("Removed")
+    assert said(here("-p", "忘记关于集成测试的一切", cwd=project)).startswith("Removed")
     assert files() == ["MEMORY.md"]
 
 
@@ -90,6 +90,6 @@ def test_in_confirm_mode_it_waits_in_the_inbox(project: Path) -> None:
     (home / "settings.json").write_text(json.dumps({"lamina": {"memoryMode": {"private": "confirm"}}}))
     done = lamina("-p", "Remember: tests use a real database", cwd=project)
     assert "waits for the person's yes" in said(done)
-    [proposal] = json.loads(said(lamina("inbox", "--json", cwd=project)))
-    said(lamina("inbox", "accept", proposal["id"], cwd=project))
-    assert "a real database" in said(lamina("-p", "What do tests use?", cwd=project))
+    [proposal] = json.loads(said(here("inbox", "--json", cwd=project)))
+    said(here("inbox", "accept", proposal["id"], cwd=project))
+    assert "a real database" in said(here("-p", "What do tests use?", cwd=project))

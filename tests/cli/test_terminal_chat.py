@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.records import Message
+from lamina.disk.mailbox import Address, Mailbox
 from lamina.disk.transcript import read_transcript
 from lamina.testing import MessagesServer
 from lamina.testing.received import Received
@@ -21,7 +22,7 @@ if os.name == "nt":
     pytest.skip("needs a pseudo-terminal", allow_module_level=True)
 
 from .at_terminal import Terminal
-from .running import lamina
+from .running import here
 
 
 @pytest.fixture(autouse=True)
@@ -167,7 +168,7 @@ def test_commands_do_what_they_say(chat: Terminal, tmp_path: Path) -> None:
     chat.expect("  never touch the main branch")
     chat.say("/compact")
     chat.expect("Nothing was compacted: there is nothing to summarise yet.")
-    assert lamina("memory", "save", "testing-db", "--description", "Tests use Postgres", "A real one.").returncode == 0
+    assert here("memory", "save", "testing-db", "--description", "Tests use Postgres", "A real one.").returncode == 0
     chat.say("/memory")
     chat.expect("testing-db: Tests use Postgres")
     chat.say("/memory testing-db")
@@ -214,7 +215,13 @@ def test_a_conversation_is_compacted_opened_again_and_taken_back(chat: Terminal,
     chat.expect("Taken back")
 
 
-def test_a_new_session_keeps_the_old_one_which_can_be_chosen_again(chat: Terminal, tmp_path: Path) -> None:
+@pytest.fixture
+def mailbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for before the chat."""
+    monkeypatch.setenv("LAMINA_MAILBOX", "alice")
+
+
+def test_a_new_session_keeps_the_old_one_which_can_be_chosen_again(mailbox: None, chat: Terminal, tmp_path: Path) -> None:
     chat.say("Our tests run against Postgres.")
     chat.expect("Noted")
     chat.prompt()
@@ -222,6 +229,7 @@ def test_a_new_session_keeps_the_old_one_which_can_be_chosen_again(chat: Termina
     chat.say("/clear")
     chat.expect(f"The old one is kept: /resume {old.stem[:8]}")
     chat.prompt()
+    assert Mailbox.open(tmp_path / "home", Address("alice", "default")) is None, "it goes along"
     chat.say("/resume")
     chat.expect(f"  1  {old.stem[:8]}")
     chat.expect("Enter for none:")
@@ -351,7 +359,7 @@ def test_a_repository_sets_neither_paths_nor_endpoints_whatever_the_person_says(
         terminal.say("help")
         terminal.expect("offline stand-in")
     assert not stray.exists()
-    assert lamina("-p", "help").returncode == 0
+    assert here("-p", "help").returncode == 0
 
 
 @pytest.mark.spec("F2")
@@ -455,7 +463,7 @@ def test_a_chat_that_is_ended_in_the_middle_of_a_turn_can_be_continued(
     assert path.read_bytes().endswith(b"\n")
     assert said(path) == ["Our tests run against Postgres."]
     keyed.reply(text="Postgres, you said.")
-    done = lamina("--continue", "-p", "What do they run against?", "--model", "anthropic:claude-sonnet-5-5")
+    done = here("--continue", "-p", "What do they run against?", "--model", "anthropic:claude-sonnet-5-5")
     assert (done.returncode, done.stdout, done.stderr) == (0, "Postgres, you said.\n", "")
     assert written(tmp_path) == [path]
 
@@ -472,4 +480,4 @@ def test_a_window_that_is_closed_at_the_prompt_or_at_a_question_ends_the_chat(wo
         terminal.close()
         assert terminal.wait() in (0, 128 + signal.SIGHUP)
     assert not (work / "notes.txt").exists()
-    assert lamina("--continue", "-p", "help").returncode == 0
+    assert here("--continue", "-p", "help").returncode == 0

@@ -37,6 +37,7 @@ OTHER: dict[str, Any] = {
     "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]},
     "env": {"EDITOR": "x"},
     "lamina.results.perTool": {"Bash": 9},
+    "lamina.mailbox": "alice",
     "lamina.micro.clearable": ["Read"],
     "lamina.window.defaultWindow": 2_000,
     "lamina.window.fullEffective": 2_000,

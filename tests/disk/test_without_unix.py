@@ -34,6 +34,7 @@ if "windows locks" in hidden:
     os.name = name
 from lamina.core.errors import DiskError, LockHeld, PathRefused
 from lamina.disk import at, oslock
+from lamina.disk.consolidation import Hold, Lock
 from lamina.disk.files import Appender, replace, staged, sweep_temps, update
 from lamina.disk.lock import LifeLock, guard, live_holder
 from lamina.disk.rootdir import RootDir
@@ -101,6 +102,25 @@ if "msvcrt" in hidden:
     LifeLock.acquire(base / "lock").close()
     (base / "lock.held").write_text("1")
     assert LifeLock.acquire(base / "lock") is None
+
+with RootDir.open(base / "memory") as root:
+    lock = Lock(root)
+    hold = lock.acquire(None)
+    assert isinstance(hold, Hold) == oslock.kernel_locks()
+    if isinstance(hold, Hold):
+        assert lock.acquire(lock.last_ns()).reason == "held"
+        assert lock.holder().alive
+        with hold.fence():
+            pass
+        assert hold.commit() and lock.holder() is None and lock.last_ns() == hold.acquired_ns
+        with lock.acquire(hold.acquired_ns):
+            pass
+        assert lock.last_ns() == hold.acquired_ns
+        dead = lock.acquire(hold.acquired_ns)
+        dead._held.release()
+        assert lock.recover() and lock.last_ns() == hold.acquired_ns
+    else:
+        assert hold.reason == "unsupported"
 print("all of it")
 """
 

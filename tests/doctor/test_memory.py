@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from lamina.disk.paths import RootDir
 from lamina.doctor.finding import KINDS
+from lamina.memory.daily import append
 from lamina.memory.draft import Draft
 from lamina.memory.evidence import anchors
 from lamina.memory.store import Why
@@ -246,3 +248,17 @@ def test_every_kind_has_a_title_and_every_finding_is_a_sentence(patient: Patient
     assert all(kind.title and kind.title[0].isupper() for kind in KINDS.values())
     for found in patient.look().findings:
         assert found.problem.endswith("."), found
+
+
+@pytest.mark.spec("W2", "B7")
+def test_daily_logs_are_known_and_what_is_wrong_among_them_is_found(patient: Patient) -> None:
+    with RootDir.open(patient.memory) as root:
+        append(root, "logs/2026/03/2026-03-31.md", ["- 09:00 all is well"])
+    assert patient.kinds() == set()
+    patient.write("logs/2026/03/2026-03-30.md", f"- 09:00 the key is sk-ant-{'a1B2c3D4e5F6g7H8i9J0'}\n")
+    patient.write("logs/notes.md", "not a log\n")
+    [stray], [secret] = patient.found("stray-log"), patient.found("secret")
+    assert (stray.file, secret.file) == (
+        str(patient.memory / "logs/notes.md"),
+        str(patient.memory / "logs/2026/03/2026-03-30.md"),
+    )

@@ -206,3 +206,16 @@ def test_work_nobody_asked_for_needs_leave_and_knows_its_name() -> None:
     assert asked_about == ["notes", "summary"]
     assert current_job() is None
     assert background.close(PATIENCE) == []
+
+
+@pytest.mark.spec("X7")
+def test_a_job_that_has_something_to_put_back_is_given_the_time_when_all_is_closed() -> None:
+    background, put_back = Background(), threading.Event()
+
+    def job(abort: threading.Event) -> None:
+        abort.wait(PATIENCE)
+        put_back.set()
+
+    assert background.start("dream", job, settles=PATIENCE)
+    assert background.close(0.0) == ["dream"]
+    assert put_back.is_set()

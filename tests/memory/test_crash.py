@@ -90,7 +90,9 @@ def test_whatever_stops_it_memory_is_whole(
     tmp_path: Path, act: Act, name: str, allowed: set[str | None], done: str | None, fault: Kill | Fail
 ) -> None:
     seen = set()
-    for run in every(tmp_path, prepare_twice if act is do_restore else prepare, act, fault):
+    # The two errors take the same ways: each is met before every other call, so that together they meet all.
+    start, step = (1 + (fault == Fail(errno.EIO)), 2) if isinstance(fault, Fail) else (1, 1)
+    for run in every(tmp_path, prepare_twice if act is do_restore else prepare, act, fault, start=start, step=step):
         memory = run.directory / "memory"
         index = (memory / "MEMORY.md").read_text()
         assert all((memory / entry.file).exists() for entry in entries(index)), run

@@ -118,7 +118,7 @@ def test_updates_never_overlap(messages_server: MessagesServer, tmp_path: Path) 
 def altered(received: Received) -> Step:
     made = by_rules(received)
     assert isinstance(made, Answer)
-    return make_answer(text=made.blocks[0]["text"].replace("# Worklog", "# Diary"))
+    return make_answer(text=made.blocks[0]["text"].replace("# Current State", "# Diary"))
 
 
 @pytest.mark.spec("N1", "N3")
@@ -128,7 +128,7 @@ def test_an_update_that_fails_records_nothing_and_is_tried_again(messages_server
         fill(session, 3_000)
         assert not notes_file(session).exists()
         assert told(session).named("notes") == []
-        assert "Worklog" in told(session).named("notes_failed")[0]["why"]
+        assert "# Diary" in told(session).named("notes_failed")[0]["why"]
         assert state_of(session._c).cursor is None
         answering(messages_server)
         talk(session, "go on")

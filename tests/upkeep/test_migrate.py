@@ -18,6 +18,7 @@ from lamina.disk.paths import slug
 from lamina.memory.identity import identify, identity_in, note
 from lamina.memory.memory import Memory
 from lamina.session import Session
+from lamina.upkeep.merge import Moved, merged
 from lamina.upkeep.migrate import candidates, migrate, moved_from, refuse
 from lamina.upkeep.roots import root_commits
 from lamina.upkeep.starting import learn_roots, starting
@@ -318,3 +319,18 @@ def test_stopped_anywhere_nothing_is_lost_and_a_second_call_finishes(tmp_path: P
         assert names(home, new) == expected, run
         assert len(list_sessions([project(home, new)])) == 1, run
         assert not project(home, old).exists(), run
+
+
+@pytest.mark.spec("W2", "B12")
+def test_two_daily_logs_of_one_day_are_joined(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    for directory, text in ((old, "- 09:00 both\n- 10:00 old"), (new, "- 09:00 both\n- 11:00 new\n")):
+        (directory / "logs/2026/03").mkdir(parents=True, mode=0o700)
+        (directory / "logs/2026/03/2026-03-31.md").write_text(text)
+    (old / "logs/2026/03/2026-03-30.md").write_text("- 09:00 before\n")
+    done = Moved(str(old), str(new))
+    merged(old, new, done)
+    assert done.left == []
+    assert not old.exists()
+    assert (new / "logs/2026/03/2026-03-30.md").read_text() == "- 09:00 before\n"
+    assert (new / "logs/2026/03/2026-03-31.md").read_text() == "- 09:00 both\n- 11:00 new\n- 10:00 old\n"

@@ -1,4 +1,5 @@
-"""`lamina agents`: the agent types a session here would have; and the memory of one, for `lamina memory --agent TYPE`."""
+"""`lamina agents`: the agent types a session here would have, and the agents at work; and the memory of a type, for
+`lamina memory --agent TYPE`."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .at_work import at_work, rows_of, send_command, show_at_work
+from .group import Group
 from .printing import document, printable
 from .start import home_of, notice
 
@@ -47,14 +50,35 @@ def memory_of(agent: str, where: Path) -> Memory:
     return open_agent_memory(place, settings=settings, cwd=where)
 
 
-@click.command("agents")
+@click.group("agents", cls=Group, invoke_without_command=True)
 @click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose agent types.")
+@click.option("--running", is_flag=True, help="Only the agents that work in the background of open sessions.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def command(cwd: str, as_json: bool) -> None:
+@click.pass_context
+def command(ctx: click.Context, cwd: str, running: bool, as_json: bool) -> None:
     """List the agent types that the Agent tool can start here, and what is wrong with files that are none."""
-    catalog = _catalog(Path(cwd).resolve(), home_of())
-    for found in catalog.notices:
-        notice(found)
+    if ctx.invoked_subcommand is not None:
+        ctx.default_map = {"send": {"as_json": as_json}}
+        return
+    found = at_work(Path(cwd).resolve(), home_of()) if running or not as_json else []
+    if running:
+        if as_json:
+            click.echo(document(rows_of(found)))
+        elif found:
+            show_at_work(found)
+        else:
+            click.echo("No agent works in the background here.", err=True)
+        return
+    _list_types(Path(cwd).resolve(), as_json)
+    if found:
+        click.echo("\nAt work in the background:")
+        show_at_work(found)
+
+
+def _list_types(where: Path, as_json: bool) -> None:
+    catalog = _catalog(where, home_of())
+    for each in catalog.notices:
+        notice(each)
     if as_json:
         rows = [
             {
@@ -86,3 +110,6 @@ def command(cwd: str, as_json: bool) -> None:
             for kind in catalog.kinds
         ],
     )
+
+
+command.add_command(send_command)

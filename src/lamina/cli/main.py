@@ -32,6 +32,7 @@ COMMANDS = {
     "config": ("config", "Show every setting, its value and where it came from, or one of them."),
     "context": ("context", "Show what fills the window of a session, by kind; with --turn, what one request was made of."),
     "doctor": ("doctor", "Find what is wrong with memory, instruction files, settings and sessions, and mend it."),
+    "dream": ("dream", "Put memory in order now: merge what says the same, date what was relative, mend the index."),
     "export": ("export", "Write all memories to TARGET: a directory for claude-code and codex, a file for the other formats."),
     "forget": (
         "forget",
@@ -41,6 +42,10 @@ COMMANDS = {
     "inbox": ("inbox", "Proposals that wait for a yes, as diffs."),
     "memory": ("memory", "See, save, trace and take back what is remembered."),
     "migrate": ("migrate", "Let a project that moved keep its memory and sessions."),
+    "replay": (
+        "replay",
+        "Run recorded sessions through the layers again: tokens, cache and money, against other policies and with layers off.",
+    ),
     "sessions": ("sessions", "List, show and clean up recorded conversations; undo, open again and keep what is in them."),
     "stats": ("stats", "Show what sessions cost and what the layers saved."),
 }

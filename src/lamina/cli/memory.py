@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import offering
+from .daily import daily_command
 from .group import Group
 from .printing import document, printable
 
@@ -43,6 +44,9 @@ of_agent = click.option(
 @of_agent
 def command() -> None:
     """See, save, trace and take back what is remembered."""
+
+
+command.add_command(daily_command)
 
 
 @contextmanager
@@ -263,6 +267,8 @@ def _change(version: Version) -> dict[str, Any]:
     time = datetime.fromtimestamp(version.time, UTC).isoformat(timespec="seconds")
     said = version.why
     why = {"who": said.who, "why": said.why, "session_id": said.session, "message": said.message} if said is not None else {}
+    if said is not None and said.dream is not None:
+        why["dream"] = said.dream
     return {"id": version.id, "time": time, "name": version.name, "file": version.file, "action": version.action, **why}
 
 
@@ -279,7 +285,8 @@ def trash(versions: list[Version]) -> list[Version]:
 def _by(version: Version) -> str:
     if version.why is None:
         return ", found as it was"
-    said = f" by {version.why.who}" + (f" in {version.why.session}" if version.why.session else "")
+    dream = f" {version.why.dream}" if version.why.who == "dream" and version.why.dream else ""
+    said = f" by {version.why.who}{dream}" + (f" in {version.why.session}" if version.why.session else "")
     return said + (f": {version.why.why}" if version.why.why else "")
 
 

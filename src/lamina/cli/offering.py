@@ -82,3 +82,33 @@ def memories(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     except (LaminaError, OSError):
         return []
     return [CompletionItem(each.name, help=each.description) for each in found if each.name.startswith(incomplete)]
+
+
+def dreams(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Those that can be taken back, the newest first."""
+    from click.shell_completion import CompletionItem
+
+    from ..layers.l6_dream.record import records
+    from ..memory.memory import Memory
+
+    try:
+        with Memory.open(Path.cwd()) as memory:
+            known = records(memory.store("private").store.root)
+    except (LaminaError, OSError):
+        return []
+    return [CompletionItem(one.id) for one in known if one.status == "completed" and one.id.startswith(incomplete)]
+
+
+def days(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Those that have a daily log, the newest first."""
+    from click.shell_completion import CompletionItem
+
+    from ..memory.daily import days as known
+    from ..memory.memory import Memory
+
+    try:
+        with Memory.open(Path.cwd()) as memory:
+            found = [each.day.isoformat() for each in known(memory.store("private").store.root)]
+    except (LaminaError, OSError):
+        return []
+    return [CompletionItem(each) for each in (*found, "today", "yesterday") if each.startswith(incomplete)]

@@ -133,7 +133,7 @@ class JsonOutput:
         elif event["type"] == "layer":
             self._layer(event["name"], event["data"])
         elif event["type"] == "agent":
-            told = {name: event[name] for name in ("id", "description", "background", "calls", "seconds")}
+            told = {name: event[name] for name in ("id", "description", "background", "calls", "seconds", "summary")}
             self._event("system", subtype="agent", parent_tool_use_id=event["call"], **told)
         elif event["type"] not in OURS and self._partial:
             self._event("stream_event", event=event, parent_tool_use_id=None)

@@ -41,6 +41,7 @@ def command(session: str | None, everywhere: bool, days: float | None, limit: in
     from ..core.errors import InputError
     from ..core.figures import Figures, figures_of
     from ..disk.transcript import read_transcript
+    from .dreams import kept_in, summary, summary_line
     from .sessions import locate
     from .waiting import waiting
 
@@ -71,15 +72,17 @@ def command(session: str | None, everywhere: bool, days: float | None, limit: in
         total += row.figures
     if as_json:
         shown = [{"session_id": row.info.id, "modified": row.info.modified, **to_json(row.figures)} for row in rows]
-        click.echo(document({"sessions": shown, "total": to_json(total), "memory": pollution_of(where).to_json()}))
+        memory, dreams = pollution_of(where).to_json(), summary(kept_in(where))
+        click.echo(document({"sessions": shown, "total": to_json(total), "memory": memory, "dreams": dreams}))
     elif not rows:
         click.echo("No sessions here." + ("" if everywhere else " --all looks at those of other directories."), err=True)
     else:
         _table(rows)
         click.echo(f"\nAll {len(rows)} together:" if len(rows) > 1 else "")
         click.echo("\n".join(lines(total)))
-        for line in pollution_of(where).lines():
-            click.echo(line)
+        for line in (*pollution_of(where).lines(), summary_line(kept_in(where))):
+            if line is not None:
+                click.echo(line)
 
 
 def pollution_of(where: Path) -> Pollution:

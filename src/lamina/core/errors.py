@@ -13,7 +13,8 @@
     │   ├── ReadOnly
     │   ├── PathRefused          a path that may not be used (G1)
     │   ├── LockHeld             another live process has it
-    │   └── LockUnsupported      this file system has no usable locks
+    │   ├── LockUnsupported      this file system has no usable locks
+    │   └── Fenced               a dream that lost its lock may write no more (D2)
     ├── TranscriptError          a transcript that cannot be continued
     │   ├── NoSuchSession
     │   └── NewerVersion         written by a newer Lamina than this one
@@ -131,6 +132,11 @@ class LockHeld(DiskError):
 class LockUnsupported(DiskError):
     def __init__(self, path: str) -> None:
         super().__init__(path, "this file system has no usable file locks", "move LAMINA_HOME to a local disk")
+
+
+class Fenced(DiskError):
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "this dream no longer holds the lock, so it may not write", "leave it, the next dream starts anew")
 
 
 class TranscriptError(LaminaError):

@@ -99,6 +99,14 @@ class SurfacingPolicy(msgspec.Struct, frozen=True):
     wait_seconds: float = 10.0  # for a model's choice
 
 
+class AgentPolicy(msgspec.Struct, frozen=True):
+    """A7."""
+
+    summary_seconds: float = 30.0  # between two summaries of what a background agent is doing
+    summary_messages: int = 20  # of its newest, that another model is shown
+    summary_tokens: int = 8_000
+
+
 class Policy(msgspec.Struct, frozen=True):
     name: str
     window: WindowPolicy = WindowPolicy()
@@ -107,6 +115,7 @@ class Policy(msgspec.Struct, frozen=True):
     notes: NotesPolicy = NotesPolicy()
     compact: CompactPolicy = CompactPolicy()
     surfacing: SurfacingPolicy = SurfacingPolicy()
+    agents: AgentPolicy = AgentPolicy()
 
 
 CLASSIC = Policy("classic")

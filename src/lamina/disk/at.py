@@ -134,6 +134,11 @@ class Dir:
                 if fd is not None:
                     os.close(fd)
 
+    def names(self) -> list[str]:
+        """All names in it, in no order."""
+        with reporting(self.path):
+            return os.listdir(self.path if self.fd is None else self.fd)
+
     def sync(self) -> None:
         """Makes the entries durable. File systems that cannot sync a directory (EINVAL) keep them in order themselves."""
         if self.fd is None and os.name == "nt":

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import TracebackType
 
 from ..core.errors import DiskError, DiskFull, LockUnsupported, PathRefused, ReadOnly
@@ -62,10 +60,20 @@ class AbsentIsFine:
         return isinstance(error, DiskError) and isinstance(error.__cause__, FileNotFoundError)
 
 
-@contextmanager
-def reporting(path: str | os.PathLike[str]) -> Iterator[None]:
+class Reporting:
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if isinstance(error, OSError):
+            raise disk_error(error, self._path) from error
+
+
+def reporting(path: str | os.PathLike[str]) -> Reporting:
     """Whatever the system refuses inside the block is raised as a DiskError that names `path`."""
-    try:
-        yield
-    except OSError as error:
-        raise disk_error(error, path) from error
+    return Reporting(path)

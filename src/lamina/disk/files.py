@@ -38,6 +38,8 @@ __all__ = [
     "update",
 ]
 
+# The lock of a dream; its guard and its record have longer names. See `consolidation`.
+DREAM_LOCK = ".consolidate-lock"
 # What is rewritten as a whole is small by nature; a file beyond this is not one of ours.
 MAX_UPDATE = 64 << 20
 _READ_CHUNK = 1 << 20
@@ -146,5 +148,5 @@ def remove_at(where: Dir, name: str, *, durability: Durability = "full") -> bool
 
 
 def is_bookkeeping(name: str) -> bool:
-    """A temporary file or a guard: listings, scans and the memory's repository leave these out."""
-    return is_temp(name) or (name.startswith(".") and name.endswith(".lock"))
+    """A temporary file, a guard or the lock of a dream: listings, scans and the memory's repository leave these out."""
+    return is_temp(name) or (name.startswith(".") and name.endswith(".lock")) or name.startswith(DREAM_LOCK)

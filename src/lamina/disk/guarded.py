@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from ..core.errors import DiskError
 from .at import READ, Dir, open_plain
@@ -30,11 +30,22 @@ def guarded(root: RootDir, name: str, *, timeout: float = GUARD_TIMEOUT) -> Iter
         yield
 
 
-def replace_if(root: RootDir, rel: Relative, data: bytes, *, expected: bytes | None, durability: Durability = "full") -> bool:
-    """Puts `data` at `rel` if what stands there is still `expected` (None: nothing); False, and nothing written, if it is not."""
+def replace_if(
+    root: RootDir,
+    rel: Relative,
+    data: bytes,
+    *,
+    expected: bytes | None,
+    durability: Durability = "full",
+    mtime_ns: int | None = None,
+) -> bool:
+    """Puts `data` at `rel` if what stands there is still `expected` (None: nothing); False, and nothing written, if it is not.
+
+    `mtime_ns` is the time the file gets, for one that is put back as it was.
+    """
     with root._parent(rel, create=True) as (where, name):
         _refuse_twin(where, name)
-        with staged_at(where, name, data, durability=durability, shared=root.shared) as temp:
+        with staged_at(where, name, data, durability=durability, mtime_ns=mtime_ns, shared=root.shared) as temp:
             # Everything slow is done: from here to the rename it is microseconds.
             if read_at(where, name, _one_more(expected), shared=root.shared) != expected:
                 return False
@@ -56,38 +67,72 @@ class Found(NamedTuple):
     inode: int
 
 
-def walk(root: RootDir, *, suffix: str, skip: Callable[[str], bool]) -> Iterator[tuple[str, os.stat_result]]:
-    """Plain files whose names end in `suffix`, in no order; hidden names, and directories that `skip` names, are passed over.
+class Known(Protocol):
+    """What is known of a file, and of which state of it."""
 
-    One by one, with what the system says: a caller that knows them already needs no object for each.
+    @property
+    def mtime_ns(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def inode(self) -> int: ...
+
+
+K = TypeVar("K", bound=Known)
+
+
+class Compared(NamedTuple, Generic[K]):
+    """`same`: what is known of files that did not change; `other`: the files nothing is known of, or that changed."""
+
+    same: list[K]
+    other: list[Found]
+
+
+def compare(root: RootDir, known: Mapping[str, K], *, suffix: str, skip: Callable[[str], bool]) -> Compared[K]:
+    """Looks at all plain files whose names end in `suffix`, in no order; hidden names, and directories that `skip` names, are passed over.
+
+    One look at each file and nothing more: with ten thousand of them every call counts.
     """
+    found: Compared[K] = Compared([], [])
     with root._directory("") as where:
-        yield from _walk(where, "", suffix, skip, MAX_DEPTH)
+        _compare(where, "", known, suffix, skip, MAX_DEPTH, found)
+    return found
 
 
-def _walk(where: Dir, prefix: str, suffix: str, skip: Callable[[str], bool], depth: int) -> Iterator[tuple[str, os.stat_result]]:
+def _compare(
+    where: Dir, prefix: str, known: Mapping[str, K], suffix: str, skip: Callable[[str], bool], depth: int, found: Compared[K]
+) -> None:
     below: list[str] = []
-    for entry in where.entries():
-        name = entry.name
-        if name[0] == ".":
-            continue
-        if not name.endswith(suffix):
-            if depth and entry.is_dir(follow_symlinks=False) and not skip(prefix + name):
-                below.append(name)
+    look, fd, get, keep = os.stat, where.fd, known.get, found.same.append
+    for name in where.names():
+        file = prefix + name if prefix else name
+        one = get(file)
+        if one is None and (name[0] == "." or not (depth or name.endswith(suffix))):
             continue
         try:
-            info = entry.stat(follow_symlinks=False)
+            info = look(where.at(name) if fd is None else name, dir_fd=fd, follow_symlinks=False)
         except FileNotFoundError:
             continue
-        if stat.S_ISREG(info.st_mode) and info.st_nlink == 1:
-            yield prefix + name, info
+        if (
+            one is not None
+            and one.mtime_ns == info.st_mtime_ns
+            and one.size == info.st_size
+            and one.inode == info.st_ino
+            and info.st_nlink == 1
+        ):
+            keep(one)
+        elif not name.endswith(suffix):
+            if stat.S_ISDIR(info.st_mode) and not skip(file):
+                below.append(name)
+        elif info.st_nlink == 1 and stat.S_ISREG(info.st_mode):
+            found.other.append(Found(file, info.st_mtime_ns, info.st_size, info.st_ino))
     for name in below:
         try:
             directory = where.child(name)
         except DiskError:
             continue
         with directory:
-            yield from _walk(directory, f"{prefix}{name}/", suffix, skip, depth - 1)
+            _compare(directory, f"{prefix}{name}/", known, suffix, skip, depth - 1, found)
 
 
 def read_heads(root: RootDir, files: list[str], max_bytes: int) -> dict[str, bytes]:

@@ -238,13 +238,12 @@ def _parts(rel: Relative) -> list[str]:
 
 
 def _refuse_twin(where: Dir, name: str) -> None:
-    """A file whose name is the same but for case or Unicode form is the same file on some systems."""
-    names = [found.name for found in where.entries()]
-    if name in names:
+    """A file whose name is the same but for case or Unicode form is the same file on some systems. One that is there is no second one."""
+    if where.stat(name) is not None:
         return
     folded = fold(name)
     # Plain ASCII folds to small letters, and most names are: a directory may hold ten thousand.
-    twin = next((each for each in names if (each.lower() if each.isascii() else fold(each)) == folded), None)
+    twin = next((each for each in where.names() if (each.lower() if each.isascii() else fold(each)) == folded), None)
     if twin is not None:
         raise PathRefused(where.full(name), f"differs from {twin!r} there only in its spelling", f"use {twin!r}")
 

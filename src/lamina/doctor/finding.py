@@ -29,6 +29,7 @@ KINDS: dict[str, Kind] = {
     "twin": Kind("warning", "Names that are one file on some systems"),
     "unreadable": Kind("warning", "Cannot be read"),
     "too-many": Kind("warning", "Too much to look at"),
+    "stray-log": Kind("info", "Among the daily logs, and none"),
     # memory: topics
     "front-matter": Kind("warning", "Front matter that cannot be used"),
     "unknown-type": Kind("warning", "Unknown types"),
@@ -60,6 +61,8 @@ KINDS: dict[str, Kind] = {
     "changed-outside": Kind("info", "Changed by another program or by hand"),
     "gone-outside": Kind("info", "Removed by another program or by hand"),
     "waiting-long": Kind("info", "Proposals that wait for a yes"),
+    "dream-stopped": Kind("warning", "Dreams that were stopped half way"),
+    "dream-long": Kind("info", "A dream that runs for long"),
     # instruction files
     "include": Kind("warning", "Includes that were left out"),
     "waits-for-approval": Kind("info", "Includes that wait for your approval"),
@@ -124,7 +127,13 @@ class Repair(NamedTuple):
     path: str
 
 
-Fix: TypeAlias = MendIndex | ToTrash | DateIt | MakePrivate | Sweep | DropFork | Repair
+class PutRight(NamedTuple):
+    """What dreams left that were stopped."""
+
+    memory: str
+
+
+Fix: TypeAlias = MendIndex | ToTrash | DateIt | MakePrivate | Sweep | DropFork | Repair | PutRight
 
 
 class Finding(msgspec.Struct, frozen=True):

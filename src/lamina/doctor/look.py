@@ -22,6 +22,8 @@ from ..disk.trust import while_trusted
 from ..memory.history import DIRECTORY
 from ..memory.modes import plan_write
 from ..memory.place import TEAM, memory_place, project_root
+from .daily import check_daily
+from .dreams import check_dreams
 from .files import leftovers, not_plain, not_private, not_read, twins
 from .finding import AREAS, KINDS, Area, Finding, Severity
 from .index import check_index
@@ -179,6 +181,8 @@ def _memory(where: Where, around: Surroundings, readings: list[Reading]) -> Iter
     yield from check_topics(reading, around.tell)
     yield from check_index(reading)
     yield from check_trail(reading)
+    yield from check_daily(reading)
+    yield from check_dreams(reading)
 
 
 def check_files(reading: Reading) -> Iterator[Finding]:

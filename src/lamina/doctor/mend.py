@@ -1,6 +1,7 @@
 """`mend`: does what findings offer, and says what it did.
 
-Owns the order: modes first, so that what follows may read; doubles before the index, so that no line is mended that goes anyway.
+Owns the order: modes first, so that what follows may read; what dreams left, before memories are changed; doubles before the index,
+so that no line is mended that goes anyway.
 Invariants: every change of a memory goes through its store and is journaled as the person's own, with "doctor" as the reason, so
 `lamina memory restore` takes it back; before each one the disk is looked at again, and what no longer fits is left alone; what fails
 is one sentence, and the rest is still mended. A crash between two steps leaves what was done, done.
@@ -16,24 +17,27 @@ from typing import NamedTuple, assert_never
 
 from ..core.dates import dated
 from ..core.errors import DiskError, InputError, LaminaError
+from ..disk.consolidation import Lock
 from ..disk.mend import drop_fork, make_private, repair_transcript
 from ..disk.paths import RootDir
 from ..disk.survey import look_at
 from ..disk.temps import sweep_temps
+from ..layers.l6_dream.recovery import recover
 from ..memory.directory import DirectoryStore
 from ..memory.draft import Draft
 from ..memory.index import INDEX, Entry
 from ..memory.index_lint import IndexPlan, kept_indexes, mend_index
 from ..memory.lint import identical
+from ..memory.modes import GatedStore
 from ..memory.store import Why
 from ..memory.topic import Topic
-from .finding import DateIt, DropFork, Finding, Fix, MakePrivate, MendIndex, Repair, Sweep, ToTrash
+from .finding import DateIt, DropFork, Finding, Fix, MakePrivate, MendIndex, PutRight, Repair, Sweep, ToTrash
 from .look import Report
 from .reading import Where, read_memory
 from .topics import dates_in, may_be_dated
 
 WHY = Why("user", "doctor")
-_ORDER = (MakePrivate, Sweep, DropFork, Repair, ToTrash, DateIt, MendIndex)
+_ORDER = (MakePrivate, Sweep, PutRight, DropFork, Repair, ToTrash, DateIt, MendIndex)
 # A double that goes makes room for a line in the index: one more look than that.
 _ROUNDS = 3
 
@@ -100,6 +104,10 @@ def _do(fix: Fix, kind: str, now: float, shared: frozenset[str]) -> list[Done]:
             return _date(memory, file, kind, now, memory in shared)
         case MendIndex(memory):
             return _index(memory, kind, now, memory in shared)
+        case PutRight(memory):
+            with _bare_store(memory, False) as store:
+                said = recover(GatedStore(store, "auto"), Lock(store.root), now=now)
+            return [Done(kind, text, memory) for text in said]
         case _:
             assert_never(fix)
 

@@ -38,11 +38,12 @@ class Landed(NamedTuple):
 
 
 class _Running:
-    __slots__ = ("abort", "asked", "began", "ended", "name")
+    __slots__ = ("abort", "asked", "began", "ended", "name", "settles")
 
-    def __init__(self, name: str, began: float, asked: bool) -> None:
+    def __init__(self, name: str, began: float, asked: bool, settles: float) -> None:
         self.name = name
         self.asked = asked
+        self.settles = settles
         self.began = began
         self.abort = Event()
         self.ended = Event()
@@ -72,16 +73,18 @@ class Background:
         """Whether work of that name is let in now. For who makes a job at some cost; `start` asks by itself."""
         return self._allowed is None or self._allowed(name)
 
-    def start(self, name: str, job: Job, *, asked: bool = False) -> bool:
+    def start(self, name: str, job: Job, *, asked: bool = False, later: bool = False, settles: float = 0.0) -> bool:
         """False: it is not let in, one of that name runs, the inbox is full, all is closed, or the system has no thread to give.
 
-        `asked`: somebody asked for it in the conversation, so it is part of that and not of the work beside it."""
-        if not asked and not self.allows(name):
+        `asked`: somebody asked for it in the conversation, so it is part of that and not of the work beside it. `settles`: seconds
+        that `close` still gives it once it was told to end, for what it has to put back. `later`: it may never call a model, and
+        looks at the budget itself before it does."""
+        if not asked and not later and not self.allows(name):
             return False
         with self._here():
             if self._closed or name in self._running or len(self._running) + len(self._landed) >= MOST:
                 return False
-            running = _Running(name, self._clock(), asked)
+            running = _Running(name, self._clock(), asked, settles)
             thread = Thread(target=copy_context().run, args=(self._run, running, job), name=f"lamina-{name}", daemon=True)
             try:
                 thread.start()
@@ -138,6 +141,8 @@ class Background:
                 self._running.clear()
             for running in left:
                 running.abort.set()
+            for running in left:
+                running.ended.wait(running.settles)
         return [running.name for running in left]
 
     def _run(self, running: _Running, job: Job) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -147,6 +147,11 @@ class Fork:
         self.denied += sum(result.is_error and result.text.startswith(DENIED) for result in results)
         self._own.add("user", results)
 
+    def told(self, texts: Sequence[str]) -> None:
+        """Context behind the results, in the same message."""
+        if texts:
+            self._own.add("user", [text(each) for each in texts])
+
     def mend(self, error: ProviderError) -> Flow[bool]:
         """What its parent leaves out was left out before; for anything else the layer that wanted the fork steps aside."""
         yield from ()
@@ -190,10 +195,13 @@ def run_fork(
     max_tokens: int | None = None,
     tools: bool | None = None,
     on_event: OnEvent | None = None,
+    enough: Callable[[], bool] | None = None,
+    mail: Callable[[], Sequence[str]] | None = None,
 ) -> Flow[ForkOutcome]:
-    """Ask until an answer calls for no tool, at most `rounds` times. `tools` (unless said otherwise: where there are more rounds
-    than one): calls are run, by an effect that only a fork's own driver may carry out (`steps.forks.side`); else they are refused
-    here, which needs no driver."""
+    """Ask until an answer calls for no tool, at most `rounds` times, and no more once there is `enough`. `tools` (unless said
+    otherwise: where there are more rounds than one): calls are run, by an effect that only a fork's own driver may carry out
+    (`steps.forks.side`); else they are refused here, which needs no driver. `mail`: texts that came for it, asked for behind each
+    round of tools and put behind its results."""
     runs = rounds > 1 if tools is None else tools
     fork = Fork(handover, directive, max_tokens=max_tokens, tag=purpose, rounds=rounds)
     while True:
@@ -207,7 +215,8 @@ def run_fork(
             fork.refuse(reply.tool_uses)
         elif reply.tool_uses:
             fork.results((yield from _run(reply.tool_uses)))
-        if fork.rounds >= rounds:
+            fork.told(mail() if mail is not None else ())
+        if fork.rounds >= rounds or (enough is not None and enough()):
             return fork.outcome(reply, done=False)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.blocks import DIGEST_BYTES, Wire, canonical
+from ..core.blocks import DIGEST_BYTES, Wire, canonical, tool_result
 from ..core.errors import LaminaError
 from ..core.prefix import ROOT, Reason, base_chain, link
 
@@ -66,6 +66,41 @@ def check(handover: Handover, request: Wire, purpose: str) -> None:
     chain = chain_of(request["messages"])
     if handover.links and (len(chain) < handover.links or chain[handover.links - 1] != handover.last):
         raise PrefixChanged(purpose, "a message")
+
+
+def of_request(request: Mapping[str, Any], answer: Sequence[Wire]) -> Handover:
+    """What a run that has no conversation of ours hands over: a request it sent and what was answered, with placeholders for the calls
+    in it."""
+    heads = ("model", "max_tokens", "system", "tools")
+    sent, ttl = _unmarked(request["messages"])
+    messages: list[Wire] = [*sent, *([{"role": "assistant", "content": list(answer)}] if answer else [])]
+    chain = chain_of(messages)
+    calls = tuple(str(block["id"]) for block in answer if block["type"] == "tool_use")
+    if calls:
+        messages.append({"role": "user", "content": [tool_result(call, PLACEHOLDER).wire for call in calls]})
+    return Handover(
+        head={name: request[name] for name in heads if name in request},
+        messages=tuple(messages),
+        options={name: value for name, value in request.items() if name not in (*heads, "messages")},
+        base=base_chain(request.get("tools") or (), request.get("system") or ()),
+        links=len(chain),
+        last=chain[-1] if chain else b"",
+        ttl=ttl,
+        open_calls=calls,
+    )
+
+
+def _unmarked(messages: Iterable[Wire]) -> tuple[list[Wire], str | None]:
+    """The messages without their cache marks, and how long those last; None: there were none."""
+    plain, ttl = list[Wire](), None
+    for message in messages:
+        marks = [block["cache_control"] for block in message["content"] if "cache_control" in block]
+        if marks:
+            ttl = str(marks[-1].get("ttl", "5m"))
+            content = [{key: value for key, value in block.items() if key != "cache_control"} for block in message["content"]]
+            message = {**message, "content": content}
+        plain.append(message)
+    return plain, ttl
 
 
 def altered(handover: Handover, messages: Sequence[Wire], why: Reason) -> Handover:

@@ -60,4 +60,7 @@ class Host(msgspec.Struct, kw_only=True):
     reminder: Callable[[], str | None] | None = None  # the first reminder, made again from the files as they are now
     memory: Remembers | None = None  # None: no memories are written beside the conversation
     observer: Callable[[str, Wire], None] | None = None  # each event of a layer (K5)
+    bridge: Callable[[str, str, str], str | None] | None = (
+        None  # takes a message to `bridge:ID` (id, text, summary); why not, or None
+    )
     landed: Callable[[Landed], bool] | None = None  # what background work of the loop's own brought; False: it is not the loop's

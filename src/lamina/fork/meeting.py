@@ -68,6 +68,8 @@ def _holds(rule: Rule, asked: Asked, bases: Bases) -> Match:
             return "yes" if any(covers(pattern, path, bases, loosely=True) for path in asked.paths) else "no"
         case Domain(name, _):
             return "yes" if asked.host is None or asked.host == name or asked.host.endswith(f".{name}") else "no"
+        case Named("to", _) if str(asked.arguments.get("to", "")).strip() == "*":
+            return "maybe"  # everybody is that one too
         case Named(argument, name):
             return "yes" if str(asked.arguments.get(argument, "")).casefold() == name.casefold() else "no"
         case other:

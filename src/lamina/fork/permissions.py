@@ -46,7 +46,9 @@ __all__ = [
 ]
 
 # They change nothing outside the conversation, and what an agent does is judged call by call; a fork has no use for them.
-_HARMLESS = frozenset({"TodoWrite", "Expand", "Agent"})
+_HARMLESS = frozenset({"TodoWrite", "Expand", "Agent", "SendMessage"})
+# Where a message goes that leaves the agents and mailboxes of this home.
+_BEYOND = ("uds:", "bridge:")
 _FORK_TOOLS = "Read, Grep, Glob, read-only Bash, and Edit and Write of memory files"
 
 
@@ -159,7 +161,8 @@ def _only_reading(case: _Case) -> Verdict:
     tool = case.asked.tool
     if tool == "Bash":
         return _read_only_command(case)
-    if tool in READERS or tool in _HARMLESS or (tool not in WRITERS and case.context.tool_is_read_only(tool)):
+    harmless = tool in _HARMLESS and not _goes_beyond(case.asked)
+    if tool in READERS or harmless or (tool not in WRITERS and case.context.tool_is_read_only(tool)):
         return _with_questions(case, "read-only")
     return Deny(f"{tool} is denied in read-only mode; a person can change the mode.")
 
@@ -198,9 +201,17 @@ def _by_kind(case: _Case, mode: Mode) -> Verdict:
         return Ask(why, _offer(case, suggest.for_command(asked.command or "")))
     if asked.tool == "WebFetch":
         return Ask(f"It fetches from {asked.host or 'an address that is not clear'}.", _offer(case, suggest.for_host(asked.host)))
+    if _goes_beyond(asked):
+        to = str(asked.arguments.get("to"))
+        return Ask(f"It sends a message to another program: {to[:200]!r}.", _offer(case, suggest.for_recipient(to)))
     if asked.tool in _HARMLESS or context.tool_is_read_only(asked.tool):
         return Allow("It changes nothing.")
     return Ask(f"{asked.tool} may change something.", _offer(case, suggest.for_tool(asked.tool)))
+
+
+def _goes_beyond(asked: Asked) -> bool:
+    """A message to a socket or a bridge; to agents and mailboxes it is one of this person's sessions writing to another."""
+    return asked.tool == "SendMessage" and str(asked.arguments.get("to")).lstrip().startswith(_BEYOND)
 
 
 def _offer(case: _Case, rule: str | None) -> str | None:

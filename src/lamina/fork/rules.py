@@ -23,7 +23,7 @@ ListName: TypeAlias = Literal["allow", "ask", "deny"]
 READERS = ("Read", "Grep", "Glob", "LS", "NotebookRead")
 WRITERS = ("Edit", "Write", "MultiEdit", "NotebookEdit")
 # Tools with a name as specifier, and the argument it is compared with.
-_NAMED = {"Agent": "subagent_type", "Task": "subagent_type", "Skill": "skill"}
+_NAMED = {"Agent": "subagent_type", "Task": "subagent_type", "Skill": "skill", "SendMessage": "to"}
 _RULE = re.compile(r"(?P<tool>[A-Za-z_*][\w*.:@/-]*)(?:\((?P<specifier>.*)\))?", re.DOTALL)
 _TOOL = re.compile(r"[A-Za-z_][\w.-]*")
 _DOMAIN = re.compile(r"domain:(?P<domain>(?:\*\.)?[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?)")

@@ -82,6 +82,10 @@ def for_host(host: str | None) -> str | None:
     return f"WebFetch(domain:{host})" if host is not None and re.fullmatch(r"[a-z0-9.-]+", host) else None
 
 
+def for_recipient(to: str) -> str | None:
+    return _fitting(f"SendMessage({to})") if ")" not in to else None
+
+
 def for_tool(tool: str) -> str | None:
     return tool if re.fullmatch(r"[A-Za-z_][\w.-]*", tool) else None
 

@@ -115,6 +115,10 @@ class DirectoryStore:
     def _mend(self) -> None:
         self.notices += mend(self._shelf, self._index, self.history, now=self.clock())
 
+    @property
+    def durability(self) -> Durability:
+        return self._durability
+
     # Reading
 
     @property
@@ -317,6 +321,7 @@ class DirectoryStore:
         except DiskError:
             # The journal tells of a change that did not happen. Where there is no room to say so, the next write does.
             with suppress(DiskError):
+                self.history.catch_up()
                 self.history.settle(self.root.read_bytes(change.file, MOST_READ), now=self.clock())
             raise
         if not done:

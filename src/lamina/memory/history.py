@@ -48,7 +48,7 @@ _NAME = re.compile(r"journal-(\d{6})\.jsonl")
 
 
 class History:
-    __slots__ = ("_durability", "_files", "_kept", "_last", "_newest", "_read", "_root", "_segment_digests", "written")
+    __slots__ = ("_durability", "_files", "_kept", "_last", "_read", "_root", "_segment_digests", "latest", "written")
 
     def __init__(self, root: RootDir, *, durability: Durability = "full") -> None:
         self._root = root
@@ -60,26 +60,28 @@ class History:
         self._read: dict[int, int] = {}  # segment → how far it was read
         self._files: dict[int, tuple[int, int]] = {}  # and its inode and size: `lamina forget` puts another file in its place
         self._last: dict[str, Last] = {}
-        self._newest: Last | None = None
+        self.latest: Last | None = None  # what the newest line said at the last look
         self._kept: set[str] = set()  # digests whose content some segment has
         self._segment_digests: set[str] = set()  # and those the newest one has
 
     # Writing
 
     def record(self, change: Change, *, now: float) -> str:
-        """Appends what is about to happen, and first whatever happened outside; the new version's id. The guard is held."""
+        """Appends what is about to happen, and first whatever happened outside; the new version's id. The guard is held, and the
+        journal was caught up with behind it."""
         number = self._room()
         return self._append(number, [*self._found(change, now), line_for(change, now)])
 
     def settle(self, there: bytes | None, *, now: float) -> None:
         """`there` is the file of the newest line. If it is as it was before that change, the change did not happen, or was taken
-        back outside: then a line says so. The guard is held.
+        back outside: then a line says so. As `record`.
         """
-        newest = self.newest()
+        newest = self.latest
         if newest is None or not unhappened(newest, digest_of(there)):
             return
         change = Change(newest.file, newest.name, "undone", None, there, None)
         self._append(self._room(), [line_for(change, now, before=newest.digest)])
+        self.catch_up()
 
     def adopt(self, lines: Iterable[Line]) -> int:
         """Takes over lines of another journal, with their ids, times and contents; those that are here already are left out. The guard is
@@ -87,6 +89,7 @@ class History:
         known = {line.id for line in self.lines()}
         new = [line for line in lines if line.id not in known]
         for line in new:
+            self.catch_up()
             self._append(self._room(), [line])
         return len(new)
 
@@ -117,7 +120,6 @@ class History:
 
     def _room(self) -> int:
         """The segment to append to; a new one, and an old one dropped, when it is full."""
-        self.catch_up()
         numbers = sorted(self._files)
         newest = numbers[-1] if numbers else 1
         if numbers and self._files[newest][1] > SEGMENT_BYTES:
@@ -140,7 +142,7 @@ class History:
         if not self._read and (newest := self._peek()) is not None:
             return newest
         self.catch_up()
-        return self._newest
+        return self.latest
 
     def _peek(self) -> Last | None:
         """The newest line without the others: opening a memory with a long history asks for no more. None: all have to be read."""
@@ -176,7 +178,7 @@ class History:
     def _take(self, row: bytes) -> None:
         if (head := head_of(row)) is None:
             return
-        self._newest = self._last[head.file] = last_of(head)
+        self.latest = self._last[head.file] = last_of(head)
         if bytes(head.content) not in (b"", b"null"):
             self._kept.add(head.digest)
             self._segment_digests.add(head.digest)

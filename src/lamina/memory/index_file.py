@@ -34,6 +34,9 @@ class IndexFile:
     def data(self) -> bytes | None:
         return self._root.read_bytes(INDEX, MOST_INDEX)
 
+    def there(self) -> bool:
+        return self._root.stat(INDEX) is not None
+
     def text(self) -> str:
         return (self.data() or b"").decode("utf-8", "replace")
 

@@ -1,4 +1,4 @@
-"""What the model is told about memory: one section of the system prompt (S7–S10, F4, W1).
+"""What the model is told about memory: one section of the system prompt (S7–S10, F4, W1, W2).
 
 Owns the wording, which lies in `prompts/`. Pure: the same arguments give the same bytes, and nothing in it depends on the clock or on
 what is remembered, so the prefix of a session stays as it was first sent. The lines with the directories have a fixed form: what
@@ -14,6 +14,7 @@ from pathlib import Path
 from ..core.fence import escape
 from ..core.settings import Mode
 from ..core.settings.kinds import printable
+from .daily import LOGS, MOST_CHARACTERS, PATTERN
 from .place import Place
 from .texts import sections
 from .topic import KINDS
@@ -31,24 +32,26 @@ def instructions(
     past: bool = True,
     transcripts: Path | None = None,
     extra: str | None = None,
+    assistant: bool = False,
 ) -> str:
-    """The section; empty where memory is off. `transcripts` is where those of this project lie."""
+    """The section; empty where memory is off. `transcripts` is where those of this project lie. `assistant`: notes go to daily logs."""
     if mode == "off":
         return ""
     texts = sections("memory")
+    daily = sections("daily") if assistant else {}
     opening = texts["opening"].format(memory=_path(place.path), index=texts["index" if index else "no index"])
     writes = mode != "read-only" and "Write" in tools
     parts = [
         opening,
         texts["asked"] if writes else texts["read-only"],
         *((texts["types"], *types_of(team=place.team is not None)) if writes else ()),
-        *((texts["not saved"], texts["saving"]) if writes else ()),
-        texts["confirm"] if writes and mode == "confirm" else "",
-        texts["reading"],
+        *((texts["not saved"], _daily(place) if assistant else texts["saving"]) if writes else ()),
+        texts["confirm"] if writes and mode == "confirm" and not assistant else "",
+        "\n".join(part for part in (texts["reading"], daily.get("reading", "")) if part),
         texts["recommending"],
         texts["other"] if writes else "",
         texts["team"].format(team=_path(place.team)) if place.team is not None else "",
-        _past(place, transcripts, tools) if past else "",
+        _past(place, transcripts, tools, assistant=assistant) if past else "",
         (extra or "").strip(),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -59,7 +62,12 @@ def types_of(*, team: bool) -> list[str]:
     return [texts[kind] if team else re.sub(r"\n- Scope:.*", "", texts[kind]) for kind in KINDS]
 
 
-def _past(place: Place, transcripts: Path | None, tools: Sequence[str]) -> str:
+def _daily(place: Place) -> str:
+    """The path's pattern, never a date: the prompt stays as it was sent when the day changes."""
+    return sections("daily")["log"].format(memory=_path(place.path), pattern=PATTERN, most=MOST_CHARACTERS)
+
+
+def _past(place: Place, transcripts: Path | None, tools: Sequence[str], *, assistant: bool = False) -> str:
     """How to search, in the terms of the tool there is; empty where there is none."""
     if "Grep" in tools:
         by, where = 'Grep with pattern="…" path="{path}" glob="{glob}"', ("*.md", "*.jsonl")
@@ -68,6 +76,8 @@ def _past(place: Place, transcripts: Path | None, tools: Sequence[str]) -> str:
     else:
         return ""
     memory = by.format(path=_path(place.path), glob=where[0])
+    if assistant:
+        memory += f" {sections('daily')['past'].format(logs=LOGS)}"
     if place.team is not None and not place.team.is_relative_to(place.path):
         memory += f", and the same in {_path(place.team)}"
     last = by.format(path=_path(transcripts), glob=where[1]) if transcripts is not None else "none are kept here"

@@ -114,7 +114,8 @@ def unified(file: str, old: str | None, new: str | None) -> str:
 
 def line_for(change: Change, now: float, *, before: str | None = None) -> Line:
     text = None if change.new is None else change.new.decode("utf-8", "replace")
-    if text is not None and change.why is None:
+    # What a dream's undo puts back may have come from outside too.
+    if text is not None and (change.why is None or change.why.dream is not None):
         text = redact(text).text
     return Line(
         v=1,

@@ -13,6 +13,7 @@ import msgspec
 
 from ..core.errors import InputError, SettingError
 from ..core.settings import Mode
+from .daily import append
 from .directory import DirectoryStore
 from .draft import Draft
 from .inbox import Inbox
@@ -83,6 +84,11 @@ class GatedStore:
         wish = msgspec.structs.replace(planned.wish.draft, evidence=evidence_of(planned.topic))
         return self.inbox.propose_save(wish if old is None else msgspec.structs.replace(wish, name=old.name), why=why)
 
+    def note(self, file: str, bullets: Sequence[str], *, why: Why) -> bytes:
+        """Into a daily log, in confirm mode too: nothing of it is remembered before a dream makes memories of it, and those wait."""
+        self._may(why)
+        return append(self.store.root, file, bullets, durability=self.store.durability)
+
     def put_index(self, text: str, *, expected: bytes | None, why: Why) -> Rewritten:
         if not self._may(why):
             problem = f"is written from the memories a person has accepted, since {self.store.scope} memory is in mode confirm"
@@ -105,6 +111,10 @@ class GatedStore:
                 name, "restoring is for a person to do here", f"the mode of {self.store.scope} memory is {self.mode}"
             )
         return self.store.restore(name, version_id, why=why)
+
+    def check(self, who: Who) -> None:
+        """SettingError where nothing that this writer does would be taken, not even as a proposal."""
+        self._may(Why(who))
 
     def accept(self, proposal_id: str) -> Saved | bool:
         """Does what was proposed: a person's own doing, where the mode lets anything be written."""

@@ -7,17 +7,16 @@ counts for exactly the file (time, size, inode) it was read from, and a broken c
 
 from __future__ import annotations
 
-import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 
 import msgspec
 
 from ..core.errors import DiskError
 from ..core.front_matter import MOST_BYTES
-from ..disk.guarded import Found, read_heads, walk
+from ..disk.guarded import Compared, Found, compare, read_heads
 from ..disk.paths import RootDir
 from .topic import DESCRIPTION_CHARS, INDEX, KINDS, Kind, one_line, one_name, read_topic
 
@@ -76,10 +75,7 @@ class Scanner:
         self.clock_ns = clock_ns
 
     def files(self) -> list[Found]:
-        return [_found(file, info) for file, info in self._walk() if file.lower() != _INDEX]
-
-    def _walk(self) -> Iterator[tuple[str, os.stat_result]]:
-        return walk(self._root, suffix=".md", skip=_SKIPPED.__contains__)
+        return self._compared({}).other
 
     def headers(self) -> list[Header]:
         """All topics, the newest first."""
@@ -87,7 +83,7 @@ class Scanner:
             self._known = self._from_disk()
             self._loaded = True
         began = self.clock_ns()
-        kept, wanted = self._compared()
+        kept, wanted = self._compared(self._known)
         if not wanted and len(kept) == len(self._known):
             self._seen = self._known
             return list(self._known.values())
@@ -100,21 +96,10 @@ class Scanner:
             self._to_disk()
         return found
 
-    def _compared(self) -> tuple[list[Header], list[Found]]:
+    def _compared(self, known: dict[str, Header]) -> Compared[Header]:
         """Which heads still hold, and which files are to be read."""
-        known, kept, wanted = self._known, list[Header](), list[Found]()
-        for file, info in self._walk():
-            header = known.get(file)
-            if (
-                header is not None
-                and header.mtime_ns == info.st_mtime_ns
-                and header.size == info.st_size
-                and header.inode == info.st_ino
-            ):
-                kept.append(header)
-            elif file.lower() != _INDEX:
-                wanted.append(_found(file, info))
-        return kept, wanted
+        found = compare(self._root, known, suffix=".md", skip=_SKIPPED.__contains__)
+        return Compared(found.same, [other for other in found.other if other.file.lower() != _INDEX])
 
     def bodies(self, headers: Iterable[Header]) -> dict[str, str]:
         """File → the text behind the front matter, cut where a search stops to look; a second look reads only what changed."""
@@ -155,10 +140,6 @@ class Scanner:
         except DiskError:
             # A directory that cannot be written is still read.
             return
-
-
-def _found(file: str, info: os.stat_result) -> Found:
-    return Found(file, info.st_mtime_ns, info.st_size, info.st_ino)
 
 
 def newest_first(headers: list[Header]) -> list[Header]:

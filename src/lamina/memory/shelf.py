@@ -78,14 +78,6 @@ class Shelf:
             raise changed(file)
         return data
 
-    def plain(self, file: str) -> bool:
-        """Whether it is missing or can be read. One file that somebody made a link of keeps no other memory from being saved."""
-        try:
-            self.root.read_bytes(file, 1)
-        except DiskError:
-            return False
-        return True
-
     def free(self, name: str) -> str:
         """A file name that no other memory has, in any spelling."""
         from .draft import other_file  # a look at memories loads nothing that only writers need

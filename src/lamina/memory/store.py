@@ -25,13 +25,14 @@ MOST_READ = 1 << 20
 READ_IN_PART = f"larger than {MOST_READ >> 10} KiB, read in part"
 
 
-class Why(msgspec.Struct, frozen=True):
-    """Who changed a memory, why, and where it was said."""
+class Why(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who changed a memory, why, and where it was said. `dream` is the id of the dream that changed it, or whose change is taken back."""
 
     who: Who
     why: str = ""
     session: str | None = None
     message: str | None = None
+    dream: str | None = None
 
 
 class Saved(NamedTuple):

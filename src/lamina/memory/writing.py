@@ -1,19 +1,21 @@
-"""What a model writes into memory with its file tools, taken over by the store (S6, B4, B5, B7, W1).
+"""What a model writes into memory with its file tools, taken over by the store (S6, B4, B5, B7, W1, W2).
 
 Owns the step from a path and a text to a save, a removal or a change of the index, and the sentences that come of it. Invariants:
 whatever the model wrote, a topic goes through the journal, the redaction, the modes and the index like any other save; a file that
-somebody changed meanwhile is left to them; nothing raises for what a model sent. An empty text removes the memory. Crashes: as in
-`directory`, whose writers do the work.
+somebody changed meanwhile is left to them; nothing raises for what a model sent. An empty text removes the memory. A daily log takes
+bullets at its end and nothing else. Crashes: as in `directory` and `daily`, whose writers do the work.
 """
 
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from ..core.errors import DiskError, InputError, LaminaError
 from ..disk.names import fold
+from .daily import LOGS, plan_addition
 from .index import INDEX
 from .look import Where
 from .memory import Memory
@@ -22,7 +24,7 @@ from .store import Proposed, Saved, Why
 
 SUFFIX = ".md"
 # Directories inside memory that hold something else.
-_OTHERS = {"logs": "daily logs are not kept here", TEAM: "there is no team memory here"}
+_OTHERS = {LOGS: "daily logs are kept here in assistant mode only", TEAM: "there is no team memory here"}
 
 
 class Spot(NamedTuple):
@@ -84,10 +86,13 @@ def _below(root: Path, path: Path) -> str | None:
     return None
 
 
-def write(memory: Memory, found: Spot, wish: Wish, *, why: Why) -> Written:
-    """Does what was asked, or says why not."""
+def write(memory: Memory, found: Spot, wish: Wish, *, why: Why, now: datetime | None = None) -> Written:
+    """Does what was asked, or says why not. `now`, the local time, is given in assistant mode: daily logs are kept then."""
+    first = fold(found.file.split("/")[0])
     try:
-        if problem := _OTHERS.get(fold(found.file.split("/")[0])):
+        if first == LOGS and now is not None and found.scope == "private":
+            return _log(memory, found, wish, why, now)
+        if problem := _OTHERS.get(first):
             raise InputError(str(wish.path), problem, "save it in the memory directory itself")
         if fold(found.file) == fold(INDEX):
             return _index(memory, found, wish, why)
@@ -129,6 +134,19 @@ def _removal(memory: Memory, found: Spot, wish: Wish, why: Why) -> Written:
         return _waits(done, wish)
     said = f"Removed the memory {topic.name!r}: {wish.path} is in the trash, and its line in {INDEX} is gone."
     return Written(said, f"Removed memory: {topic.name} (lamina memory restore brings it back).")
+
+
+def _log(memory: Memory, found: Spot, wish: Wish, why: Why, now: datetime) -> Written:
+    """Who has not read it may add to it all the same."""
+    gated = memory.store(found.scope)
+    added = plan_addition(found.file, wish.text, (wish.before or b"").decode("utf-8", "replace"), now)
+    if not added.bullets:
+        return Written(f"{wish.path} says that already; nothing was added.", data=wish.before)
+    data = gated.note(found.file, added.bullets, why=why)
+    lines = "1 bullet" if len(added.bullets) == 1 else f"{len(added.bullets)} bullets"
+    secret = f" A secret was left out ({', '.join(added.redacted)})." if added.redacted else ""
+    said = f"Added {lines} at the end of {wish.path}, at {now:%H:%M}; what stood there stays.{secret}"
+    return Written(said, f"Noted in the log of {now:%Y-%m-%d}: {lines}.{secret}", data)
 
 
 def _waits(done: Proposed, wish: Wish) -> Written:

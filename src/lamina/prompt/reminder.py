@@ -44,6 +44,8 @@ _SENT = re.compile(
     rf"^Contents of (?P<path>[^\n]+) \((?:{_LABEL})(?:{_INCLUDED})?\):\n<instruction-file>\n(?P<text>.*?)\n</instruction-file>$",
     re.MULTILINE | re.DOTALL,
 )
+# As the texts of this file and of `date change` say it.
+_TODAY = re.compile(r"^(?:Today is|The date has changed .{0,80}, today is) (\d{4}-\d\d-\d\d)\.", re.MULTILINE)
 
 
 class IndexText(msgspec.Struct, frozen=True):
@@ -94,6 +96,13 @@ def later_context(kind: LaterKind, text: str) -> str:
 
 def date_change(old: str, new: str) -> str:
     return later_context("date", sections("reminders")["date change"].format(old=old, new=new))
+
+
+def date_said(text: str) -> str | None:
+    """The date that a first reminder or a change of date gives; None where it gives none. What stands behind it is ours alone, so
+    the last one counts, whatever a file above it says."""
+    found = _TODAY.findall(text)
+    return found[-1] if found else None
 
 
 def in_view(texts: Iterable[str]) -> InView:

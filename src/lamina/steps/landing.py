@@ -8,7 +8,7 @@ from ..conversation import Conversation
 from .aside import stepping_aside
 
 # The name of a job, and the step whose `landed` takes what it brings; loaded when it is first needed.
-STEPS = {"notes": ".notes", "summary": ".ahead", "select": ".selecting", "extraction": ".extract"}
+STEPS = {"notes": ".notes", "summary": ".ahead", "select": ".selecting", "extraction": ".extract", "dream": ".dream"}
 
 
 def land(c: Conversation) -> None:

@@ -16,6 +16,8 @@ ROOMS = {
     "summary": "lamina.layers.l4_compact.local",
     "select": "lamina.memory.select",
     "extraction": "lamina.layers.l5_extract.local",
+    "agent_summary": "lamina.layers.l7_agents.local",
+    "dream": "lamina.layers.l6_dream.local",
 }
 
 

@@ -154,7 +154,7 @@ def _job(c: Conversation, cursor: Cursor) -> Callable[[Abort], Ended]:
 def _how(c: Conversation) -> How:
     """By edits where the host has our Edit, at its desk and in the prompt; else the fork is asked for the whole file."""
     at_desk = c.host.desk is not None and any(is_our_edit(tool) for tool in c.host.desk.tools)
-    return "edit" if at_desk and any(tool.get("name") == "Edit" for tool in c.prompt.tools) else "whole"
+    return "edit" if at_desk and any(tool.get("name") == "Edit" for tool in c.prompt.tools) else "sections"
 
 
 def limits_of(c: Conversation) -> Limits:

@@ -11,6 +11,7 @@ alone and reported, and so is what cannot be written. At the end every file is r
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,13 +20,17 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from ..core.errors import DiskError
+from ..disk.consolidation import Lock
 from ..disk.files import remove, update
 from ..disk.guarded import guarded
 from ..disk.lock import LifeLock
 from ..disk.paths import RootDir
 from ..disk.rewrite import Seen, raw_lines, remove_tree, rewrite, seen
 from ..disk.transcript import lock_path
-from ..memory.directory import GUARD, PATIENCE
+from ..layers.l6_dream.record import home, is_open, kill_request, records
+from ..layers.l6_dream.recovery import recover
+from ..memory.directory import GUARD, PATIENCE, DirectoryStore
+from ..memory.modes import GatedStore
 from .memories import changes, copied_lines
 from .places import Places, Root, Session, files, session_kind
 from .subject import Subject
@@ -223,8 +228,20 @@ def _root(root: Root, subject: Subject, report: Report, *, do: bool) -> None:
         if not do or not changes(root, subject):
             _clean_root(root, subject, report, do=False)
             return
-        with RootDir.open(root.path, create=False, shared=root.shared) as opened, guarded(opened, GUARD, timeout=PATIENCE):
-            _clean_root(root, subject, report, do=True)
+        with RootDir.open(root.path, create=False, shared=root.shared) as opened:
+            _stop_dreams(opened, report)
+            with guarded(opened, GUARD, timeout=PATIENCE):
+                _clean_root(root, subject, report, do=True)
+
+
+def _stop_dreams(opened: RootDir, report: Report) -> None:
+    """One that was stopped half way is put right before what it would be put right with is gone; one that runs is told to end."""
+    recover(GatedStore(DirectoryStore(opened), "auto"), Lock(opened), now=time.time())
+    for record in records(opened):
+        if is_open(record):
+            kill_request(opened, record.id)
+            why = "a dream is running on this memory; it was told to stop, so try again in a moment"
+            report.skipped.append(Left(str(opened.path / home(record.id)), why))
 
 
 def _clean_root(root: Root, subject: Subject, report: Report, *, do: bool) -> None:

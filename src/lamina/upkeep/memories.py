@@ -3,7 +3,7 @@
 Decides only. A memory whose name, description or file name holds the subject goes as a whole, with every line the journal has
 of it; of any other memory the parts that hold it go, and the rest of it if nothing is left. The journal's contents are treated
 by the same rule, and its digests follow, so what stands there still fits what the journal says. Proposals that hold it go,
-caches go, git's copy goes as a whole: it is made again from the journal.
+what dreams keep of it goes, so that no undo brings it back, caches go, git's copy goes as a whole: it is made again from the journal.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def changes(root: Root, subject: Subject) -> list[Change]:
     if found:
         touched = {change.path for change in found}
         found += [_whole(one, 0) for one in read_files if one.kind == "caches" and one.path not in touched]
-    order = ("inbox", "daily logs", "caches", "indexes", "history")
+    order = ("dreams", "inbox", "daily logs", "caches", "indexes", "history")
     return sorted(found, key=lambda change: order.index(change.kind) if change.kind in order else 3.5)
 
 
@@ -126,7 +126,7 @@ def _change(root: Root, one: _Read, subject: Subject, gone: set[str]) -> Change 
     if one.kind == "history" or not subject.holds(one.text):
         return None
     places = len(subject.spans(one.text))
-    if one.kind in ("inbox", "caches") or one.text.startswith("SQLite format 3"):
+    if one.kind in ("dreams", "inbox", "caches") or one.text.startswith("SQLite format 3"):
         return _whole(one, places)
     text = _cleaned_topic(one.text, subject) if one.kind == root.kind else without(one.text, subject).text
     if one.path.suffix in (".json", ".jsonl"):

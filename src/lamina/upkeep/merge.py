@@ -2,8 +2,8 @@
 
 Invariants: a memory is written, with the lines the old journal has of it, before the old file goes; two memories of one name
 whose texts differ both stay, the old one with all its keys and where it comes from in its name; what is neither memory, index nor
-journal, or cannot be read as a memory, is moved as it is, or left and reported where such a file is there already; only what was
-taken over is removed.
+journal, or cannot be read as a memory, is moved as it is, or left and reported where such a file is there already; two daily logs of
+one day are joined; only what was taken over is removed.
 
 A crash at any line leaves memories here, or here and there; the same command goes on, and what is here already is not doubled.
 """
@@ -15,9 +15,11 @@ from pathlib import Path
 import msgspec
 
 from ..core.errors import DiskError, InputError
-from ..disk.files import remove
+from ..disk.files import read, remove
 from ..disk.guarded import guarded
+from ..disk.paths import RootDir
 from ..disk.rewrite import move, remove_tree
+from ..memory.daily import MOST_BYTES, append, day_of
 from ..memory.directory import GUARD, PATIENCE, DirectoryStore
 from ..memory.draft import Draft, other_file
 from ..memory.index import INDEX
@@ -93,6 +95,15 @@ def _apart(line: Line, new: DirectoryStore, origin: str) -> Line:
     return line if new.history.last(line.file) is None else msgspec.structs.replace(line, file=other_file(line.file, origin))
 
 
+def _log(path: Path, there: Path, file: str) -> None:
+    """Two daily logs of one day: the old one's bullets come behind the new one's."""
+    with RootDir.open(there, create=False) as root:
+        known = set((read(there / file, MOST_BYTES) or b"").decode("utf-8", "replace").splitlines())
+        lines = (read(path, MOST_BYTES) or b"").decode("utf-8", "replace").splitlines()
+        append(root, file, [line for line in lines if line not in known])
+    remove(path)
+
+
 def _rest(source: Path, there: Path, taken: set[str], done: Moved) -> None:
     for path in files(source, skip={source / ".history", source / TEAM}):
         relative = path.relative_to(source)
@@ -100,7 +111,10 @@ def _rest(source: Path, there: Path, taken: set[str], done: Moved) -> None:
             remove(path)
             continue
         try:
-            move(path, there / relative)
+            if day_of(relative.as_posix()) is not None and (there / relative).is_file():
+                _log(path, there, relative.as_posix())
+            else:
+                move(path, there / relative)
         except DiskError as error:
             done.left.append(str(error))
     odd = [f"{path} is no file; it was left there." for path in no_files(source)]

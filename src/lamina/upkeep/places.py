@@ -121,6 +121,8 @@ def memory_kind(root: Root, path: Path) -> str:
         return "history" if rest[0].startswith("journal-") else "git history" if rest[0] == "git" else "caches"
     if first == ".inbox":
         return "inbox"
+    if first == ".dreams":
+        return "dreams"
     if first == "logs":
         return "daily logs"
     if path.name == INDEX:

@@ -5,7 +5,8 @@
 
 `prepare(directory)` sets up a fresh directory, `act(directory, say)` does the writing in a forked child; `say("…")` reports an
 acknowledgement to the parent at once. The k-th run meets its fault at the k-th point, until a run ends without meeting one: that
-last run is handed over too, with `point` empty, as proof that the action works.
+last run is handed over too, with `point` empty, as proof that the action works. `Kill(torn=True)` meets every write and one in three
+of the other calls, where it is `Kill()` again.
 
 Faults: `Kill()` ends the process with SIGKILL before the call; `Kill(torn=True)` lets a write through by half first; `Fail(code)`
 makes the call fail once, `Fail(code, forever=True)` it and all later ones; `Short()` cuts a write to its half, once.
@@ -17,7 +18,7 @@ import json
 import os
 import signal
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple, assert_never
 
@@ -61,7 +62,10 @@ class Run(NamedTuple):
 
 def every(base: Path, prepare: Prepare, act: Act, fault: Fault, *, step: int = 1, start: int = 1) -> Iterator[Run]:
     """`step` leaves points out, where the same points are tried with another fault and each try is dear."""
-    for number in range(start, MOST_POINTS, step):
+    numbers: Iterable[int] = range(start, MOST_POINTS, step)
+    if fault == Kill(torn=True):
+        numbers = _writes(base, prepare, act, numbers)
+    for number in numbers:
         directory = base / f"{type(fault).__name__}-{number}"
         directory.mkdir()
         prepare(directory)
@@ -70,6 +74,18 @@ def every(base: Path, prepare: Prepare, act: Act, fault: Fault, *, step: int = 1
         if not run.point:
             return
     raise AssertionError(f"still a point after {MOST_POINTS}")
+
+
+def _writes(base: Path, prepare: Prepare, act: Act, numbers: Iterable[int]) -> Iterator[int]:
+    """Those of the numbers at which something is written, a third of the others, and the one behind the last point."""
+    directory = base / "Kill-at-writes"
+    directory.mkdir()
+    prepare(directory)
+    told, status = _child_of(directory, act, lambda tell: lambda _, size: tell("size", str(size)))
+    assert os.waitstatus_to_exitcode(status) == 0
+    sizes = [int(text) for kind, text in told if kind == "size"]
+    yield from (number for number in numbers if number <= len(sizes) and (sizes[number - 1] or number % 3 == 1))
+    yield from range(len(sizes) + 1, MOST_POINTS)
 
 
 def points(base: Path, act: Act) -> list[str]:
@@ -85,31 +101,40 @@ def points(base: Path, act: Act) -> list[str]:
 
 
 def _one(directory: Path, act: Act, fault: Fault, number: int) -> Run:
-    reader, writer = os.pipe()
-    pid = fork()
-    if pid == 0:
-        os.close(reader)
-        _child(directory, act, fault, number, writer)
-    os.close(writer)
-    with os.fdopen(reader, encoding="utf-8") as pipe:
-        told = [json.loads(line) for line in pipe]
-    status = os.waitpid(pid, 0)[1]
+    told, status = _child_of(directory, act, lambda tell: _watcher(fault, number, lambda name: tell("point", name)))
     said = tuple(text for kind, text in told if kind == "said")
     point = "".join(text for kind, text in told if kind == "point")
     error = "".join(text for kind, text in told if kind == "raised")
-    if bug := "".join(text for kind, text in told if kind == "bug"):
-        raise AssertionError(f"at {point!r}, number {number}:\n{bug}")
     killed = os.WIFSIGNALED(status)
     assert killed or os.waitstatus_to_exitcode(status) == 0
     return Run(directory, number, point, "killed" if killed else "raised" if error else "finished", error, said)
 
 
-def _child(directory: Path, act: Act, fault: Fault, number: int, writer: int) -> None:
+Tell = Callable[[str, str], None]
+
+
+def _child_of(directory: Path, act: Act, watching: Callable[[Tell], crash.Watcher]) -> tuple[list[tuple[str, str]], int]:
+    """The action in a forked child: what it told, in order, and how it ended."""
+    reader, writer = os.pipe()
+    pid = fork()
+    if pid == 0:
+        os.close(reader)
+        _child(directory, act, watching, writer)
+    os.close(writer)
+    with os.fdopen(reader, encoding="utf-8") as pipe:
+        told = [(kind, text) for kind, text in map(json.loads, pipe)]
+    status = os.waitpid(pid, 0)[1]
+    if bug := "".join(text for kind, text in told if kind == "bug"):
+        raise AssertionError(f"at {[text for kind, text in told if kind == 'point']}:\n{bug}")
+    return told, status
+
+
+def _child(directory: Path, act: Act, watching: Callable[[Tell], crash.Watcher], writer: int) -> None:
     def tell(kind: str, text: str) -> None:
         os.write(writer, (json.dumps([kind, text]) + "\n").encode())
 
     try:
-        with crash.watched(_watcher(fault, number, lambda name: tell("point", name))):
+        with crash.watched(watching(tell)):
             act(directory, lambda text: tell("said", text))
     except LaminaError as error:
         tell("raised", type(error).__name__)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from lamina.core.blocks import Wire
 from lamina.fork.fork import tagged
 from lamina.layers.l3_notes.local import answer
-from lamina.layers.l3_notes.sections import Notes, read_notes, render
-from lamina.layers.l3_notes.template import How, Limits, directive, own_template, texts_in_force, whole_file
+from lamina.layers.l3_notes.partial import merged
+from lamina.layers.l3_notes.sections import Notes, read_notes, render, sizes
+from lamina.layers.l3_notes.template import How, Limits, between_tags, directive, own_template, seen, texts_in_force
 
 from .working import EDIT, letters, with_bodies
 
@@ -53,7 +54,7 @@ TALK = [
 ]
 
 
-def request(messages: list[Wire], notes: Notes | None = None, how: How = "whole", limits: Limits | None = None) -> Wire:
+def request(messages: list[Wire], notes: Notes | None = None, how: How = "sections", limits: Limits | None = None) -> Wire:
     asked = directive(
         texts_in_force(None, None),
         notes or own_template().notes,
@@ -65,9 +66,15 @@ def request(messages: list[Wire], notes: Notes | None = None, how: How = "whole"
     return {"model": "m", "tools": [EDIT], "messages": [*messages, user(tagged(asked, "notes"))]}
 
 
-def written(asked: Wire) -> Notes:
-    (block,) = answer(asked)
-    read = read_notes(whole_file(block["text"]) or "", own_template())
+def written(messages: list[Wire], notes: Notes | None = None, limits: Limits | None = None) -> Notes:
+    """The notes behind an answer that names the sections that change."""
+    limits, notes, texts = limits or Limits(2_000, 12_000), notes or own_template().notes, texts_in_force(None, None)
+    (block,) = answer(request(messages, notes, limits=limits))
+    said = between_tags(block["text"])
+    if not said:
+        return notes
+    found = sizes(notes, letters, section=limits.section, total=limits.total)
+    read = merged(said, notes, own_template(), seen(texts, notes, letters, found).hidden)
     assert isinstance(read, Notes), read
     return read
 
@@ -78,7 +85,7 @@ def section(notes: Notes, name: str) -> str:
 
 @pytest.mark.spec("O1")
 def test_what_was_said_done_and_left_to_do_stands_in_its_section() -> None:
-    notes = written(request(TALK))
+    notes = written(TALK)
     assert section(notes, "Session Title") == "Mend the parser, please."
     assert section(notes, "Current State").split("\n") == [
         "- Asked last: And the lexer.",
@@ -93,13 +100,11 @@ def test_what_was_said_done_and_left_to_do_stands_in_its_section() -> None:
 
 
 def test_old_lines_stay_and_nothing_stands_there_twice() -> None:
-    first = written(request(TALK[:3]))
-    again = written(request(TALK, first))
-    assert written(request(TALK, again)) == again
+    first = written(TALK[:3])
+    again = written(TALK, first)
+    assert written(TALK, again) == again
     assert section(again, "Workflow") == "- `pytest -q`"
-    assert (
-        section(written(request([user("New."), assistant("Yes.")], again)), "Files and Functions") == "- src/parse.py: Read, Edit"
-    )
+    assert section(written([user("New."), assistant("Yes.")], again), "Files and Functions") == "- src/parse.py: Read, Edit"
 
 
 @pytest.mark.spec("O1", "N4")
@@ -111,12 +116,12 @@ def test_where_edits_are_asked_for_each_changed_section_is_one() -> None:
     for block in calls:
         assert text.count(block["input"]["old_string"]) == 1
         text = text.replace(block["input"]["old_string"], block["input"]["new_string"])
-    assert read_notes(text, own_template()) == written(request(TALK))
+    assert read_notes(text, own_template()) == written(TALK)
 
 
 def test_sections_it_does_not_know_stay_as_they_are() -> None:
     kept = with_bodies(learnings="- tabs are bad", key="the answer is 42\n\n```\n# no heading\n```")
-    notes = written(request(TALK, kept))
+    notes = written(TALK, kept)
     assert section(notes, "Learnings") == "- tabs are bad"
     assert section(notes, "Key results") == "the answer is 42\n\n```\n# no heading\n```"
 
@@ -124,7 +129,7 @@ def test_sections_it_does_not_know_stay_as_they_are() -> None:
 @pytest.mark.spec("N2")
 def test_a_full_section_loses_its_oldest_lines_but_the_task_keeps_its_first() -> None:
     many = [part for number in range(60) for part in (user(f"Step {number}: {'x' * 100}"), assistant("Yes."))]
-    notes = written(request([user("The task."), assistant("Yes."), *many], limits=Limits(200, 1_200)))
+    notes = written([user("The task."), assistant("Yes."), *many], limits=Limits(200, 1_200))
     task = section(notes, "Task specification").split("\n")
     assert task[0] == "- The task."
     assert task[-1].startswith("- Step 59:")
@@ -136,7 +141,7 @@ WORDS = st.text(st.characters(codec="utf-8"), max_size=120) | st.sampled_from(
 )
 
 
-@given(said=st.lists(WORDS, min_size=1, max_size=6), how=st.sampled_from(["whole", "edit"]))
+@given(said=st.lists(WORDS, min_size=1, max_size=6), how=st.sampled_from(["sections", "edit"]))
 def test_whatever_was_said_the_answer_fits_the_template_and_is_the_same_twice(said: list[str], how: How) -> None:
     talk = [
         part
@@ -147,9 +152,9 @@ def test_whatever_was_said_the_answer_fits_the_template_and_is_the_same_twice(sa
     before = json.dumps(asked)
     assert answer(asked) == answer(asked)
     assert json.dumps(asked) == before
-    if how == "whole":
-        first = written(asked)
-        assert isinstance(written(request(talk, first)), Notes)
+    if how == "sections":
+        first = written(talk)
+        assert isinstance(written(talk, first), Notes)
     else:
         text = render(own_template().notes)
         for block in answer(asked):

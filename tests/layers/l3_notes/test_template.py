@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lamina.layers.l3_notes.sections import Misfit, read_notes
-from lamina.layers.l3_notes.template import Limits, directive, fill, own_template, texts_in_force, whole_file
+from lamina.layers.l3_notes.template import Limits, between_tags, directive, fill, own_template, texts_in_force
 
 from .test_sections import letters, notes
 
@@ -13,13 +13,13 @@ LIMITS = Limits(section=2_000, total=12_000)
 OURS = texts_in_force(None, None)
 
 
-def asked(prompt: str | None = None, body: str = "", how: str = "whole", **more: object) -> str:
+def asked(prompt: str | None = None, body: str = "", how: str = "sections", **more: object) -> str:
     texts = texts_in_force(None, prompt)
     current = own_template().notes
     current = current._replace(sections=(current.sections[0]._replace(body=body), *current.sections[1:]))
     limits = more.get("limits", LIMITS)
     assert isinstance(limits, Limits)
-    return directive(texts, current, "/s/summary.md", "edit" if how == "edit" else "whole", size=letters, limits=limits)
+    return directive(texts, current, "/s/summary.md", "edit" if how == "edit" else "sections", size=letters, limits=limits)
 
 
 @pytest.mark.spec("N5")
@@ -69,7 +69,7 @@ def test_notes_cannot_close_the_fence_they_stand_in() -> None:
 def test_the_way_to_answer_names_the_tool_or_the_tags() -> None:
     assert "Edit" in asked(how="edit")
     assert "/s/summary.md" in asked(how="edit")
-    assert "Call no tool" in asked(how="whole")
+    assert "Call no tool" in asked(how="sections")
 
 
 ANSWERS = {
@@ -81,16 +81,16 @@ ANSWERS = {
 
 @pytest.mark.parametrize("said", ANSWERS.values(), ids=ANSWERS)
 def test_the_file_is_what_stands_between_the_tags(said: str) -> None:
-    assert whole_file(said) == "body"
+    assert between_tags(said) == "body"
 
 
 @pytest.mark.parametrize("said", ["", "body", "<notes>\nbody", "body\n</notes>", "</notes> <notes>"])
 def test_an_answer_without_both_tags_holds_no_file(said: str) -> None:
-    assert whole_file(said) is None
+    assert between_tags(said) is None
 
 
 def test_a_closing_tag_inside_the_notes_does_not_end_them() -> None:
-    assert whole_file("<notes>\na </notes> b\n</notes>") == "a </notes> b"
+    assert between_tags("<notes>\na </notes> b\n</notes>") == "a </notes> b"
 
 
 @pytest.mark.spec("N1")

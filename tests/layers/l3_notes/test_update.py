@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -89,8 +90,8 @@ def test_an_update_that_alters_a_heading_or_description_leaves_the_old_file(
 ) -> None:
     path = put(tmp_path)
     said = answers(path)
-    ended, _ = updated(order(tmp_path, "edit" if said[0].tool_uses else "whole"), *said)
-    assert "Worklog" in why(ended)
+    ended, _ = updated(order(tmp_path, "edit" if said[0].tool_uses else "sections"), *said)
+    assert re.search("the (heading|description).*(Worklog|Log)", why(ended))
     assert path.read_text() == OLD
 
 
@@ -98,7 +99,6 @@ USELESS = {
     "no tags": answer("All is noted."),
     "nothing": answer(""),
     "only thinking of it": answer("<notes>"),
-    "an empty file": answer("<notes>\n</notes>"),
     "refused": answer("I can't help with that.", stop="refusal"),
     "cut off": answer(f"<notes>\n{NEW[:200]}", stop="max_tokens"),
     "broken off": answer(f"<notes>\n{NEW[:200]}", stop="none"),
@@ -110,10 +110,10 @@ USELESS = {
 
 @pytest.mark.spec("N3", "B1")
 @pytest.mark.parametrize("reply", USELESS.values(), ids=USELESS)
-@pytest.mark.parametrize("how", ["whole", "edit"])
+@pytest.mark.parametrize("how", ["sections", "edit"])
 def test_an_answer_that_is_no_notes_changes_nothing(tmp_path: Path, reply: Reply, how: str) -> None:
     path = put(tmp_path)
-    ended, _ = updated(order(tmp_path, "edit" if how == "edit" else "whole"), reply, reply)
+    ended, _ = updated(order(tmp_path, "edit" if how == "edit" else "sections"), reply, reply)
     assert why(ended)
     assert path.read_text() == OLD
     assert os.listdir(path.parent) == ["summary.md"]

@@ -56,7 +56,7 @@ def handed(*messages: Wire) -> Handover:
     )
 
 
-def order(directory: Path, how: How = "whole", home: Path | None = None) -> Order:
+def order(directory: Path, how: How = "sections", home: Path | None = None) -> Order:
     path = directory / "session-memory" / "summary.md"
     return Order(path=path, home=home, how=how, limits=Limits(2_000, 12_000), cursor=CURSOR)
 

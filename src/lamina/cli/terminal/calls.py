@@ -47,6 +47,8 @@ def title(name: str, given: object, cwd: Path, home: Path | None = None) -> str:
         case "Agent":
             kind = _text(arguments, "subagent_type")
             what = _text(arguments, "description") + (f" ({kind})" if kind else "")
+        case "SendMessage":
+            what = f"to {_text(arguments, 'to')}: {_text(arguments, 'summary') or _text(arguments, 'message')}"
         case "TodoWrite":
             todos = arguments.get("todos")
             what = _count(len(todos), "to-do") if isinstance(todos, list) else ""

@@ -15,7 +15,7 @@ from ...core.errors import LaminaError
 from ...fork.verdicts import Mode, read_mode
 from ..context import report_on, spilled_in
 from ..context_lines import lines
-from . import compacting, memories, sessions
+from . import compacting, dreaming, memories, sessions
 from .screen import clean, folded
 from .undo import undo_turn
 
@@ -170,6 +170,7 @@ COMMANDS: dict[str, Command] = {
     "model": Command("who answers, or another model from here on", _model, "[NAME]"),
     "resume": Command("go on with an earlier session", _resume, "[ID]"),
     "memory": Command("what is remembered and what of it came here, or one memory", memories.memory, "[NAME]"),
+    "dream": Command("put memory in order now, or see, end and take back dreams", dreaming.dream, dreaming.TAKES),
     "pin": Command("keep a text through every compaction, or list such texts", _pin, "[TEXT]"),
     "undo": Command("take back the last turn, or a compaction", _undo, "[ID]"),
     "retry": Command("carry on after a turn that failed or was stopped", _retry),

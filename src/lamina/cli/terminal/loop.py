@@ -24,7 +24,7 @@ from .history import History
 from .line import Line, PlainLine, quiet
 from .question import Permission, Questions
 from .screen import Screen
-from .status import NO_WORK, Status, fitted, parts
+from .status import NO_WORK, Status, fitted, parts, work_of
 from .telling import Telling
 from .trust import settle_includes, settle_settings
 
@@ -103,6 +103,8 @@ class Chat:
         self.settings = settings_for(self.wish, self.home)
         self.agent = self._open(resume)
         self._leave(old)
+        if self.agent.mail is not None:
+            self.agent.mail.open()  # the mailbox was the old one's until now
         self.tally = Tally()
         self._told = 0
 
@@ -247,14 +249,9 @@ class Chat:
         dollars, beside = tally.dollars, session.side_cost.usd
         spent = dollars + beside if dollars is not None and beside is not None else dollars
         resting = f"rests until tomorrow ({session.resting})" if session.resting else NO_WORK
-        work = ", ".join(map(self._named, session.background)) or resting
+        work = work_of(session.background, agent.agents.states if agent.agents is not None else ()) or resting
         status = Status(session.window, tally.last, spent, tally.usage, agent.mode, work)
         return fitted(parts(status), self.screen.width, self.screen.marks.dash)
-
-    def _named(self, job: str) -> str:
-        """Background work in a person's words: an agent is known by what it does."""
-        states = self.agent.agents.states if self.agent.agents is not None else ()
-        return next((f"agent: {state.description}" for state in states if job == f"agent-{state.id}"), job)
 
     def _preload(self) -> None:
         """An SDK takes a second or two to import: the person is typing meanwhile."""

@@ -65,6 +65,7 @@ def arguments(chat: Chat) -> Arguments:
     """What may stand behind a command, for completion."""
     from ...providers.models import table
     from .commands import MODE_WORDS
+    from .dreaming import WORDS as DREAM_WORDS
 
     def models() -> Iterable[Choice]:
         return [Choice("offline", "needs nothing"), *(Choice(name) for name in sorted(table().models))]
@@ -76,6 +77,7 @@ def arguments(chat: Chat) -> Arguments:
             return [Choice(header.name, header.description) for header in memory.headers()]
 
     return {
+        "dream": lambda: [Choice(word, about) for word, about in DREAM_WORDS.items()],
         "memory": memories,
         "model": models,
         "resume": lambda: [Choice(info.id[:SHORT_ID], info.title) for info in others(chat)],

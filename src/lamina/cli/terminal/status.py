@@ -5,10 +5,13 @@ Pure. What matters most stands first, and what does not fit into a narrow termin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...core.usage import Usage
 from ...layers.l0_window import State
+from ...layers.l7_agents.report import State as Agent
+from ...layers.l7_agents.summary import PURPOSE as SUMMARIES
 
 NO_WORK = "none"
 
@@ -20,6 +23,12 @@ class Status(NamedTuple):
     usage: Usage
     mode: str
     work: str = NO_WORK  # in the background
+
+
+def work_of(jobs: Sequence[str], agents: Sequence[Agent]) -> str:
+    """Background work in a person's words: an agent is known by what it is doing, or else by its task."""
+    doing = {agent.name: f"agent: {agent.summary or agent.description}" for agent in agents}
+    return ", ".join(doing.get(job, job) for job in jobs if job != SUMMARIES)
 
 
 def parts(status: Status) -> list[str]:

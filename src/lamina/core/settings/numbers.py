@@ -90,6 +90,11 @@ NUMBERS: dict[str, Entry] = {
     "surfacing.file_bytes": Entry("Bytes of one recalled memory.", "Q6", low=1),
     "surfacing.total_bytes": Entry("Bytes of recalled memories after which no more are brought, until a compaction.", "Q2"),
     "surfacing.wait_seconds": Entry("Seconds after which the local ranker chooses in a model's place.", "Q4", high=LONGEST_WAIT),
+    "agents.summary_seconds": Entry("Seconds between two summaries of what a background agent is doing.", "A7"),
+    "agents.summary_messages": Entry(
+        "Newest messages of the agent that another model is shown for that.", "A7", low=1, high=MOST
+    ),
+    "agents.summary_tokens": Entry("Tokens of these messages.", "A7", low=1),
 }
 
 

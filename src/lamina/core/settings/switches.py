@@ -116,6 +116,9 @@ class Switches(Held):
     agent_summaries = switch(
         True, "Say in a few words what a background agent is doing.", spec="A7", tree="less", remote=True, bare=True
     )
+    message_socket = switch(
+        False, "Listen on a Unix socket for messages of other sessions of the same person.", spec="A6", tree="never", bare=True
+    )
 
 
 MEMORY: Setting[bool] = Switches.memory

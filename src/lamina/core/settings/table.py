@@ -193,6 +193,13 @@ class Table(Switches):
         tree="never",
         variables=("LAMINA_SMALL_MODEL", "ANTHROPIC_SMALL_FAST_MODEL"),
     )
+    mailbox: Setting[str | None] = Setting(
+        None,
+        Text(LONGEST_NAME),
+        "The name other sessions write to this one by, NAME or NAME@TEAM; without it there is no mailbox.",
+        spec="A6",
+        tree="never",
+    )
     base_url: Setting[str | None] = Setting(None, Url(), "Address of the provider, whichever it is.", spec="F2", tree="never")
     anthropic_base_url: Setting[str | None] = Setting(
         None, Url(), "Address used for Anthropic's API.", spec="F2", tree="never", variables=("ANTHROPIC_BASE_URL",)

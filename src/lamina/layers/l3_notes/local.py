@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ...core.blocks import Wire
 from ...fork.fork import directive_in
+from .partial import ADD, says_left_out
 from .sections import Misfit, Notes, Section, read_template, render
 from .template import CLOSE, OPEN, own_template
 
@@ -25,7 +26,7 @@ SECTIONS = 10
 
 _NOTES = re.compile(r"<system-reminder>\n(.*?)\n</system-reminder>", re.DOTALL)
 _SIZES = re.compile(r"about ([\d,]+) tokens in all and ([\d,]+) in one section")
-_EDITS = re.compile(r"each on the file (.+?): the file counts as read")
+_EDITS = re.compile(r"all calls in one answer, on (.+?) alone, which counts as read")
 _REMINDER = "<system-reminder>"
 _FORK = "<fork "
 _PATHS = ("file_path", "path", "notebook_path")
@@ -47,14 +48,27 @@ class Told(NamedTuple):
 
 
 def answer(request: Wire) -> list[Wire]:
-    """The new notes: as Edit calls where those were asked for, else as a whole."""
+    """What is new in the notes: as Edit calls where those were asked for, else the sections that change."""
     asked = directive_in(request) or ""
     current = _current(asked)
     new = updated(current, told(request["messages"]), _letters(asked))
     path = _EDITS.search(asked)
     if path is not None and any(tool.get("name") == "Edit" for tool in request.get("tools") or ()):
         return _edits(current, new, path[1]) or [_text("The notes are up to date.")]
-    return [_text(f"{OPEN}\n{render(new)}{CLOSE}")]
+    return [_text("\n\n".join([OPEN, *_changed(current, new), CLOSE]))]
+
+
+def _changed(old: Notes, new: Notes) -> Iterator[str]:
+    for before, after in zip(old.sections, new.sections, strict=True):
+        if before != after:
+            added = _behind(before.body, after.body)
+            # A body that begins in italics would be taken for another description.
+            yield _section(after) if added is None else f"{after.head.line}\n{ADD}\n{added}"
+
+
+def _behind(before: str, after: str) -> str | None:
+    """What was only added; None where something else changed too."""
+    return after.removeprefix(f"{before}\n") if before and after.startswith(f"{before}\n") else None
 
 
 def _edits(old: Notes, new: Notes, path: str) -> list[Wire]:
@@ -67,7 +81,9 @@ def _edits(old: Notes, new: Notes, path: str) -> list[Wire]:
 
 
 def _section(section: Section) -> str:
-    return render(Notes((section,))).rstrip("\n")
+    """As it stands in the file: where only its end is shown, that end."""
+    first, *rest = section.body.split("\n")
+    return "\n".join(rest) if says_left_out(first) else render(Notes((section,))).rstrip("\n")
 
 
 def _text(said: str) -> Wire:
@@ -170,6 +186,8 @@ def _added(rows: Callable[[Told], Iterable[str]], *, first: bool = False) -> Cal
 
     def write(body: str, heard: Told, letters: int) -> str:
         new = dict.fromkeys(f"- {row}" for row in rows(heard) if row)
+        if says_left_out(body.split("\n", 1)[0]):
+            return "\n".join([body, *_after(body.split("\n"), list(new))])
         # A line that goes on where an old one ended takes its place.
         old = [row for row in body.split("\n") if not any(one.startswith(f"{row},") for one in new)] if body else []
         every = [*old, *(row for row in new if row not in old)]
@@ -177,6 +195,12 @@ def _added(rows: Callable[[Told], Iterable[str]], *, first: bool = False) -> Cal
         return f"{every[0]}\n{kept}" if kept else _fitting(every, letters)
 
     return write
+
+
+def _after(shown: list[str], rows: list[str]) -> list[str]:
+    """The rows behind the last one that is shown: those before it were written down earlier."""
+    last = max((at for at, row in enumerate(rows) if row in shown), default=-1)
+    return [row for row in rows[last + 1 :] if row not in shown]
 
 
 def _fitting(rows: list[str], letters: int) -> str:

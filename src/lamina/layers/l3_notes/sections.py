@@ -77,19 +77,19 @@ class Template(NamedTuple):
 
 def read_template(text: str) -> Template | Misfit:
     """Every heading of a template is fixed, whatever its level."""
-    preamble, parts = _split(text, 6)
+    preamble, parts = split(text, 6)
     if not parts:
         return Misfit("it has no heading")
     described = []
     for line, rest in parts:
-        italic = rest[0].strip() if rest and _ITALIC.fullmatch(rest[0].strip()) else ""
-        described.append(Section(Head(line, italic), _body(rest[1:] if italic else rest)))
+        italic = rest[0].strip() if rest and is_italic(rest[0].strip()) else ""
+        described.append(Section(Head(line, italic), body_of(rest[1:] if italic else rest)))
     return Template(Notes(tuple(described), preamble))
 
 
 def read_notes(text: str, template: Template) -> Notes | Misfit:
     """The text as notes of this template, or what was altered."""
-    preamble, parts = _split(text, template.depth)
+    preamble, parts = split(text, template.depth)
     sections = []
     for index, head in enumerate(template.heads):
         if index >= len(parts):
@@ -99,7 +99,7 @@ def read_notes(text: str, template: Template) -> Notes | Misfit:
             return Misfit(f"{line!r} stands where the heading {head.line!r} belongs")
         if head.description and (not rest or rest[0].strip() != head.description):
             return Misfit(f"the description below {head.line!r} was altered")
-        sections.append(Section(head, _body(rest[1:] if head.description else rest)))
+        sections.append(Section(head, body_of(rest[1:] if head.description else rest)))
     if len(parts) > len(sections):
         return Misfit(f"the heading {parts[len(sections)][0]!r} was added")
     return Notes(tuple(sections), preamble)
@@ -158,7 +158,7 @@ def _most(count: int, fits: Callable[[int], bool]) -> int:
     return low
 
 
-def _split(text: str, depth: int) -> tuple[str, list[tuple[str, list[str]]]]:
+def split(text: str, depth: int) -> tuple[str, list[tuple[str, list[str]]]]:
     """What stands above the first heading, then each heading with the lines below it."""
     parts: list[tuple[str, list[str]]] = []
     above: list[str] = []
@@ -169,7 +169,11 @@ def _split(text: str, depth: int) -> tuple[str, list[tuple[str, list[str]]]]:
             continue
         code = _code_after(code, line)
         (parts[-1][1] if parts else above).append(line)
-    return _body(above), parts
+    return body_of(above), parts
+
+
+def is_italic(line: str) -> bool:
+    return _ITALIC.fullmatch(line) is not None
 
 
 def _level(line: str) -> int:
@@ -188,5 +192,5 @@ def _code_after(code: str, line: str) -> str:
     return "" if found[1].startswith(code) and not found[2].strip() else code
 
 
-def _body(lines: list[str]) -> str:
+def body_of(lines: list[str]) -> str:
     return "\n".join(lines).strip("\n").rstrip()

@@ -15,9 +15,11 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.fence import escape, reminder
+from .partial import Shown
+from .partial import shown as shown_part
 from .sections import Misfit, Notes, Size, Sizes, Template, read_template, render, sizes
 
-How: TypeAlias = Literal["edit", "whole"]  # the fork edits the file, or answers with all of it
+How: TypeAlias = Literal["edit", "sections"]  # the fork edits the file, or answers with what changes
 
 OPEN, CLOSE = "<notes>", "</notes>"
 
@@ -74,16 +76,24 @@ def directive(
 ) -> str:
     """What the fork is asked: the prompt in force, then what holds whoever wrote the prompt, then what an answer before this one got
     wrong."""
-    shown = str(escape(render(notes).rstrip("\n")))
+    found = sizes(notes, size, section=limits.section, total=limits.total)
+    shown = str(escape(render(seen(texts, notes, size, found).notes).rstrip("\n")))
     asked = [fill(texts.prompt, shown, path)]
     answers = parts("answers")
     if "{{currentNotes}}" not in texts.prompt:
         asked.append(answers["notes"] + "\n\n" + reminder([escape(shown)]))
-    asked.append(_sizes(sizes(notes, size, section=limits.section, total=limits.total), limits))
+    asked.append(_sizes(found, limits))
     asked.append(answers[how].format(path=path))
     if failures:
         asked.append("\n".join([answers["failures"], *(f"- {one}" for one in failures)]))
     return "\n\n".join(asked)
+
+
+def seen(texts: Texts, notes: Notes, size: Size, found: Sizes) -> Shown:
+    """What an update is shown of the notes: all of them where the prompt is the user's own."""
+    if texts.prompt != whole("update"):
+        return Shown(notes, {})
+    return shown_part(notes, size, to_shorten=[one.name for one in found.long])
 
 
 def fill(prompt: str, notes: str, path: str) -> str:
@@ -101,8 +111,8 @@ def _sizes(found: Sizes, limits: Limits) -> str:
     return "\n".join([said, answers["long"], *rows])
 
 
-def whole_file(said: str) -> str | None:
-    """The file in an answer: what stands between the first opening tag and the last closing one; None where one of them lacks."""
+def between_tags(said: str) -> str | None:
+    """The notes in an answer: what stands between the first opening tag and the last closing one; None where one of them lacks."""
     start, end = said.find(OPEN), said.rfind(CLOSE)
     if start < 0 or end < start:
         return None

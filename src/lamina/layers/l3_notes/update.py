@@ -19,8 +19,9 @@ from ...fork.fork import ForkOutcome, Handover, run_fork
 from . import file
 from .draft import Draft
 from .due import Cursor
-from .sections import Misfit, Notes, Size, Template, is_fresh, read_notes, render
-from .template import How, Limits, Texts, directive, texts_in_force, whole_file
+from .partial import merged
+from .sections import Misfit, Notes, Size, Template, is_fresh, read_notes, render, sizes
+from .template import How, Limits, Texts, between_tags, directive, seen, texts_in_force
 
 # Over the limit the next update is asked to shorten; an answer of more than twice of it did not understand what notes are.
 TOO_LONG = 2
@@ -106,7 +107,7 @@ def begin(order: Order) -> Begun:
 
 
 def rewrite(order: Order, begun: Begun, handover: Handover, draft: Draft, size: Size) -> Flow[Rewritten | NotUpdated]:
-    """Ask for the new notes, by edits or as a whole, and check what comes. What an answer got wrong is said once."""
+    """Ask for the new notes, by edits or by the sections that change, and check what comes. What an answer got wrong is said once."""
     template, path = begun.texts.template, str(order.path)
     before = str(escape(render(begun.notes)))
     draft.begin(before, template)
@@ -121,10 +122,21 @@ def rewrite(order: Order, begun: Begun, handover: Handover, draft: Draft, size: 
         outcomes = (*outcomes, tried.outcome)
     if tried.failures:
         return NotUpdated(draft.altered or tried.failures[0], outcomes)
-    text = whole_file(tried.outcome.reply.text) or draft.text
-    if text == before:
+    said_so = between_tags(tried.outcome.reply.text)
+    new = read_notes(draft.text, template) if said_so is None else _with_sections(said_so, before, begun, size, order.limits)
+    if said_so is None and draft.text == before:
         return NotUpdated(_nothing(tried.outcome), outcomes)
-    return _checked(text, begun, size, order.limits, outcomes)
+    return _checked(new, begun, size, order.limits, outcomes)
+
+
+def _with_sections(said: str, before: str, begun: Begun, size: Size, limits: Limits) -> Notes | Misfit:
+    """An answer that names sections, put into the notes it was shown; one that names none says that they are up to date."""
+    texts = begun.texts
+    notes = read_notes(before, texts.template)
+    if isinstance(notes, Misfit) or not said:
+        return notes
+    found = sizes(begun.notes, size, section=limits.section, total=limits.total)
+    return merged(str(escape(said)), notes, texts.template, seen(texts, begun.notes, size, found).hidden)
 
 
 class _Tried(NamedTuple):
@@ -158,8 +170,9 @@ def _nothing(outcome: ForkOutcome) -> str:
     return "the answer held no notes" if outcome.reply.text.strip() else "the answer was empty"
 
 
-def _checked(text: str, begun: Begun, size: Size, limits: Limits, outcomes: tuple[ForkOutcome, ...]) -> Rewritten | NotUpdated:
-    read = read_notes(str(escape(text)), begun.texts.template)
+def _checked(
+    read: Notes | Misfit, begun: Begun, size: Size, limits: Limits, outcomes: tuple[ForkOutcome, ...]
+) -> Rewritten | NotUpdated:
     if isinstance(read, Misfit):
         return NotUpdated(read.why, outcomes)
     notes = read._replace(preamble=begun.notes.preamble)

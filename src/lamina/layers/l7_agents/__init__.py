@@ -1,10 +1,14 @@
 """Layer 7: work that is handed over.
 
-Decides  which agent types there are, what a call of the Agent tool asks for, which tools a subagent gets, what its parent reads of it
-Does     nothing itself: `delegating.py` runs forks, subagents and background agents for one conversation
-Costs    a fork its directive and its answer, the rest is read from the prompt cache; a subagent a conversation of its own
-Switch   an agent opened with tools of one's own has none of it; a deny rule `Agent` refuses every call
-Spec     A2-A5, and the agents' part of C4 and C9
+Decides  which agent types there are, what a call of Agent or SendMessage asks for, which tools a subagent gets, what its parent reads
+         of it, how a message stands in a conversation, which words tell what an agent is doing
+Does     queues messages of one process (post) and carries them over sockets (uds); `delegating.py` runs forks, subagents and background
+         agents for one conversation, `mailing.py` and `outside.py` send and bring messages, `progress.py` asks what agents are doing
+Costs    a fork its directive and its answer, the rest is read from the prompt cache; a subagent a conversation of its own; a message
+         nothing but its words; an agent summary a call of a few words every half minute
+Switch   an agent opened with tools of one's own has none of it; deny rules `Agent` and `SendMessage` refuse every call;
+         `lamina.agentSummaries`; mailbox and socket are off unless a setting names them
+Spec     A2-A7, and the agents' part of C4, C9 and O1
 """
 
 from .call import Forked, Fresh, Refusal, agent_tool, read_call

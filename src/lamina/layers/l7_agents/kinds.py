@@ -32,6 +32,7 @@ Source: TypeAlias = Literal["built-in", "user", "project"]
 MemoryScope: TypeAlias = Literal["user", "project", "local"]
 
 AGENT = "Agent"
+SEND = "SendMessage"
 FORK = "fork"
 GENERAL = "general-purpose"
 READER = "Read"
@@ -135,10 +136,11 @@ def _tools(value: Value | None) -> tuple[tuple[str, ...] | None, list[str]]:
 
 def picked(kind: Kind, tools: Sequence[Tool], *, remembers: bool = False) -> tuple[Tool, ...]:
     """Of its parent's tools those it is offered, in the parent's order; what it names and nobody has is not there. An agent that
-    `remembers` has what it takes to (A5): Read, and, where it may write nothing, Write and Edit for its memory alone."""
+    `remembers` has what it takes to (A5): Read, and, where it may write nothing, Write and Edit for its memory alone. SendMessage comes
+    with Agent."""
     if kind.tools is None:
         return tuple(tool for tool in tools if tool.name != AGENT)
-    needed = (READER, *(() if writes(kind) else WRITERS)) if remembers else ()
+    needed = ((SEND,) if AGENT in kind.tools else ()) + ((READER, *(() if writes(kind) else WRITERS)) if remembers else ())
     return tuple(tool for tool in tools if tool.name in (*kind.tools, *needed))
 
 

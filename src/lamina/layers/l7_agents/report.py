@@ -44,6 +44,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None = 0.0
     why: str = ""  # it failed
     call: str = ""  # the call that started it
+    summary: str = ""  # what it was doing when it was last asked (A7)
 
     @property
     def name(self) -> str:
@@ -69,11 +70,11 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
             "hit_rate": round(usage.cache_read / usage.prompt, 4) if usage.prompt else 0.0,
             "usd": self.usd,
             "tool_use_id": self.call,
-        } | ({"why": self.why} if self.why else {})
+        } | {name: value for name, value in (("why", self.why), ("summary", self.summary)) if value}
 
     @property
     def line(self) -> str:
-        tail = f": {self.why}" if self.why else ""
+        tail = f": {self.why}" if self.why else f": {self.summary}" if self.summary and self.status == "running" else ""
         calls = f"{self.calls} call{'' if self.calls == 1 else 's'}"
         return f"{self.id} ({self.description}): {self.status}, {self.seconds:.0f} s, {calls}{tail}"
 

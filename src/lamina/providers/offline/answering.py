@@ -56,7 +56,7 @@ def recall(asked: Asked, fitting: Sequence[Known], score: float = 1.0) -> list[W
         return None
     if fitting:
         return _from_files(asked, fitting, UNSURE if score < SURE else "")
-    if "Grep" not in asked.tools or not (asked.known or asked.cut):
+    if "Grep" not in asked.tools or not (asked.known or asked.cut or asked.log):
         return None
     if not asked.done:
         return grep(asked, asked.prompt) if sought(asked.prompt) else None

@@ -21,6 +21,7 @@ ONLY_HERE = "Noted in this conversation only: {why}."
 MOST_LINES = 40
 
 _DIRECTORY = re.compile(r"^- Memory directory: (?P<path>.+)$", re.MULTILINE)
+_LOG = re.compile(r"^- Daily log: (?P<path>.+)/YYYY/MM/YYYY-MM-DD\.md$", re.MULTILINE)
 _INDEX = re.compile(r"^Contents of (?P<path>[^\n]+):\n<memory-index>\n(?P<text>.*?)\n</memory-index>$", re.MULTILINE | re.DOTALL)
 _LINE = re.compile(r"^\s*[-*+] \[(?P<title>[^\n]*?)\]\((?P<file><[^<>\n]*>|[^()\s]*)\)(?:\s*(?:—|–|-|:)\s*(?P<hook>.*))?$")
 # No memory's text can hold the opening tag, so a heading before it is Lamina's.
@@ -73,6 +74,7 @@ class Asked(NamedTuple):
     done: tuple[Done, ...]
     tools: frozenset[str]
     today: str
+    log: str = ""  # today's log, where notes go there (W2)
 
 
 def read_asked(request: Wire, prompt: str, at: int) -> Asked:
@@ -83,6 +85,7 @@ def read_asked(request: Wire, prompt: str, at: int) -> Asked:
     directory = found["path"].strip() if found else None
     reminders = [text for message in messages for text in _texts(message) if text.startswith("<system-reminder>")]
     indexes = [index for text in reminders for index in _INDEX.finditer(text)]
+    log = _LOG.search(said)
     today = [day for text in reminders for day in _TODAY.findall(text) if _is_day(day)]
     return Asked(
         prompt,
@@ -94,7 +97,12 @@ def read_asked(request: Wire, prompt: str, at: int) -> Asked:
         tuple(_done(messages[at + 1 :])),
         frozenset(str(tool.get("name")) for tool in request.get("tools") or ()),
         today[-1] if today else "",
+        _day_file(log["path"], today[-1]) if log and today else "",
     )
+
+
+def _day_file(logs: str, day: str) -> str:
+    return f"{logs}/{day[:4]}/{day[5:7]}/{day}.md"
 
 
 def _is_day(text: str) -> bool:

@@ -121,11 +121,11 @@ def noted(prompt: str, today: str = "") -> Note:
 
 def _noted(text: str, today: str) -> Note:
     rule, why, how = reason(text)
-    on = today if _RELATIVE.search(text) or _dated(text, today) != text else ""
-    return Note(named(rule), kind_of(rule), _dated(rule, today), _dated(why, today), on, _dated(how, today))
+    on = today if _RELATIVE.search(text) or with_dates(text, today) != text else ""
+    return Note(named(rule), kind_of(rule), with_dates(rule, today), with_dates(why, today), on, with_dates(how, today))
 
 
-def _dated(text: str, today: str) -> str:
+def with_dates(text: str, today: str) -> str:
     """With the date behind each day that means another one tomorrow (S7)."""
     if not today:
         return text

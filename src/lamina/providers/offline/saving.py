@@ -12,7 +12,7 @@ from ...core.blocks import Wire
 from ...core.words import normal, terms, to_remember
 from .asked import FRONT, ONLY_HERE, Asked, Done, Known, body, call, content, field, say, title
 from .instead import says_instead
-from .note import ASK_BACK, MOST_NOTES, Note, items, named, no_memory, notes
+from .note import ASK_BACK, MOST_NOTES, Note, items, named, no_memory, notes, with_dates
 
 # Two sentences that share this much of their words say the same thing.
 SAME = 0.6
@@ -32,6 +32,8 @@ def remember(asked: Asked) -> list[Wire]:
         return say(
             ONLY_HERE.format(why="there is no memory to save it in" if asked.directory is None else "I have no Write tool")
         )
+    if asked.log:
+        return _into_log(asked)
     every, left, said = notes(asked.prompt, asked.today), list(asked.done), list[str]()
     taken = set[str]()
     for note in every[:MOST_NOTES]:
@@ -47,6 +49,20 @@ def remember(asked: Asked) -> list[Wire]:
     if len(every) > MOST_NOTES:
         said.append(f"The other {len(every) - MOST_NOTES} are not saved: say them in a message of their own.")
     return say("\n".join(said))
+
+
+def _into_log(asked: Asked) -> list[Wire]:
+    """In assistant mode all of it goes into the log of the day, in one call."""
+    kept = [item for item in items(to_remember(asked.prompt))[:MOST_NOTES] if no_memory(item) is None]
+    if not asked.done:
+        bullets = "".join(f"- {' '.join(with_dates(item, asked.today).split())}\n" for item in kept)
+        return call(asked, "Write", {"file_path": asked.log, "content": bullets})
+    if asked.done[0].failed:
+        return say(f"That is not saved: {asked.done[0].said}")
+    left_out = _LEFT_OUT.search(asked.done[0].said)
+    if left_out is not None:
+        return say(f"I noted what I may of that in today's log. {left_out[0]}")
+    return say("\n".join(f"I noted that in today's log: {item}" for item in kept))
 
 
 def _keep(asked: Asked, note: Note, there: Known | None, left: list[Done]) -> list[Wire] | str:

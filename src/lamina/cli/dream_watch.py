@@ -1,0 +1,103 @@
+"""Following a dream that runs, and ending it: all that is known of it is its record and who holds the lock.
+
+Owns the words for what is seen. Whoever follows changes nothing; whoever ends it leaves a request that the dream itself carries out, so
+that it puts back what it holds. Only a dream whose process is gone is put right from here, as the start of a session would do it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..core.errors import DiskError
+from .dreams import outcome, running_in
+from .printing import sentence
+
+if TYPE_CHECKING:
+    from ..core.settings import Settings
+    from ..disk.paths import RootDir
+    from ..layers.l6_dream.record import Record
+
+# How often a running dream is looked at: a person sees each answer as it comes, and a look is one small file.
+LOOK_SECONDS = 0.2
+# A dream looks twice a second whether it is to end, then leaves the call under way and puts back what it holds.
+ENDING_SECONDS = 30.0
+NONE_RUNS = "no dream runs here"
+STILL_RUNS = "dream {id} was told to end and has not yet: lamina dream --watch shows when it has"
+
+
+class Telling:
+    """Says each answer of a dream once, as it comes."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._said = 0
+        self._phase = "starting"
+
+    def __call__(self, record: Record) -> None:
+        for number, turn in enumerate(record.turns[self._said :], self._said + 1):
+            calls = f" ({turn.calls} call{'' if turn.calls == 1 else 's'})" if turn.calls else ""
+            self._say(f"{number:>3}  {sentence(turn.text) or '…'}{calls}")
+        self._said = max(self._said, len(record.turns))
+        if record.phase != self._phase and record.status == "running":
+            self._phase = record.phase
+            self._say(f"     {record.phase}")
+
+
+def running(root: RootDir) -> Record | None:
+    from ..disk.consolidation import Lock
+    from ..layers.l6_dream.record import records
+
+    return running_in(tuple(records(root)), Lock(root).holder())
+
+
+def followed(root: RootDir, record: Record, *, heard: Callable[[Record], None], seconds: float | None = None) -> Record:
+    """The record when the dream has ended, or its process is gone, or after so many seconds."""
+    from ..disk.consolidation import Lock
+    from ..layers.l6_dream.record import read_record
+
+    began = monotonic()
+    while True:
+        # Asked before the record is read: who lets go of the lock has written it.
+        holder = Lock(root).holder()
+        record = read_record(root, record.id) or record
+        heard(record)
+        gone = holder is None or not holder.alive
+        if record.status != "running" or gone or (seconds is not None and monotonic() - began > seconds):
+            return record
+        sleep(LOOK_SECONDS)
+
+
+class Ended(NamedTuple):
+    """`said`: what had to be put right, in sentences. A record that still says "running" is of a dream that did not listen in time."""
+
+    record: Record
+    said: tuple[str, ...] = ()
+
+
+def ended(cwd: Path, home: Path | None, settings: Settings, *, seconds: float = ENDING_SECONDS) -> Ended:
+    """Ends the dream that runs; DiskError where none does."""
+    from ..layers.l6_dream.record import kill_request, read_record
+    from ..layers.l6_dream.run import put_right
+    from ..memory.memory import Memory
+
+    with Memory.open(cwd, home=home, settings=settings) as memory:
+        root = memory.store("private").store.root
+        record = running(root)
+        if record is None:
+            raise DiskError(str(memory.path), NONE_RUNS, "lamina dream --status tells of those there were")
+        if kill_request(root, record.id):
+            record = followed(root, record, heard=lambda _: None, seconds=seconds)
+        if record.status != "running":
+            return Ended(record)
+    said = tuple(put_right(cwd, home, settings))  # a living one is left alone
+    with Memory.open(cwd, home=home, settings=settings) as memory:
+        return Ended(read_record(memory.store("private").store.root, record.id) or record, said)
+
+
+def end_of(record: Record) -> str:
+    if record.status == "completed":
+        return f"It was done before it could be ended: {outcome(record)}."
+    return f"Dream {record.id} is ended; memory is as it was before it."

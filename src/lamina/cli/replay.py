@@ -1,0 +1,211 @@
+"""`lamina replay`: recorded sessions through the layers again, against other policies and with layers off (B14)."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..core.policy import POLICIES
+from ..replay.variants import ALL, LAYERS
+from .columns import show
+from .printing import document, sentence
+from .waiting import QUIET_SECONDS
+
+if TYPE_CHECKING:
+    from ..core.settings import Settings
+    from ..replay.asking import Asking
+    from ..replay.run import Report, Wanted
+
+# A person reads so many sentences; --json has all.
+MOST_SENTENCES = 10
+# Between two words on how far it is: on a terminal they replace each other, in a file they add up.
+TICK, LINE_TICK = 0.2, 15.0
+# A report that is there already is read before it is replaced.
+MOST_BYTES = 64 << 20
+# Below this not all columns fit.
+NARROW = 132
+
+
+@click.command("replay")
+@click.argument("recordings", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--policy", "policies", multiple=True, type=click.Choice(tuple(POLICIES)), help="A further row; may be repeated.")
+@click.option(
+    "--without",
+    multiple=True,
+    type=click.Choice((*LAYERS, ALL)),
+    help="Rows with this layer off, or each in turn; may be repeated.",
+)
+@click.option(
+    "--memory", type=click.Path(file_okay=False, exists=True, path_type=Path), help="Memory to replay with; else this project's."
+)
+@click.option(
+    "--ask",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Ask the configured provider at N calls of each session; this costs money.",
+)
+@click.option("--window", type=click.IntRange(min=1_000), help="The model's window in tokens, for all of them.")
+@click.option(
+    "--html", "page", metavar="REPORT", type=click.Path(dir_okay=False, path_type=Path), help="Write the report as a page."
+)
+@click.option("--cwd", type=click.Path(file_okay=False, exists=True, path_type=Path), default=Path("."), help="Whose settings.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+def command(
+    recordings: Sequence[Path],
+    policies: Sequence[str],
+    without: Sequence[str],
+    memory: Path | None,
+    window: int | None,
+    ask: int | None,
+    page: Path | None,
+    cwd: Path,
+    as_json: bool,
+) -> None:
+    """Run recorded sessions through the layers again: tokens, cache and money, against other policies and with layers off.
+
+    Sessions are transcripts of Lamina or Claude Code. Nothing of them is changed, and without --ask nothing is asked of a model.
+    """
+    from ..core.errors import InputError
+    from ..replay.run import replay, transcripts
+    from ..replay.variants import variants
+
+    for path in recordings:
+        if not path.exists():
+            raise InputError(
+                "replay", f"there is no file or directory {path}", "name transcripts, or a directory that holds some"
+            )
+    files = transcripts(recordings)
+    with _Progress(len(files)) as progress:
+        wanted = _wanted(cwd.resolve(), memory, window)._replace(
+            variants=variants(policies, without), asking=_asking(cwd.resolve(), ask), on_call=progress.call
+        )
+        report = replay(files, wanted, on_session=progress.session)
+    if not report.sessions:
+        raise InputError("replay", _why_none(files, report), "name transcripts of Lamina or Claude Code")
+    if wanted.asking is not None and wanted.asking.trouble is not None:
+        click.echo(f"lamina: {sentence(wanted.asking.trouble)}", err=True)
+    if page is not None:
+        _write(page, report)
+    if as_json:
+        click.echo(document(report.to_json()))
+    else:
+        _print(report)
+        if page is not None:
+            click.echo(f"The report is in {page}.")
+
+
+def _wanted(cwd: Path, memory: Path | None, window: int | None) -> Wanted:
+    from ..disk.settings_files import load_settings
+    from ..replay.remembered import index_reminder, place_of
+    from ..replay.run import Wanted
+    from .start import home_of
+
+    in_force = load_settings(cwd=cwd, environ=os.environ)
+    place = memory.resolve() if memory is not None else place_of(in_force, cwd=cwd, home=home_of())
+    given = {"memory_directory": str(place)} if place is not None else {}
+
+    def settings(arguments: Mapping[str, Any]) -> Settings:
+        return load_settings(cwd=cwd, environ=os.environ, arguments={**given, **arguments})
+
+    def index(held: Settings) -> str | None:
+        return index_reminder(place, held) if place is not None else None
+
+    return Wanted((), settings, window, index)
+
+
+def _asking(cwd: Path, times: int | None) -> Asking | None:
+    if times is None:
+        return None
+    from ..core.errors import InputError
+    from ..disk.settings_files import load_settings
+    from ..providers import configured, open_provider
+    from ..replay.asking import Asking
+    from .start import environment
+
+    settings = load_settings(cwd=cwd, environ=os.environ)
+    environ = environment(settings)
+    named = settings.model or settings.provider or configured(environ)
+    if named == "offline":
+        raise InputError("--ask", "no provider is configured", "set ANTHROPIC_API_KEY or OPENAI_API_KEY")
+    return Asking(open_provider(named, base_url=settings.base_url, environ=environ), times)
+
+
+def _why_none(files: Sequence[Path], report: Report) -> str:
+    if not files:
+        return "there are no transcripts in it"
+    return report.skipped[0] if len(report.skipped) == 1 else f"none of {len(files):,} files is a recorded session"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def _print(report: Report) -> None:
+    from ..replay.table import COLUMNS, cells, remarks
+
+    shown = [at for at, name in enumerate(COLUMNS) if name not in _left_out()]
+    rows = [cells(name, figures) for name, figures in report.figures.items()]
+    show([COLUMNS[at] for at in shown], [[row[at] for at in shown] for row in rows], right=COLUMNS[1:])
+    click.echo(f"\n{_counted(report.sessions, 'session')}, {_counted(report.calls, 'call')}.")
+    for remark in remarks(report):
+        click.echo(remark)
+    told = [*report.skipped, *report.damaged]
+    for one in told[:MOST_SENTENCES]:
+        click.echo(f"lamina: {sentence(one)}", err=True)
+    if len(told) > MOST_SENTENCES:
+        click.echo(f"lamina: and {len(told) - MOST_SENTENCES} more; --json lists them all.", err=True)
+
+
+def _left_out() -> tuple[str, ...]:
+    """A narrow terminal has room for what a policy costs and what it forgets; --json has all."""
+    import shutil
+
+    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < NARROW
+    return ("written", "side calls", "breaks", "peak", "files kept") if narrow else ()
+
+
+def _write(path: Path, report: Report) -> None:
+    from ..disk.user_files import read_whole, replace
+    from ..replay.html import page
+
+    before = read_whole(path, MOST_BYTES)
+    replace(path, page(report, "Replay").encode(), expect=before.version if before is not None else None, roots=(path.parent,))
+
+
+class _Progress:
+    """How far it is, on standard error, for whoever waits longer than a second."""
+
+    def __init__(self, files: int) -> None:
+        self._files = files
+        self._file = ""
+        self._terminal = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
+        self._next = time.monotonic() + QUIET_SECONDS
+        self._drawn = False
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._drawn and self._terminal:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def session(self, at: int, path: Path) -> None:
+        self._file = f"session {at + 1:,} of {self._files:,}: {sentence(path.name)}"
+        self._say(self._file)
+
+    def call(self, policy: str, call: int, calls: int) -> None:
+        self._say(f"{self._file}, {policy}, call {call:,} of {calls:,}")
+
+    def _say(self, text: str) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next, self._drawn = now + (TICK if self._terminal else LINE_TICK), True
+        line = f"\r\x1b[K{text}; Ctrl-C stops" if self._terminal else f"lamina: {text}\n"
+        print(line, end="", file=sys.stderr, flush=True)

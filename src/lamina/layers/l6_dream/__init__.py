@@ -1,0 +1,11 @@
+"""Layer 6: memory is put in order now and then, beside the conversation.
+
+Decides  whether a dream is due, what it may look at and write, and which of its changes become real
+Does     lets a fork work on a copy of the private memories, then applies the difference under a lock; a dream can be undone as one
+Costs    one stat at the end of a turn while none is due; a dream takes up to 30 answers in the background, about once a day
+Switch   `autoDreamEnabled`; `lamina.dreamHours`, `lamina.dreamSessions`, `lamina.dreamScanMinutes`; `memoryMode` decides what becomes of it
+Spec     D1-D5, Z5, and the dream's part of B4, B6, K5, O1 and W2
+
+The files in the order of a dream: gates, sessions · run, progress · record, stage · scene, findings, directive · bounds, about_person,
+index_lines, transcripts · facts, plan, indexing, apply · recovery, undo · without a model: local, tidy, distil.
+"""

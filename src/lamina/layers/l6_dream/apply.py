@@ -1,0 +1,265 @@
+"""A dream's plan made real (B4, B5): file by file through the store, inside the lock's fence.
+
+Owns the order. First everything is looked at that can be looked at without writing; then the copies in `before/` and the record
+"applying", both durable; then texts, removals, texts whose name was another memory's until then, what waits for a yes, and the index;
+then the record "applied". Invariants: every change goes through the store with who="dream" and the dream's id, so the journal, the
+redaction, the modes and the index count as for anybody; a file that somebody changed is theirs; a change is never made without those
+it rests on.
+
+A crash at any line before "applied" is taken back by `recover`: memory is as it was or as the dream left it. So is an error here, if
+the disk allows it at once, else by `recover`. A dream that lost its lock writes nothing more.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...core.errors import DiskError, Fenced, InputError, LaminaError
+from ...disk.consolidation import Hold
+from ...disk.paths import check_child
+from ...memory.draft import spelled
+from ...memory.index import INDEX, rewritten
+from ...memory.index_file import MOST_INDEX
+from ...memory.journal import digest_of
+from ...memory.modes import GatedStore, plan_write
+from ...memory.store import MOST_READ, Proposed, Saved, Why
+from ...memory.topic import folded, read_topic
+from .back import take_back
+from .indexing import lost_prose, merged_index, only_added
+from .plan import MOST_WAITING, NEW_BEYOND_REMOVED, THEIRS, TOO_MANY, Change, Plan, authors_of, plan, without
+from .record import Changed, Record, Skipped, home, kill_requested, records, write_record
+from .stage import BEFORE, FOUND, MADE, Stage, look, there
+
+# What a record names; a dream of which more is left undone has gone wrong as a whole.
+MOST_SKIPPED = 100
+DAY_SECONDS = 24 * 3_600.0
+
+
+def preview(gated: GatedStore, stage: Stage, *, now: float, new: int = NEW_BEYOND_REMOVED) -> Plan:
+    """What of the copy would become real now. Nothing is changed. `new`: how many memories may be added beyond those that go."""
+    work, real = look(stage), there(gated)
+    digests = {file: digest_of(text.encode()) for file, text in real.items()}
+    authors = authors_of(gated.store.history.lines(), digests)
+    ignored = [skipped.file for skipped in work.ignored]
+    # Many small dreams in a row are one large one.
+    day = [one for one in records(gated.store.root) if one.status == "completed" and abs(now - one.started) < DAY_SECONDS]
+    lately = sum(len(one.removed) for one in day)
+    judged = plan(stage.base, real, work.texts, authors=authors, ignored=ignored, new=new, lately=lately)
+    listing = work.listing if work.listing is not None and work.listing.encode() != stage.listing else None
+    return _checked(gated, judged._replace(listing=listing, skipped=(*judged.skipped, *work.ignored)))
+
+
+def _checked(gated: GatedStore, wanted: Plan) -> Plan:
+    """Without what the store would refuse anyway: no front matter, a path that may not be, too long."""
+    refused = dict[str, str]()
+    for change in wanted.changes:
+        if change.text is None:
+            continue
+        try:
+            check_child(gated.store.root.path, change.file)
+            spelled(change.file, change.text, gated.store.get(change.file))
+        except (InputError, DiskError) as error:
+            refused[change.file] = _problem(change.file, error)
+    return without(wanted, refused)
+
+
+def _problem(file: str, error: LaminaError) -> str:
+    """For a sentence that names the file already."""
+    return str(error).removeprefix(f"{file}: ")
+
+
+def conclude(gated: GatedStore, stage: Stage, record: Record, hold: Hold, *, now: float, new: int = NEW_BEYOND_REMOVED) -> Record:
+    """From the copy to memory: looks, decides and does. The record that comes back says what became of it."""
+    return apply(gated, stage, preview(gated, stage, now=now, new=new), record, hold, now=now)
+
+
+def apply(gated: GatedStore, stage: Stage, wanted: Plan, record: Record, hold: Hold, *, now: float) -> Record:
+    gated.check("dream")
+    if kill_requested(gated.store.root, record.id):
+        return msgspec.structs.replace(record, status="killed", ended=now)
+    with hold.fence():
+        wanted, record = _prepared(gated, stage, wanted, record)
+    doing = _Doing(gated, stage, record, hold)
+    try:
+        doing.all(wanted)
+        return doing.applied(now)
+    except Fenced:
+        raise  # another dream has the lock, and puts this one right before it begins
+    except LaminaError as error:
+        with hold.fence():
+            take_back(gated, record, now=now, why=str(error))
+        raise
+
+
+def _prepared(gated: GatedStore, stage: Stage, wanted: Plan, record: Record) -> tuple[Plan, Record]:
+    """What goes back if anything goes wrong is on the disk before anything changes."""
+    root, theirs, kept = gated.store.root, dict[str, str](), list[tuple[Changed, bytes | None]]()
+    for change in wanted.changes:
+        data, found = root.read_bytes(change.file, MOST_READ), root.stat(change.file)
+        if digest_of(data) != stage.base.get(change.file, ""):
+            theirs[change.file] = THEIRS
+        else:
+            kept.append((Changed(change.file, digest_of(data), found.st_mtime_ns if found is not None else 0), data))
+    wanted = without(wanted, theirs)
+    here = {change.file for change in wanted.changes}
+    kept = [(changed, data) for changed, data in kept if changed.file in here]
+    index = root.read_bytes(INDEX, MOST_INDEX)
+    for file, data in [*((changed.file, data) for changed, data in kept), (INDEX, index)]:
+        if data is not None:
+            root.replace(f"{home(record.id)}/{BEFORE}/{file}", data)
+    record = msgspec.structs.replace(
+        record, phase="applying", files=(), changes=tuple(changed for changed, _ in kept), index=digest_of(index)
+    )
+    write_record(root, record)
+    return wanted, record
+
+
+class _Doing:
+    """One application, and what came of it."""
+
+    def __init__(self, gated: GatedStore, stage: Stage, record: Record, hold: Hold) -> None:
+        self._gated = gated
+        # What waits for a yes does so in every mode.
+        self._asking = GatedStore(gated.store, "confirm")
+        self._writes = plan_write(gated.mode, "dream") == "write"
+        self._root = gated.store.root
+        self._stage = stage
+        self._record = record
+        self._hold = hold
+        self._done: dict[str, Change] = {}
+        self._waiting: list[str] = []
+        self._skipped: list[Skipped] = []
+        self._reordered = False
+
+    def all(self, wanted: Plan) -> None:
+        self._skipped += wanted.skipped
+        self._needed = {file for change in wanted.changes for file in change.needs}
+        later = [change for change in wanted.done if self._has_other_owner(change)]
+        for change in (*(each for each in wanted.done if each not in later), *later, *wanted.waiting):
+            with self._hold.fence():
+                self._one(change)
+        if self._writes and wanted.listing is not None:
+            self._index(wanted.listing)
+
+    def _has_other_owner(self, change: Change) -> bool:
+        """Whether its name is still another memory's, which goes first."""
+        if change.text is None:
+            return False
+        owner = self._gated.store.named(read_topic(change.file, change.text, 0).name)
+        return owner is not None and folded(owner.file) != folded(change.file)
+
+    def _one(self, change: Change) -> None:
+        asks = bool(change.waits) or not self._writes
+        if asks and len(self._waiting) >= MOST_WAITING:
+            self._skip(change.file, TOO_MANY)
+            return
+        data = self._root.read_bytes(_copy(self._record, change.file), MOST_READ)
+        why = Why("dream", _reason(change), self._record.session, dream=self._record.id)
+        gated = self._asking if asks else self._gated
+        try:
+            done: Saved | Proposed | bool
+            if change.text is None:
+                done = gated.drop(change.file, why=why, expected=data)
+            else:
+                done = gated.put(change.file, change.text, expected=data, why=why)
+        except InputError as error:
+            self._not_done(change, _problem(change.file, error))
+        except DiskError:
+            if isinstance(self._now(change.file), DiskError) or self._now(change.file) == data:
+                raise
+            self._not_done(change, THEIRS)
+        else:
+            self._note(change, done)
+
+    def _now(self, file: str) -> bytes | DiskError | None:
+        try:
+            return self._root.read_bytes(file, MOST_READ)
+        except DiskError as error:
+            return error
+
+    def _note(self, change: Change, done: Saved | Proposed | bool) -> None:
+        if isinstance(done, Proposed):
+            self._waiting.append(done.id)
+        elif done is False:
+            self._skip(change.file, "is gone already")
+        else:
+            self._done[change.file] = change
+
+    def _not_done(self, change: Change, why: str) -> None:
+        """One change less is fine, unless others that may be done already rest on it."""
+        if change.file in self._needed and not change.waits:
+            raise DiskError(change.file, "could not be changed, and other changes of the dream rest on it", why.rstrip("."))
+        self._skip(change.file, why)
+
+    def _skip(self, file: str, why: str) -> None:
+        self._skipped.append(Skipped(file, why))
+
+    def _index(self, work: str) -> None:
+        base = _text(self._stage.listing)
+        before = _text(self._root.read_bytes(_copy(self._record, INDEX), MOST_INDEX))
+        texts = [change.text for change in self._done.values() if change.text is not None]
+        if not only_added(base, before):
+            self._skip(INDEX, THEIRS)
+        elif (prose := lost_prose(base, work, texts)) is not None:
+            self._skip(INDEX, f"its line {prose[:60]!r} would be lost")
+        else:
+            self._put_index(work, base)
+
+    def _put_index(self, work: str, base: str) -> None:
+        with self._hold.fence():
+            now = self._root.read_bytes(INDEX, MOST_INDEX)
+            files = [found.file for found in self._gated.store.scanner.files()]
+            text = merged_index(work, base=base, now=_text(now), files=files, changed=list(self._done))
+            # First what it will be: whatever stops this, an undo knows the dream's lines from those of others.
+            made = rewritten(text, _text(now), files, known=True).text.encode("utf-8", "surrogateescape")
+            self._root.replace(f"{home(self._record.id)}/{FOUND}", now or b"")
+            self._root.replace(f"{home(self._record.id)}/{MADE}", made)
+            why = Why("dream", "put the index in order", self._record.session, dream=self._record.id)
+            self._gated.put_index(text, expected=now, why=why)
+            self._reordered = self._root.read_bytes(INDEX, MOST_INDEX) != now
+
+    def applied(self, now: float) -> Record:
+        removed = [change for change in self._done.values() if change.text is None]
+        record = msgspec.structs.replace(
+            self._record,
+            status="completed",
+            phase="applied",
+            ended=now,
+            files=(*self._done, *((INDEX,) if self._reordered else ())),
+            removed=tuple(change.file for change in removed if not change.merged),
+            merged=tuple(change.file for change in removed if change.merged),
+            waiting=tuple(self._waiting),
+            skipped=_some(self._skipped),
+            changes=tuple(self._with_after(changed) for changed in self._record.changes),
+        )
+        with self._hold.fence():
+            write_record(self._root, record)
+        return record
+
+    def _with_after(self, changed: Changed) -> Changed:
+        if changed.file not in self._done:
+            return changed
+        return msgspec.structs.replace(changed, after=digest_of(self._root.read_bytes(changed.file, MOST_READ)))
+
+
+def _some(skipped: list[Skipped]) -> tuple[Skipped, ...]:
+    more = len(skipped) - MOST_SKIPPED
+    return (*skipped[:MOST_SKIPPED], *((Skipped("", f"and {more} more"),) if more > 0 else ()))
+
+
+def _reason(change: Change) -> str:
+    if change.text is not None:
+        said = "added" if change.new else "brought in order"
+    else:
+        said = (
+            f"merged into {', '.join(change.needs)}" if change.needs else "said elsewhere already" if change.merged else "removed"
+        )
+    return f"{said}; {change.waits}" if change.waits else said
+
+
+def _copy(record: Record, file: str) -> str:
+    return f"{home(record.id)}/{BEFORE}/{file}"
+
+
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "surrogateescape")

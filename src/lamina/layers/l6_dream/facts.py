@@ -1,0 +1,152 @@
+"""What a memory says, fact by fact, and whether another text still says it (B4, B15).
+
+A fact is a sentence, or a line of a list, of a table or of code. Two folds make it comparable: letters as in file names, and only
+words and the signs that carry meaning. What is spelled exactly (paths, options, names with an underscore or capitals inside) is compared
+besides as it is. A fact is said where its words stand in a row, in their order, in one sentence that adds no
+"not": so a merge that keeps sentences keeps facts, and one that rewords them does not count as keeping them. Signs of scripts without
+spaces are words of their own. Pure; time goes by the length of the texts.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from ...core.front_matter import read_front_matter
+
+# A heading of fewer words names a part and says nothing.
+HEADING_WORDS = 5
+# Fewer words stand in a sentence by chance: such a fact must be a sentence there too.
+SHORT_WORDS = 3
+# Of the words of a fact, this share in the new text tells that it was worded anew and not dropped.
+WORDED_ANEW = 0.6
+
+_CJK = "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_TOKEN = re.compile(rf"[{_CJK}]|(?:(?<=\s)|^)-(?=\d)|[^\W_{_CJK}]+(?:['’_]+[^\W_{_CJK}]+)*|!(?==)|[%@&/\\+=<>~$^|≠≤≥≈→]")
+# A path, an option of a command, a name of code: there a letter or a sign more is another thing.
+_EXACT = re.compile(
+    r"(?<![\w/\\.~-])(?:--?[A-Za-z][\w-]*|[\w./\\~-]*(?:[^\W_][_/\\]+[^\W_]|[/\\][^\W_]|[a-z0-9][A-Z])[\w./\\-]*)", re.ASCII
+)
+_LINE_START = re.compile(r"\s*(?:>\s*)*(?:[-*+•]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+)?")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s")
+_SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)*_]*\s+|(?<=[。！？；])|;\s+")
+_NOT = """not no never none nor without cannot can't don't doesn't didn't won't isn't aren't wasn't shouldn't mustn't avoid stop except
+    unless instead formerly nicht kein keine nie ohne statt"""
+_NEGATIONS = frozenset(_NOT.split())
+_NEGATING_SIGNS = re.compile("[不没沒非无無未勿别別莫否않못없]|な い|ま せ ん|안 ")
+
+
+class Facts(NamedTuple):
+    """The facts of a text in its order, folded; and all its sentences as one line each, to look facts up in."""
+
+    each: tuple[str, ...]
+    lines: str
+
+
+# A merge asks for the same few texts again and again.
+@lru_cache(maxsize=512)
+def facts_of(text: str) -> Facts:
+    """Of a topic file. A body that says nothing leaves its description to say it."""
+    matter = read_front_matter(text)
+    sentences = list(_sentences(matter.body))
+    description = matter.fields.get("description")
+    lines = [folded for folded, _ in sentences]
+    if isinstance(description, str) and (said := folded_words(description)):
+        lines.append(said)
+    each = tuple(dict.fromkeys(folded for folded, counts in sentences if counts))
+    return Facts(each or tuple(lines[-1:]), "".join(f"\n {line} \n" for line in lines))
+
+
+def _sentences(body: str) -> Iterator[tuple[str, bool]]:
+    """Each folded, and whether it counts as a fact."""
+    for line in body.splitlines():
+        heading = _HEADING.match(line) is not None
+        for part in _SENTENCE.split(line.lstrip(" #") if heading else _LINE_START.sub("", line, count=1)):
+            if folded := folded_words(part):
+                yield folded, not heading or folded.count(" ") + 1 >= HEADING_WORDS
+
+
+def folded_words(text: str) -> str:
+    """The words and meaningful signs, folded, with single spaces."""
+    return " ".join(_words(text))
+
+
+def _words(text: str) -> list[str]:
+    plain = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return _TOKEN.findall(plain.replace("’", "'"))
+
+
+@lru_cache(maxsize=512)
+def exact_words(text: str) -> frozenset[str]:
+    """What a topic file's body spells exactly."""
+    return frozenset(match[0].rstrip("_.-/") for match in _EXACT.finditer(read_front_matter(text).body))
+
+
+def is_said(fact: str, text: str) -> bool:
+    """Whether a text says a fact, word for word and without taking it back."""
+    return _stands(fact, facts_of(text).lines)
+
+
+def _stands(fact: str, lines: str) -> bool:
+    if f"\n {fact} \n" in lines:
+        return True
+    if fact.count(" ") + 1 < SHORT_WORDS:
+        return False
+    at = lines.find(f" {fact} ")
+    while at >= 0:
+        begin, stop = lines.rfind("\n", 0, at + 1) + 1, lines.find("\n", at)
+        if not _takes_back(f"{lines[begin:at]} {lines[at + len(fact) + 1 : stop]}"):
+            return True
+        at = lines.find(f" {fact} ", at + 1)
+    return False
+
+
+def negates(fact: str) -> bool:
+    """Whether a folded sentence says what is not."""
+    return _takes_back(fact)
+
+
+def _takes_back(added: str) -> bool:
+    """Whether the words around a fact may turn it into its opposite."""
+    return not _NEGATIONS.isdisjoint(added.split()) or _NEGATING_SIGNS.search(added) is not None
+
+
+class Tellers:
+    """Many texts, to be asked which of them says a fact. The first question takes note of every word; only a text that has the words of
+    a fact in a row is taken apart."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._words: dict[str, str] = {}
+        self._files: dict[str, set[str]] = {}
+
+    def of(self, fact: str, fits: Callable[[str], bool] = bool) -> str | None:
+        """The first file whose text says it, among those whose text `fits`."""
+        if not self._words:
+            self._take_note()
+        having = sorted((self._files.get(word, set()) for word in set(fact.split(" "))), key=len)
+        likely = (file for file in sorted(set.intersection(*having)) if f" {fact} " in self._words[file])
+        return next((file for file in likely if is_said(fact, self._texts[file]) and fits(self._texts[file])), None)
+
+    def _take_note(self) -> None:
+        for file, text in self._texts.items():
+            words = _words(text)
+            self._words[file] = f" {' '.join(words)} "
+            for word in set(words):
+                self._files.setdefault(word, set()).add(file)
+
+
+def is_emptied(old: str, new: Iterable[str]) -> bool:
+    """Whether most facts of the old text are gone from the new ones, however they are worded there."""
+    facts = facts_of(old).each
+    words = {word for text in new for word in facts_of(text).lines.split()}
+    gone = sum(not _mostly(fact, words) for fact in facts)
+    return 2 * gone > len(facts)
+
+
+def _mostly(fact: str, words: set[str]) -> bool:
+    own = set(fact.split(" "))
+    return len(own & words) >= WORDED_ANEW * len(own)

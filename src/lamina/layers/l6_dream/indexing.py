@@ -1,0 +1,122 @@
+"""The index after a dream, and the index after its undo (S3, B4). Pure.
+
+Only lines count: a line belongs to the file it points at. Invariants: what others added to the index or worded anew meanwhile stays;
+a memory that is there keeps its line, unless the index is longer than what is loaded; prose that nobody else says is not dropped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from ...memory.index import MOST_LINES, Entry, entries, with_entry, without_entry
+from ...memory.topic import folded
+from .facts import folded_words, is_said
+
+
+def rows_of(text: str) -> dict[str, str]:
+    """File, folded → its line; the first one where there are two."""
+    found: dict[str, str] = {}
+    for row in text.split("\n"):
+        for entry in entries(row):
+            found.setdefault(folded(entry.file), row)
+    return found
+
+
+def only_added(before: str, now: str) -> bool:
+    """Whether every line that stood there still does: then nobody but who adds memories was at the index."""
+    return not Counter(before.split("\n")) - Counter([*now.split("\n"), ""])
+
+
+def lost_prose(before: str, wanted: str, texts: Iterable[str]) -> str | None:
+    """A line of the index that is no entry and no heading, and that neither the new index nor any of the texts says."""
+    there = [wanted, *texts]
+    for row in before.split("\n"):
+        if entries(row) or row.lstrip().startswith("#") or not (fact := folded_words(row.lstrip("-*+> \t"))):
+            continue
+        if not any(is_said(fact, text) for text in there):
+            return row.strip()
+    return None
+
+
+def merged_index(work: str, *, base: str, now: str, files: Collection[str], changed: Collection[str]) -> str:
+    """The dream's index with what it does not know of: lines of memories that others or the dream itself put there.
+
+    `now` is the index after the dream's files were written, `files` all topic files, `changed` those the dream wrote.
+    """
+    ours, then, there = rows_of(work), rows_of(base), rows_of(now)
+    kept, written = {folded(file) for file in files}, {folded(file) for file in changed}
+    text, behind = work, ""
+    for file, row in there.items():
+        stale = file in written and ours.get(file) == then.get(file)  # the line it had, of a memory that says something else now
+        missing = file not in ours and file in kept and (file not in then or work.count("\n") < MOST_LINES)
+        if stale or missing:
+            text = _with_row(text, file, row, behind)
+        behind = file
+    return text
+
+
+class Own(NamedTuple):
+    """The index right before the dream wrote it as a whole, and as it wrote it."""
+
+    found: str
+    made: str
+
+
+def index_back(before: str, now: str, back: Collection[str], stay: Collection[str] = (), own: Own | None = None) -> str:
+    """The index as it was `before` the dream, with whatever others did to it since.
+
+    `back` are the files that went back: their lines do, too. `stay` are those of the dream that did not: they keep the line they have.
+    Of other files a line is the dream's where it is as the dream worded it (`own`; None: it did not come to that).
+    """
+    then, there, found, made = (rows_of(text) for text in (before, now, *(own or ("", ""))))
+    files, others, text = {folded(file) for file in back}, {folded(file) for file in stay}, before
+    for file in dict.fromkeys([*there, *then]):
+        row = there.get(file)
+        if file not in others and found.get(file) != made.get(file) == row:
+            row = found.get(file)
+        if file in files or row == then.get(file):
+            continue
+        text = _with_row(text, file, row) if row is not None else without_entry(text, file)
+    added, dropped = (
+        (_prose(own.made) - _prose(own.found), _prose(own.found) - _prose(own.made)) if own else (Counter(), Counter())
+    )
+    return _with_prose(text, removed=_prose(before) - _prose(now) - dropped, added=_prose(now) - _prose(before) - added)
+
+
+def _prose(text: str) -> Counter[str]:
+    return Counter(row for row in text.split("\n") if row.strip() and not entries(row))
+
+
+def _with_prose(text: str, *, removed: Counter[str], added: Counter[str]) -> str:
+    rows = list[str]()
+    for row in text.split("\n"):
+        if removed[row] > 0:
+            removed[row] -= 1
+        else:
+            rows.append(row)
+    more = "".join(f"{row}\n" for row in added.elements())
+    kept = "\n".join(rows)
+    return kept if not more else f"{kept}{'' if not kept or kept.endswith(chr(10)) else chr(10)}{more}"
+
+
+def _with_row(text: str, file: str, row: str, behind: str = "") -> str:
+    """The text with this very line for a file: in the place of the one it has, else behind that of another, else where a new one goes."""
+    rows, done = list[str](), False
+    for old in text.split("\n"):
+        if not _is_of(file, old):
+            rows.append(old)
+        elif not done:
+            rows.append(row)
+            done = True
+    if done:
+        return "\n".join(rows)
+    if (at := next((at for at, old in enumerate(rows) if behind and _is_of(behind, old)), None)) is not None:
+        return "\n".join([*rows[: at + 1], row, *rows[at + 1 :]])
+    entry: Entry = entries(row)[0]
+    return _with_row(with_entry(text, entry), file, row)
+
+
+def _is_of(file: str, row: str) -> bool:
+    return any(folded(entry.file) == file for entry in entries(row))

@@ -1,0 +1,270 @@
+"""What of a dream's copy becomes real, what waits for a yes, and what is left (B4). Pure: texts in, one frozen value out.
+
+The rules, in the order in which they decide:
+- A file that somebody else changed since the copy was made is theirs: the dream's version of it is left.
+- A file that is gone from the copy, or empty there, is a removal. A removal whose every fact another memory says afterwards is a merge;
+  a memory that grows beyond a few pages takes over nothing.
+- A removal that is no merge counts, and so does a rewrite that leaves less than half of what a memory said. If more count than a
+  tenth of the topic files (at least two), those that dreams of the last day removed included, all of them wait; so they do where a
+  file of the copy cannot be read.
+- What a person wrote, and only dreams changed since, is never removed or emptied without a yes.
+- What is known of the person (user, feedback) stays that: moved to a memory of another type it counts as gone, and a memory of theirs
+  changes to another type only with a yes.
+- A change that rests on another one (a merge on the text that took the facts over) has that one's fate, if it is not made.
+- New files: as many as go, and five; more where daily logs wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Literal, NamedTuple, TypeAlias
+
+from ...memory.journal import Line, digest_of
+from ...memory.store import Who
+from ...memory.topic import folded, read_topic, same_name
+from .about_person import PERSONAL
+from .facts import Tellers, exact_words, facts_of, is_emptied, is_said
+from .record import Skipped
+
+Author: TypeAlias = Who | Literal["outside"]
+
+# B4: a tenth of the topic files, and two where there are few.
+SHARE = 10
+LEAST = 2
+# Five sessions lie between two dreams (D1): a new memory for each.
+NEW_BEYOND_REMOVED = 5
+# Some pages: of a longer memory only the beginning is recalled, so what is put behind that is as good as gone.
+MOST_CHARS = 16_000
+# More than anybody looks through for one dream; the rest is said and left.
+MOST_WAITING = 40
+
+TOO_MANY = f"at most {MOST_WAITING} changes of a dream wait for a yes"
+RETYPED = "it would not be a memory about you or your wishes any more"
+THEIRS = "was changed by somebody else while the dream ran; theirs stays"
+
+
+class Change(NamedTuple):
+    """What happens to one file. `text` None: it is removed. `needs`: the changed files that take over what it said. `counts`: against
+    the cap. `waits`: why a person is asked first; empty: it is just done."""
+
+    file: str
+    text: str | None
+    new: bool = False
+    needs: tuple[str, ...] = ()
+    counts: bool = False
+    waits: str = ""
+
+    @property
+    def merged(self) -> bool:
+        return self.text is None and not self.counts
+
+
+class Plan(NamedTuple):
+    """In the order of doing: texts, then removals. `listing`: the index as the dream wants it; None: as it is."""
+
+    changes: tuple[Change, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    listing: str | None = None
+
+    @property
+    def done(self) -> tuple[Change, ...]:
+        return tuple(change for change in self.changes if not change.waits)
+
+    @property
+    def waiting(self) -> tuple[Change, ...]:
+        return tuple(change for change in self.changes if change.waits)
+
+
+def cap(topics: int) -> int:
+    """How many removals that count a dream may make by itself."""
+    return max(LEAST, topics // SHARE)
+
+
+def plan(
+    base: Mapping[str, str],
+    there: Mapping[str, str],
+    work: Mapping[str, str],
+    *,
+    authors: Mapping[str, Author],
+    ignored: Collection[str] = (),
+    new: int = NEW_BEYOND_REMOVED,
+    lately: int = 0,
+) -> Plan:
+    """`base`: the copied files with their digests then; `there`: the texts of all topic files now; `work`: those of the copy now.
+    `ignored` are entries of the copy that count for nothing: no removal is read into them. `new`: how many files may be added beyond
+    those that go; daily logs make it more. `lately`: how many memories dreams have removed within a day already."""
+    ignored = frozenset(ignored)
+    wanted, refused = _wanted(base, there, work, ignored)
+    ordered = sorted(_judged(wanted, there, authors), key=lambda change: (change.text is None, change.file))
+    whole = not any(file.endswith(".md") for file in ignored) and not any(_covered(file, ignored) for file in base)
+    done = _capped(without(Plan(tuple(ordered)), refused), len(base), lately, whole=whole)
+    done = _bounded(_settled(done), new)
+    return without(done, _clashes(done, there))
+
+
+def _capped(plan: Plan, topics: int, lately: int, *, whole: bool) -> Plan:
+    """Everything that counts waits where it is too much, or where what could not be read (`whole`) may hold what is to go."""
+    counted = sum(change.counts for change in plan.changes)
+    if counted + lately <= cap(topics) and whole:
+        return plan
+    besides = f" (dreams of the last day removed {lately})" if lately else ""
+    why = f"the dream would remove or empty {counted} of {topics} memories{besides}; more than {cap(topics)} need a yes"
+    why = why if whole else "a part of what the dream wrote could not be read"
+    return plan._replace(
+        changes=tuple(change._replace(waits=change.waits or why) if change.counts else change for change in plan.changes)
+    )
+
+
+def _wanted(
+    base: Mapping[str, str], there: Mapping[str, str], work: Mapping[str, str], ignored: Collection[str]
+) -> tuple[list[Change], dict[str, str]]:
+    """All that differs; and what of it is not to be, with the reason: a merge into such a file is judged as one, and not made."""
+    wanted, refused = list[Change](), dict[str, str]()
+    for file, digest in base.items():
+        text = work.get(file)
+        if _covered(file, ignored) or (text is not None and digest_of(text.encode()) == digest):
+            continue
+        wanted.append(Change(file, text if text is not None and text.strip() else None))
+        if file not in there or digest_of(there[file].encode()) != digest:
+            refused[file] = THEIRS
+    taken = {folded(file) for file in there}
+    for file, text in work.items():
+        if file in base or not text.strip():
+            continue
+        wanted.append(Change(file, text, new=True))
+        if folded(file) in taken:
+            refused[file] = "is the file of another memory; that one stays"
+        taken.add(folded(file))
+    return wanted, refused
+
+
+def _covered(file: str, ignored: Collection[str]) -> bool:
+    """Whether something that counts for nothing stands in the place of a file, or of a directory above it."""
+    parts = file.split("/")
+    return any("/".join(parts[:depth]) in ignored for depth in range(1, len(parts) + 1))
+
+
+def _judged(wanted: list[Change], there: Mapping[str, str], authors: Mapping[str, Author]) -> list[Change]:
+    """Each with what it rests on, whether it counts and whether a person wrote it."""
+    texts = {change.file: change.text for change in wanted if change.text is not None}
+    gone = {change.file for change in wanted if change.text is None}
+    others = Tellers({file: text for file, text in there.items() if file not in texts and file not in gone})
+    pages = {file: text for file, text in texts.items() if len(text) <= max(MOST_CHARS, len(there.get(file, "")))}
+    return [_one(change, there, pages, others, authors) for change in wanted]
+
+
+def _one(
+    change: Change,
+    there: Mapping[str, str],
+    texts: Mapping[str, str],
+    others: Tellers,
+    authors: Mapping[str, Author],
+) -> Change:
+    if change.new or change.file not in there:
+        return change
+    old = there[change.file]
+    own, fits = () if change.text is None else (change.text,), _fits(old)
+    needs, told, lost = dict[str, None](), set[str](), False
+    for fact in facts_of(old).each:
+        if any(is_said(fact, text) for text in own):
+            continue
+        # Changed texts first: there the facts of a merge went.
+        tellers = (file for file, text in texts.items() if file != change.file and is_said(fact, text) and fits(text))
+        teller = next(tellers, None)
+        if teller is not None:
+            needs[teller] = None
+        elif not lost and (elsewhere := others.of(fact, fits)) is not None:
+            told.add(elsewhere)
+        else:
+            lost = True
+    moved = [texts[file] for file in needs]
+    spelled = {word for text in (*own, *moved, *(there[file] for file in told)) for word in exact_words(text)}
+    lost = lost or not exact_words(old) <= spelled
+    counts = lost and (change.text is None or is_emptied(old, [*own, *moved]))
+    by_person = authors.get(change.file, "outside") in ("user", "outside") and (change.text is None or counts)
+    waits = "a person wrote it" if by_person else "" if all(map(fits, own)) else RETYPED
+    return change._replace(needs=tuple(needs), counts=counts, waits=waits)
+
+
+def _fits(old: str) -> Callable[[str], bool]:
+    """Whether another text may say what this one says: of the person only what is about them."""
+    return _is_personal if _is_personal(old) else lambda _: True
+
+
+def _is_personal(text: str) -> bool:
+    return read_topic("", text, 0).type in PERSONAL
+
+
+def _settled(plan: Plan) -> Plan:
+    """What rests on a change that waits, waits too."""
+    waiting = {change.file for change in plan.waiting}
+    changes = plan.changes
+    while more := {change.file for change in changes if not change.waits and not waiting.isdisjoint(change.needs)}:
+        why = "it rests on a change that waits for a yes"
+        changes = tuple(change._replace(waits=why) if change.file in more else change for change in changes)
+        waiting |= more
+    return plan._replace(changes=changes)
+
+
+def _bounded(plan: Plan, most: int) -> Plan:
+    """No more new files than may be, those that others rest on first; and no more waiting than anybody reads."""
+    needed = {file for change in plan.changes for file in change.needs}
+    new = sorted((change.file for change in plan.done if change.new), key=lambda file: (file not in needed, file))
+    room = sum(change.text is None for change in plan.done) + most
+    why = f"this dream may add at most {most} memories more than it removes"
+    many = [change.file for change in plan.waiting][MOST_WAITING:]
+    return without(plan, dict.fromkeys(new[room:], why) | dict.fromkeys(many, TOO_MANY))
+
+
+def _clashes(plan: Plan, there: Mapping[str, str]) -> dict[str, str]:
+    """Files whose name another memory will have: one that stays, or one that comes first."""
+    changed = {change.file: _name(change.file, change.text) for change in plan.done if change.text is not None}
+    if all(file in there and same_name(_name(file, there[file])) == same_name(name) for file, name in changed.items()):
+        return {}  # nobody has another name than before
+    gone = {change.file for change in plan.done}
+    owners = {same_name(_name(file, text)): file for file, text in there.items() if file not in gone}
+    found = dict[str, str]()
+    for file, name in changed.items():
+        owner = owners.setdefault(same_name(name), file)
+        if owner != file:
+            found[file] = f"{name!r} is the name of the memory in {owner} already"
+    return found
+
+
+def _name(file: str, text: str) -> str:
+    return read_topic(file, text, 0).name
+
+
+def without(plan: Plan, refused: Mapping[str, str]) -> Plan:
+    """The plan without these changes (file → why), and without what rests on them."""
+    gone = dict(refused)
+    while more := {
+        change.file: f"it rests on {next(file for file in change.needs if file in gone)}, which was not changed"
+        for change in plan.changes
+        if change.file not in gone and any(file in gone for file in change.needs)
+    }:
+        gone |= more
+    here = {change.file for change in plan.changes}
+    return Plan(
+        tuple(change for change in plan.changes if change.file not in gone),
+        (*plan.skipped, *(Skipped(file, why) for file, why in gone.items() if file in here)),
+        plan.listing,
+    )
+
+
+def authors_of(lines: Iterable[Line], digests: Mapping[str, str]) -> dict[str, Author]:
+    """Who wrote each file (file → digest) as it is now. What no line of the journal tells was written outside. A change that was
+    taken back is nobody's, and what a dream brought in order is still whose it was: else a second dream could remove it unasked."""
+    wrote = dict[tuple[str, str], Author]()
+    for line in lines:
+        if line.file not in digests or not line.digest or _tells_nothing(line):
+            continue
+        who: Author = line.why.who if line.why is not None else "outside"
+        own = who != "dream" or not line.before
+        wrote[line.file, line.digest] = who if own else wrote.get((line.file, line.before), "outside")
+    return {file: wrote.get((file, digest), "outside") for file, digest in digests.items()}
+
+
+def _tells_nothing(line: Line) -> bool:
+    put_back = line.action == "restore" and line.why is not None and line.why.dream is not None
+    return put_back or line.action in ("undone", "keep")

@@ -1,0 +1,174 @@
+"""The copy a dream works on: `<memory>/.dreams/<id>/work/`, and what of it may count when it is done (B4, D4).
+
+Owns the directory of a dream: its making, its reading and its end. Invariants: the copy holds the private scope's topic files and its
+index and nothing else, and nothing real changes while a dream runs; what is read back are plain texts of an ordinary size, everything
+else a dream or somebody else put there is passed over and named, and what it covers is not taken for removed; the copy is gone when
+the dream ends, however it ends; the last five dreams are kept.
+
+A crash at any line leaves a directory whose record says "running": the next recovery removes the copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ...core.errors import DiskError
+from ...disk.copies import write_new
+from ...disk.guarded import read_heads
+from ...disk.paths import RootDir
+from ...disk.rewrite import remove_tree
+from ...disk.survey import Seen, survey
+from ...memory.index import INDEX
+from ...memory.index_file import MOST_INDEX
+from ...memory.journal import digest_of
+from ...memory.modes import GatedStore
+from ...memory.scan import is_topic
+from ...memory.store import MOST_READ
+from .record import DIRECTORY, Record, Skipped, Status, dreams, home, is_open, is_real, read_record, records, write_record
+
+WORK = "work"
+BEFORE = "before"
+# The index right before a dream wrote it as a whole, and as it wrote it.
+FOUND = "found.md"
+MADE = "made.md"
+# Of dreams that changed something, and as many that did not. One a day: what is older was lived with.
+KEPT = 5
+# Five times the largest memory we measure with; a larger one is no memory, and its copy would fill the disk.
+MOST_FILES = 50_000
+MOST_COPIED = 256 << 20
+# Read together, so that no more than this many files are in memory at once.
+_BATCH = 64
+
+
+class Stage(NamedTuple):
+    """`path` is the copy. `base` are its files with the digest they had; `listing` is the index as it was, None: there was none."""
+
+    id: str
+    path: Path
+    base: Mapping[str, str]
+    listing: bytes | None
+
+
+class Work(NamedTuple):
+    """The copy as a dream left it. `ignored` are entries that are no texts of a memory; their files stay as they are."""
+
+    texts: Mapping[str, str]
+    listing: str | None
+    ignored: tuple[Skipped, ...] = ()
+
+
+def begin(gated: GatedStore, record: Record) -> Stage:
+    """Writes the record and copies. SettingError, before anything is written, where the mode lets nothing be changed."""
+    gated.check("dream")
+    root = gated.store.root
+    write_record(root, record)
+    path = root.path / home(record.id) / WORK
+    with RootDir.open(path, below=root.path) as work:
+        index = root.read_bytes(INDEX, MOST_INDEX)
+        if index is not None:
+            write_new(work, {INDEX: index})
+        return Stage(record.id, path, _copied(gated, work), index)
+
+
+def _copied(gated: GatedStore, work: RootDir) -> dict[str, str]:
+    root, base, size = gated.store.root, dict[str, str](), 0
+    files = sorted(found.file for found in gated.store.scanner.files())
+    for names in _batches(files):
+        texts = {file: data for file, data in read_heads(root, names, MOST_READ).items() if is_text(data)}
+        base |= {file: digest_of(data) for file, data in texts.items()}
+        size += sum(map(len, texts.values()))
+        if len(base) > MOST_FILES or size > MOST_COPIED:
+            raise DiskError(str(root.path), "is too large for a dream", "move away what is no memory")
+        write_new(work, texts)
+    return base
+
+
+def is_text(data: bytes) -> bool:
+    """Whether the store would change such a file at all: the others are read and left."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return len(data) < MOST_READ
+
+
+def look(stage: Stage) -> Work:
+    """What the dream made of the copy."""
+    found = survey(stage.path, most=2 * MOST_FILES)
+    if found is None or not found.whole:
+        raise DiskError(str(stage.path), "is gone, or holds more than any memory", "nothing was changed; start the dream again")
+    usable = [seen for seen in found.entries if not _problem(seen)]
+    ignored = [Skipped(seen.path, problem) for seen in found.entries if (problem := _problem(seen))]
+    ignored += [Skipped(path, "could not be read") for path in found.unread]
+    with RootDir.open(stage.path, create=False) as work:
+        texts = dict(_texts(work, [seen.path for seen in usable]))
+        data = work.read_bytes(INDEX, MOST_INDEX) if any(seen.path == INDEX for seen in usable) else None
+    ignored += [
+        Skipped(seen.path, "is no text, or could not be read")
+        for seen in usable
+        if seen.path not in texts and is_topic(seen.path)
+    ]
+    return Work(texts, data.decode("utf-8", "replace") if data is not None else None, tuple(ignored))
+
+
+def _problem(seen: Seen) -> str:
+    """Why an entry of the copy counts for nothing; empty where it counts."""
+    if seen.kind == "directory":
+        return ""
+    if seen.kind != "file" or seen.links > 1 or not seen.ours:
+        return "is no plain file"
+    if not is_topic(seen.path) and seen.path != INDEX:
+        return "is no file of a memory"
+    limit = MOST_INDEX if seen.path == INDEX else MOST_READ
+    return "is too large for a memory" if seen.size >= limit else ""
+
+
+def there(gated: GatedStore) -> dict[str, str]:
+    """The topic files as they are now, those a dream may change."""
+    return dict(_texts(gated.store.root, sorted(found.file for found in gated.store.scanner.files())))
+
+
+def _texts(work: RootDir, files: list[str]) -> Iterator[tuple[str, str]]:
+    for names in _batches([file for file in files if is_topic(file)]):
+        for file, data in read_heads(work, names, MOST_READ).items():
+            if is_text(data):
+                yield file, data.decode()
+
+
+def _batches(files: Sequence[str]) -> Iterator[list[str]]:
+    for at in range(0, len(files), _BATCH):
+        yield list(files[at : at + _BATCH])
+
+
+def end(root: RootDir, record: Record, *, status: Status, now: float, why: str = "") -> Record:
+    """The dream is over: its copy goes, and its record says how it ended. One that was stopped while memories changed keeps its
+    record, for the recovery to take that back; one whose record says already how it ended keeps that."""
+    there = read_record(root, record.id)
+    if there is None or (there.status == "running" and there.phase != "applying"):
+        record = msgspec.structs.replace(record, status=status, ended=now, why=why or record.why)
+        write_record(root, record)
+    else:
+        record = there
+    drop_work(root, record.id)
+    prune(root)
+    return record
+
+
+def drop_work(root: RootDir, dream: str) -> None:
+    remove_tree(root.path / home(dream) / WORK)
+    root.unlink(f"{home(dream)}/stop")
+
+
+def prune(root: RootDir) -> None:
+    """Removes what is older than the dreams that are kept, and what has no record."""
+    known = records(root)
+    finished = [record for record in known if not is_open(record)]
+    changing = [record.id for record in finished if is_real(record)]
+    others = [record.id for record in finished if not is_real(record)]
+    names = {record.id for record in known}
+    for name in (*changing[KEPT:], *others[KEPT:], *(name for name in dreams(root) if name not in names)):
+        remove_tree(root.path / DIRECTORY / name)

@@ -1,0 +1,233 @@
+"""Putting a memory in order without understanding it (O1): what a dream changes where no model answers. Pure.
+
+Owns the rules. Memories that say nearly the same become one that keeps every fact of both; a day that was relative gets its date, by the
+day the memory was written; the index loses lines that lead nowhere or stand twice, and long ones are shortened. Invariants: no sentence
+is lost, nor what it belongs to (its place in a list, a table, code or under a heading); what is not sure stays as it is, and two
+sentences that may contradict each other never come into one memory; the same memory gives the same changes, and a memory in order gives
+none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from ...core.dates import dated, relative_dates
+from ...memory.index import Entry, entries
+from ...memory.index_lint import plan_index
+from ...memory.likeness import near_pairs
+from ...memory.topic import Topic, evidence_of, folded, read_topic, write_topic
+from .facts import WORDED_ANEW, exact_words, facts_of, folded_words, is_said, negates
+from .plan import MOST_CHARS
+
+# A shorter description is about many things.
+_ABOUT_CHARS = 20
+# A shorter fact may be that of many things.
+_FACT_WORDS = 5
+# What more memories than this say is a phrase.
+_MOST_HAVING = 8
+# Facts about a project happen on a day; rules and preferences speak of any day.
+_OF_A_DAY = "project"
+
+# Words without which a sentence still says the same.
+_FILLING = frozenset(("a", "an", "and", "also", "the"))
+
+# A line whose sense is in its place: heading, row, code, something below something, something that is followed by what it is about.
+_PLACED = re.compile(r"^(?:\s*(?:#|\||```|~~~)|[ \t]{2,}\S|.*[:：]\s*$)", re.MULTILINE)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])")
+_BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+
+
+class Page(NamedTuple):
+    """A memory as it was read; `day` is when it was written."""
+
+    file: str
+    text: str
+    day: date
+
+
+class Tidied(msgspec.Struct, frozen=True):
+    """`texts` are files as they should be, empty where a file goes; `index` is None where it may stay."""
+
+    texts: Mapping[str, str]
+    index: str | None
+    merged: int = 0
+    dated: int = 0
+    lines: int = 0  # of the index
+
+
+class _One(NamedTuple):
+    """A memory with its dates put in."""
+
+    page: Page
+    topic: Topic
+    dates: int
+
+
+def tidied(pages: Sequence[Page], index: str, exists: Callable[[str], bool]) -> Tidied:
+    """`exists`: whether a file is there at all, read or not."""
+    ones = [_dated(page) for page in sorted(pages, key=lambda page: page.file)]
+    listed = {entry.file for entry in entries(index)}
+    beside, ranked = _beside(ones), sorted(range(len(ones)), key=lambda at: _rank(ones[at], listed))
+    texts, wholes, into = dict[str, str](), dict[int, Topic](), dict[int, int]()
+    for at in ranked:
+        near = {into[other]: wholes[into[other]] for other in beside.get(at, ()) if other in into}
+        into[at], whole = _into(ones[at], near) or (at, ones[at].topic)
+        wholes[into[at]] = whole
+    for at in ranked:
+        if into[at] != at:
+            texts[ones[at].page.file] = ""
+        elif text := _text(ones[at], wholes[at]):
+            texts[ones[at].page.file] = text
+    gone = [file for file, text in texts.items() if not text]
+    left = [read_topic(one.page.file, texts.get(one.page.file, one.page.text), 0) for one in ones if one.page.file not in gone]
+    lines = [Entry(topic.name, topic.file, topic.description) for topic in left]
+    plan = plan_index(index, exists=lambda file: exists(file) and file not in gone, topics=lines)
+    dates = sum(one.dates for one in ones if texts.get(one.page.file))
+    return Tidied(texts, plan.text if plan.text != index else None, len(gone), dates, len(plan.removed) + len(plan.shortened))
+
+
+def _dated(page: Page) -> _One:
+    topic = read_topic(page.file, page.text, 0)
+    sure = [phrase for phrase in relative_dates(topic.body, page.day) if phrase.certain]
+    if topic.type != _OF_A_DAY or topic.problems or not sure:
+        return _One(page, topic, 0)
+    return _One(page, replace(topic, body=dated(topic.body, sure)), len(sure))
+
+
+def _rank(one: _One, listed: set[str]) -> tuple[bool, int, date, str]:
+    """The one to keep first: in the index, saying more, older."""
+    return one.page.file not in listed, -len(facts_of(one.page.text).each), one.page.day, one.page.file
+
+
+def _beside(ones: Sequence[_One]) -> dict[int, list[int]]:
+    """Each memory with those it may be one with; most have none."""
+    beside = dict[int, list[int]]()
+    for one, other in _pairs([one.topic for one in ones]):
+        if _may_join(ones[one], ones[other]):
+            beside.setdefault(one, []).append(other)
+            beside.setdefault(other, []).append(one)
+    return beside
+
+
+class _Whole(NamedTuple):
+    """A memory that is kept, with what it took over."""
+
+    at: int
+    topic: Topic
+
+
+def _into(one: _One, wholes: Mapping[int, Topic]) -> _Whole | None:
+    """The first of these memories that can say all of this one besides its own; None: it stays."""
+    for at, whole in wholes.items():
+        if _agree(one.topic, whole):
+            joined = _joined(whole, one.topic)
+            if _says_all(write_topic(joined), one):
+                return _Whole(at, joined)
+    return None
+
+
+def _pairs(topics: Sequence[Topic]) -> list[tuple[int, int]]:
+    """Alike by their words, by all their facts, or by what they say they are about."""
+    pairs = [(pair.first, pair.second) for pair in near_pairs([topic.body for topic in topics])]
+    pairs += [(pair.first, pair.second) for pair in near_pairs([f"{topic.description}\n{topic.body}" for topic in topics])]
+    same = dict[object, int]()
+    for at, topic in enumerate(topics):
+        about = folded(topic.description) if len(topic.description) >= _ABOUT_CHARS else ""
+        for key in (frozenset(facts_of(topic.body).each), about):
+            if key:
+                pairs.append((same.setdefault(key, at), at))
+    return [*(pair for pair in pairs if pair[0] != pair[1]), *_within([facts_of(topic.body).each for topic in topics])]
+
+
+def _within(facts: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
+    """Memories all of whose facts stand in another one as they are; looked up by the fact that fewest have."""
+    having = dict[str, list[int]]()
+    for at, each in enumerate(facts):
+        for fact in each:
+            having.setdefault(fact, []).append(at)
+    found = list[tuple[int, int]]()
+    for at, each in enumerate(facts):
+        if not any(fact.count(" ") + 1 >= _FACT_WORDS for fact in each):
+            continue
+        rarest = min((having[fact] for fact in each), key=len)
+        found += [(at, other) for other in rarest[:_MOST_HAVING] if other != at and set(each) <= set(facts[other])]
+    return found
+
+
+def _may_join(one: _One, other: _One) -> bool:
+    """What cannot be read well is nothing to be sure of. One whose dates were just put in is joined by the next dream: until then its
+    words are not those of its twin."""
+    sound = not (one.topic.problems or other.topic.problems or one.dates or other.dates)
+    return sound and one.topic.type is not None and one.topic.type == other.topic.type
+
+
+def _agree(topic: Topic, whole: Topic) -> bool:
+    """Whether nothing one says can be taken for another value of what the other says, and no line loses its place."""
+    mine, theirs = facts_of(topic.body), facts_of(whole.body)
+    if _PLACED.search(topic.body) and mine.lines not in theirs.lines:
+        return False
+    own, said = ((*facts.each, *_told(each.description)) for facts, each in ((mine, topic), (theirs, whole)))
+    return not any(_contend(fact, other) for fact in own for other in said)
+
+
+def _told(description: str) -> list[str]:
+    """What a description says; a few words only name something."""
+    said = folded_words(description)
+    return [said] if said.count(" ") + 1 >= _FACT_WORDS else []
+
+
+def _contend(fact: str, other: str) -> bool:
+    """Nearly the same words, but each has some of its own (another day, number or name), or one has a "not" more."""
+    own, theirs = set(fact.split()) - _FILLING, set(other.split()) - _FILLING
+    if len(own & theirs) < WORDED_ANEW * max(len(own), len(theirs)):
+        return False
+    return not (own <= theirs or own >= theirs) or negates(" ".join(own ^ theirs))
+
+
+def _joined(kept: Topic, other: Topic) -> Topic:
+    body, evidence = kept.body.rstrip(), list(evidence_of(kept))
+    for line in _unsaid(_with_description(other, kept), body):
+        gap = "\n" if _BULLET.match(line) and _BULLET.match(body.rsplit("\n", 1)[-1]) else "\n\n"
+        body = f"{body}{gap}{line}"
+    evidence += [anchor for anchor in evidence_of(other) if anchor not in evidence]
+    fields = {**kept.fields, "evidence": evidence} if evidence != list(evidence_of(kept)) else kept.fields
+    return replace(kept, body=f"{body}\n" if body != kept.body.rstrip() else kept.body, fields=fields)
+
+
+def _with_description(topic: Topic, kept: Topic) -> str:
+    """A description is a part of what is said where it says more than the texts it stands for."""
+    own = {word for said in _told(topic.description) for word in said.split()}
+    there = set(folded_words(f"{topic.body} {kept.body} {kept.description}").split())
+    is_there = len(own & there) >= WORDED_ANEW * len(own)
+    return topic.body if is_there else f"{topic.body.rstrip()}\n{topic.description}"
+
+
+def _unsaid(text: str, there: str) -> list[str]:
+    """The sentences and lines of a text that are not said there, as they are; those of one line stay on one."""
+    found = list[str]()
+    for line in text.splitlines():
+        parts = [part for part in _SENTENCE.split(line) if not all(is_said(fact, there) for fact in facts_of(part).each)]
+        if parts:
+            bullet = _BULLET.match(line)
+            begins = bullet[0] if bullet is not None and not _BULLET.match(parts[0]) else ""
+            found.append(f"{begins}{' '.join(parts)}".rstrip())
+    return found
+
+
+def _says_all(text: str, one: _One) -> bool:
+    """Whether a text may stand for a memory: nothing of it is lost, and it is still one page."""
+    said = all(is_said(fact, text) for fact in facts_of(one.page.text).each) and exact_words(one.page.text) <= exact_words(text)
+    return said and len(text) <= MOST_CHARS
+
+
+def _text(one: _One, topic: Topic) -> str:
+    """The file as it should be, empty where it may stay: a line end alone is no change."""
+    old = read_topic(one.page.file, one.page.text, 0)
+    same = old.body.rstrip() == topic.body.rstrip() and old.fields == topic.fields
+    return "" if same else write_topic(topic, before=one.page.text)

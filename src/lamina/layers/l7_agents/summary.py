@@ -1,0 +1,192 @@
+"""What a background agent is doing, in three to five words (A7): when it is asked, what is shown to who answers, and which answers
+count. Pure; the clock is an argument.
+
+Invariant: a text that is shown was said of something the agent has before it: it begins with what is being done, and names a file or a
+function of the calls and results it saw. Anything else is rejected, and what was shown before stays.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...core.blocks import Wire
+from ...core.fence import fence
+from ...core.policy import AgentPolicy
+
+PURPOSE = "agent_summary"
+# Five words and what a model may put around them.
+MOST_TOKENS = 64
+FEWEST_WORDS, MOST_WORDS = 3, 5
+# Of an answer that is looked at, and of one that is shown: five long names.
+LONGEST = 80
+# A token of code is three bytes or more; where it is fewer the tail is somewhat longer than it should be, never unbounded.
+BYTES_PER_TOKEN = 3
+# Of one call or result: its beginning says what it is about.
+MOST_OF_ONE = 2_000
+# A shorter one stands in any text by chance.
+SHORTEST_NAME = 3
+# `.json` and the like: what kind of file it is names no file.
+LONGEST_ENDING = 4
+# Of a path, from its end: nobody spells out more.
+MOST_PARTS = 4
+# Names are looked for in this much of a text.
+MOST_SEARCHED = 200_000
+
+_FIRST = re.compile(r"[A-Za-z][a-z-]+ing")
+# They end in -ing and say nothing of what is done.
+_EMPTY = """working doing continuing proceeding going being having trying helping handling processing performing executing
+    progressing nothing something anything everything thing string during king ring spring morning evening"""
+_VAGUE = frozenset(_EMPTY.split())
+# What a file or a function looks like: a dot, an underscore or a slash inside, capitals inside, a bracket right behind. Nothing is
+# given back, so that a long line of dashes costs no more than its length.
+_WORD = re.compile(r"(?P<word>[\w./-]++)(?P<called>\(?)")
+_INSIDE = re.compile(r"\w[._/]\w|[a-z][A-Z]")
+_PLAIN = re.compile(r"[\w-]{3,}")
+_CALL = re.compile(r"^\[calls (?P<tool>[\w-]{1,64})\] (?P<given>\{.*\})$", re.MULTILINE)
+
+
+class Seen(NamedTuple):
+    """Of an agent: the newest request it sent and what was answered, and when."""
+
+    request: Wire
+    answer: tuple[Wire, ...]
+    at: float
+
+
+def due(*, now: float, last: float, seen: float | None, policy: AgentPolicy) -> bool:
+    """`last`: when it was asked before, or the agent began; `seen`: when the agent last did anything, None for nothing yet. What has
+    not changed is not asked about again."""
+    return seen is not None and seen > last and now - last >= policy.summary_seconds
+
+
+def wait(*, now: float, last: float, seen: float | None, policy: AgentPolicy) -> float | None:
+    """Seconds until it may be due; None: not before it does something."""
+    return max(0.0, last + policy.summary_seconds - now) if seen is not None and seen > last else None
+
+
+def directive() -> str:
+    return _texts()["directive"]
+
+
+def query(seen: Seen, model: str, policy: AgentPolicy) -> Wire:
+    """For another model than the agent's: the end of what it did, as data."""
+    return {
+        "model": model,
+        "max_tokens": MOST_TOKENS,
+        "system": [{"type": "text", "text": _texts()["system"]}],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": fence("agent-message", tail(seen, policy))}]}],
+    }
+
+
+def tail(seen: Seen, policy: AgentPolicy) -> str:
+    """The newest messages, whole ones, as text; the oldest is cut where it is too much."""
+    messages = [*seen.request.get("messages", ()), {"role": "assistant", "content": list(seen.answer)}]
+    left = policy.summary_tokens * BYTES_PER_TOKEN
+    parts: list[str] = []
+    for message in reversed(messages[-policy.summary_messages :]):
+        said = "\n".join(_shown(message))
+        data = said.encode("utf-8", "replace")
+        if len(data) > left:
+            parts.append(data[len(data) - left :].decode("utf-8", "ignore"))
+            break
+        left -= len(data)
+        parts.append(said)
+    return "\n".join(part for part in reversed(parts) if part)
+
+
+def _shown(message: Wire) -> Iterator[str]:
+    for block in message["content"]:
+        match block.get("type"):
+            case "text":
+                yield f"[{message['role']}] {str(block['text'])[:MOST_OF_ONE]}"
+            case "tool_use":
+                yield f"[calls {block['name']}] {json.dumps(block['input'], ensure_ascii=False)[:MOST_OF_ONE]}"
+            case "tool_result":
+                said = "\n".join(_texts_in(block.get("content")))
+                yield f"[result] {said[:MOST_OF_ONE]}"
+            case _:
+                pass  # thinking and pictures
+
+
+def _texts_in(content: Any) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, list):
+        yield from (str(part["text"]) for part in content if isinstance(part, dict) and part.get("type") == "text")
+
+
+def accepted(text: str, seen: Seen, policy: AgentPolicy) -> str | None:
+    """The text as it is shown; None: it says nothing, or too much, or is of something the agent has not before it."""
+    words = " ".join(text[: 2 * LONGEST].split()).strip("\"'`*_ ").rstrip(".…!").split()
+    said = " ".join(words)
+    if not FEWEST_WORDS <= len(words) <= MOST_WORDS or len(said) > LONGEST or not said.isprintable():
+        return None
+    if not _FIRST.fullmatch(words[0]) or words[0].lower() in _VAGUE:
+        return None
+    known = names_in(seen, policy)
+    return said if any(_bare(word) in known for word in words[1:]) else None
+
+
+def _bare(word: str) -> str:
+    return word.strip("\"'`,:;").removesuffix("()").casefold()
+
+
+def names_in(seen: Seen, policy: AgentPolicy) -> frozenset[str]:
+    """Files and functions the agent has before it, each also by its last part and without its ending."""
+    text = tail(seen, policy)[:MOST_SEARCHED]
+    words = (each["word"] for each in _WORD.finditer(text) if each["called"] or _INSIDE.search(each["word"]))
+    found = {name for word in dict.fromkeys(words) for name in _spellings(word)}
+    for call in _CALL.finditer(text):  # `Makefile`, `Dockerfile`: what a call names is a name, whatever it looks like
+        found |= {name for value in _values(call["given"]) for name in _PLAIN.findall(Path(value).name.casefold())}
+    return frozenset(name for name in found if len(name) >= SHORTEST_NAME)
+
+
+def _spellings(word: str) -> Iterator[str]:
+    """`src/auth.py` is also `auth.py` and `auth`; `auth.check` is also `check`."""
+    parts = word.strip("./-").casefold().split("/")
+    yield from ("/".join(parts[at:]) for at in range(max(0, len(parts) - MOST_PARTS), len(parts)))
+    name, dot, end = parts[-1].rpartition(".")
+    if dot:
+        yield name
+        yield end if len(end) > LONGEST_ENDING else name
+
+
+def _values(given: str) -> Iterable[str]:
+    """The words of a command, and of the other arguments those that are one word: paths, patterns, names."""
+    try:
+        values = json.loads(given)
+    except (ValueError, RecursionError):
+        return ()
+    texts = {key: value for key, value in values.items() if isinstance(value, str) and len(value) <= MOST_OF_ONE}
+    return [word for key, value in texts.items() if key == "command" or " " not in value for word in value.split()]
+
+
+@cache
+def _texts() -> dict[str, str]:
+    text = (Path(__file__).with_name("prompts") / "agent_summary.md").read_text("utf-8")
+    found: dict[str, str] = {}
+    for part in text.split("\n## ")[1:]:
+        name, _, body = part.partition("\n")
+        found[name.strip()] = body.strip()
+    return found
+
+
+def calls_in(messages: Sequence[Wire]) -> Iterator[tuple[str, Wire]]:
+    """The calls of a request, newest first; those in the text of a query too."""
+    for message in reversed(messages):
+        content = message.get("content")
+        for block in reversed(content) if isinstance(content, list) else ():
+            if block.get("type") == "tool_use" and isinstance(block.get("input"), dict):
+                yield str(block.get("name")), block["input"]
+            elif block.get("type") == "text" and message.get("role") == "user":
+                for call in reversed([*_CALL.finditer(str(block["text"]))]):
+                    try:
+                        given = json.loads(call["given"])
+                    except (ValueError, RecursionError):
+                        continue
+                    yield call["tool"], given

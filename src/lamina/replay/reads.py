@@ -1,0 +1,94 @@
+"""Which reads of a recording are repeated, and which of those a policy may be blamed for. Pure.
+
+A read is repeated when the same thing was read before and not changed by the conversation since. It is a regret when nothing of the earlier
+reads stood in view any more: cleared, spilled to a preview, or behind a summary. What a command printed is no read: commands are run again
+because the world has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ..core.blocks import Block, ToolResult, ToolUse, canonical
+
+# Names under which agents have these tools.
+READERS = frozenset({"Read", "NotebookRead", "View", "read_file", "view"})
+SEARCHERS = frozenset({"Grep", "Glob", "LS", "WebFetch", "WebSearch", "grep", "glob", "ls", "search"})
+WRITERS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "edit_file", "str_replace"})
+PATHS = ("file_path", "path", "notebook_path")
+# Where a read of a whole file ends.
+END = 1 << 40
+
+
+class Read(NamedTuple):
+    call: str  # tool_use id
+    first: int
+    end: int
+
+
+class Repeats(NamedTuple):
+    rereads: int
+    regrets: int
+
+
+class Reads:
+    """Follows the calls of one session."""
+
+    def __init__(self) -> None:
+        self._read: dict[bytes, list[Read]] = {}
+        self._asked: dict[str, tuple[bytes, Read]] = {}  # calls whose results have not come
+
+    def again(self, calls: Iterable[ToolUse]) -> bool:
+        """Whether one of these would read again what was read and not changed since; nothing is remembered of them."""
+        keys = ((_key(call), _range(call)) for call in calls if call.name not in WRITERS)
+        return any(self._earlier(key, now) for key, now in keys if key is not None)
+
+    def _earlier(self, key: bytes, now: Read) -> list[Read]:
+        return [one for one in self._read.get(key, ()) if one.first < now.end and now.first < one.end]
+
+    def called(self, calls: Iterable[ToolUse], in_view: Callable[[], Container[str]]) -> Repeats:
+        """`in_view`: tool_use ids whose results the model saw as they came; asked only where something is read again."""
+        rereads = regrets = 0
+        for call in calls:
+            key = _key(call)
+            if key is None:
+                continue
+            if call.name in WRITERS:
+                self._read.pop(key, None)
+                continue
+            now = _range(call)
+            earlier = self._earlier(key, now)
+            rereads += bool(earlier)
+            regrets += bool(earlier) and not _any_seen(earlier, in_view())
+            self._asked[call.id] = key, now
+        return Repeats(rereads, regrets)
+
+    def came(self, results: Iterable[Block]) -> None:
+        """What a tool returned. A call that failed read nothing."""
+        for block in results:
+            if isinstance(block, ToolResult) and (asked := self._asked.pop(block.tool_use_id, None)) and not block.is_error:
+                self._read.setdefault(asked[0], []).append(asked[1])
+
+
+def _any_seen(reads: Iterable[Read], seen: Container[str]) -> bool:
+    return any(one.call in seen for one in reads)
+
+
+def path_of(call: ToolUse) -> str | None:
+    given = call.input if isinstance(call.input, Mapping) else {}
+    return next((path for name in PATHS if isinstance(path := given.get(name), str) and path), None)
+
+
+def _key(call: ToolUse) -> bytes | None:
+    if call.name in READERS or call.name in WRITERS:
+        path = path_of(call)
+        return path.encode("utf-8", "replace") if path is not None else None
+    return canonical([call.name, call.input]) if call.name in SEARCHERS else None
+
+
+def _range(call: ToolUse) -> Read:
+    given: Mapping[str, Any] = call.input if call.name in READERS and isinstance(call.input, Mapping) else {}
+    first, limit = given.get("offset"), given.get("limit")
+    start = first if isinstance(first, int) else 0
+    return Read(call.id, start, start + limit if isinstance(limit, int) else END)

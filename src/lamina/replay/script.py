@@ -1,0 +1,251 @@
+"""A recorded conversation as a script: what was said, in order, and what was answered, with what each answer reported.
+
+Owns the reading of one transcript, ours or Claude Code's. The invariant: the script is the conversation as if nothing had ever been taken
+out of it; what the recorded program took out is kept apart (`gone`), for the row of figures that is its own. Its summaries, what it put
+back behind them and the memories it brought are left out: those are decisions, and a replay takes its own.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from ..core.blocks import Block, Text, ToolUse, Wire, text
+from ..core.errors import InputError
+from ..core.log import Log
+from ..core.records import Attachment, Boundary, Clear, Event, Foreign, Message, Record, Revoke, Snapshot, Span, Spill
+from ..core.usage import Usage
+from ..core.view import Item
+from ..disk.lines import Health
+from ..disk.transcript import read_transcript
+
+# What recall brought: a replay brings its own.
+MEMORIES = "attachment:relevant_memories"
+INSTRUCTIONS = "attachment:instructions"
+# The index within a first reminder of ours; its text is fenced, so none of it can look like this.
+_INDEX = re.compile(
+    r"^# Memory index\n[^\n]*(?:\n\nContents of [^\n]+:\n<memory-index>\n.*?\n</memory-index>)+\n\n", re.MULTILINE | re.DOTALL
+)
+NO_CONVERSATION = "it holds no answer of a model"
+
+
+class Said(NamedTuple):
+    """What stood before the next answer: of a person, of tools, or put in by a program (`context` is then its kind)."""
+
+    time: str
+    blocks: tuple[Block, ...]
+    context: str = ""
+
+
+class Answer(NamedTuple):
+    time: str
+    blocks: tuple[Block, ...]
+    model: str
+    usage: Usage | None
+
+    @property
+    def calls(self) -> tuple[ToolUse, ...]:
+        return tuple(block for block in self.blocks if isinstance(block, ToolUse))
+
+
+Step: TypeAlias = Said | Answer
+
+
+class Recorded(NamedTuple):
+    """What the recorded program did to its own view."""
+
+    compactions: int
+    auto: int  # of them, those nobody asked for
+    gone: dict[str, int]  # record → the number of the first step that no longer saw it
+    results_gone: dict[str, int]  # tool_use id → the same for a result that was cleared
+    summaries: tuple[tuple[int, Item], ...]  # with the number of the first step that saw it
+    side: tuple[Usage, ...]  # what its calls beside the conversation used, where it says so
+
+
+class Script(NamedTuple):
+    name: str
+    model: str  # the one that answered most
+    ttl: str  # of the cache marks it was recorded with
+    steps: tuple[Step, ...]
+    items: tuple[tuple[int, Item], ...]  # what probes are drawn from, each with the number of its step
+    system: list[Wire] | None  # as it was recorded; None: not known
+    tools: list[Wire]
+    recorded: Recorded
+    damage: str | None  # one sentence where a part of the file could not be read
+
+    @property
+    def answers(self) -> int:
+        return sum(isinstance(step, Answer) for step in self.steps)
+
+
+def read_script(path: Path) -> Script:
+    """InputError, in one sentence, for a file that is no recorded conversation."""
+    health = Health()
+    records = _own([record for record in read_transcript(path, health=health) if not isinstance(record, Foreign)])
+    whole = list(_whole(records))
+    log = Log.load(lambda: whole)
+    if log.newer is not None:
+        raise InputError(str(path), "was written by a newer version of Lamina", "bring Lamina up to date")
+    order = {uuid: at for at, record in enumerate(records) if (uuid := getattr(record, "uuid", None)) is not None}
+    made = _Making(records, order)
+    for item in log.view.items:
+        made.add(item)
+    steps = made.steps()
+    if not any(isinstance(step, Answer) for step in steps):
+        raise InputError(str(path), NO_CONVERSATION, "name a transcript of Lamina or Claude Code")
+    snapshot = next((record for record in reversed(records) if isinstance(record, Snapshot)), None)
+    return Script(
+        name=path.stem,
+        model=_mostly([step.model for step in steps if isinstance(step, Answer)]),
+        ttl=_lifetime(steps),
+        steps=steps,
+        items=tuple(made.items),
+        system=snapshot.system if snapshot is not None else None,
+        tools=snapshot.tools if snapshot is not None else _tools(steps),
+        recorded=made.recorded(),
+        damage=health.sentence(str(path)),
+    )
+
+
+def _own(records: list[Record]) -> list[Record]:
+    """To its own transcript a subagent's side conversation is the conversation."""
+    if any(isinstance(record, Message) and not record.sidechain for record in records):
+        return records
+    flat = (Message, Attachment, Boundary)
+    return [msgspec.structs.replace(record, sidechain=False) if isinstance(record, flat) else record for record in records]
+
+
+def _whole(records: Sequence[Record]) -> Iterator[Record]:
+    """The records without what was decided about them. A compaction stays a link of the tree: what follows hangs on it."""
+    for record in records:
+        match record:
+            case Boundary():
+                yield Foreign("compaction", record.uuid, record.logical_parent, record.time, record.sidechain)
+            case Clear() | Spill() | Span() | Revoke():
+                pass
+            case _:
+                yield record
+
+
+class _Making:
+    """A script in the making: items in, steps out. Blocks of one answer are put together, wherever results stand between them."""
+
+    def __init__(self, records: Sequence[Record], order: dict[str, int]) -> None:
+        self._records = records
+        self._order = order
+        self._models = {record.uuid: record.model or "" for record in records if isinstance(record, Message)}
+        self._steps: list[Step] = []
+        self._answers: dict[str, int] = {}  # message id → its step
+        self._began: list[int] = []  # step → the place of its first record in the file
+        self._summaries: list[Item] = []
+        self._behind_summary = False
+        self.items: list[tuple[int, Item]] = []
+
+    def add(self, item: Item) -> None:
+        if item.kind == "summary":
+            self._summaries.append(item)
+            self._behind_summary = True
+            return
+        attached = item.kind.startswith("attachment:")
+        if item.kind == MEMORIES or item.synthetic or (attached and self._behind_summary):
+            return
+        self._behind_summary = self._behind_summary and attached
+        at = self._answer(item) if item.role == "assistant" else self._say(item)
+        if at is not None:
+            self.items.append((at, item))
+
+    def _say(self, item: Item) -> int | None:
+        blocks = _without_index(item.blocks) if item.kind == INSTRUCTIONS else item.blocks
+        if not blocks:
+            return None
+        context = item.kind.removeprefix("attachment:") if item.kind.startswith("attachment:") else ""
+        return self._step(item, Said(item.time, blocks, context))
+
+    def _answer(self, item: Item) -> int | None:
+        at = self._answers.get(item.key) if item.key is not None else None
+        if at is None:
+            at = self._step(item, Answer(item.time, item.blocks, self._models.get(item.uuid, ""), item.usage))
+            if item.key is not None:
+                self._answers[item.key] = at
+            return at
+        before = self._steps[at]
+        assert isinstance(before, Answer)
+        # The last record of an answer has its whole usage.
+        usage = item.usage or before.usage
+        self._steps[at] = before._replace(blocks=(*before.blocks, *item.blocks), usage=usage)
+        return at
+
+    def _step(self, item: Item, step: Step) -> int:
+        self._steps.append(step)
+        # Results that came out of order do not move a step before the one it follows.
+        self._began.append(max(self._order.get(item.uuid, 0), self._began[-1] if self._began else 0))
+        return len(self._steps) - 1
+
+    def steps(self) -> tuple[Step, ...]:
+        return tuple(self._steps)
+
+    def recorded(self) -> Recorded:
+        boundaries = [record for record in self._records if isinstance(record, Boundary) and not record.sidechain]
+        gone: dict[str, int] = {}
+        everything = [*(item for _, item in self.items), *self._summaries]
+        for boundary in boundaries:
+            place, kept = self._order[boundary.uuid], set(boundary.kept)
+            since = self._first_step_after(place)
+            for item in everything:
+                if item.uuid not in kept and self._order.get(item.uuid, 0) < place:
+                    gone.setdefault(item.uuid, since)
+        cleared = {
+            call: self._first_step_after(self._order[record.uuid])
+            for record in self._records
+            if isinstance(record, Clear)
+            for call in record.markers
+        }
+        summaries = tuple((self._first_step_after(self._order.get(item.uuid, 0)), item) for item in self._summaries)
+        return Recorded(
+            len(boundaries),
+            sum(one.trigger == "auto" for one in boundaries),
+            gone,
+            cleared,
+            summaries,
+            tuple(_beside(self._records)),
+        )
+
+    def _first_step_after(self, place: int) -> int:
+        return bisect_right(self._began, place)
+
+
+def _beside(records: Sequence[Record]) -> Iterator[Usage]:
+    """Ours tell what forks used; Claude Code's do not."""
+    for record in records:
+        if isinstance(record, Event) and record.name == "fork":
+            given = (record.data.get(name) for name in ("input", "cache_read", "cache_write", "output"))
+            plain, read, written, output = (int(number) if isinstance(number, int | float) else 0 for number in given)
+            yield Usage(plain, read, written, 0, output)
+
+
+def _without_index(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """The memory index of then: a replay with memory sends the one of now, a replay without sends none."""
+    changed = (text(_INDEX.sub("", block.text)) if isinstance(block, Text) else block for block in blocks)
+    return tuple(block for block in changed if not isinstance(block, Text) or block.text.strip())
+
+
+def _mostly(models: Sequence[str]) -> str:
+    named = [model for model in models if model]
+    return max(dict.fromkeys(named), key=named.count) if named else ""
+
+
+def _lifetime(steps: Sequence[Step]) -> str:
+    """A recording whose cache was mostly written for an hour is replayed with marks of an hour, so that both pay the same prices."""
+    used = [step.usage for step in steps if isinstance(step, Answer) and step.usage is not None]
+    return "1h" if sum(usage.cache_write_1h for usage in used) * 2 > sum(usage.cache_write for usage in used) else "5m"
+
+
+def _tools(steps: Sequence[Step]) -> list[Wire]:
+    """The tools that were called, by name: what the recorded program said of them is not in its transcript."""
+    names = dict.fromkeys(call.name for step in steps if isinstance(step, Answer) for call in step.calls)
+    return [{"name": name, "description": "As recorded.", "input_schema": {"type": "object"}} for name in names]

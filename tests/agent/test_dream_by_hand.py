@@ -1,0 +1,141 @@
+"""A dream that a person starts: without a conversation, and without a model."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from lamina.agent import Agent
+from lamina.core.settings import Settings
+from lamina.disk.consolidation import Lock, NotWon
+from lamina.disk.paths import RootDir
+from lamina.dreaming import run_by_hand
+from lamina.layers.l6_dream.record import Record
+from lamina.memory.memory import Memory
+from lamina.testing import MessagesServer
+
+from .doing import provider_at
+from .dreaming import ALSO, DAY, HELD, MERGE, ORIENT, Dreamer, Script, dreamt, forks, kept, last, remembered, saved
+
+Open = Callable[..., Agent]
+CALM = Settings(history_git=False)
+
+
+@pytest.mark.spec("D5", "D4")
+def test_it_is_the_same_dream_with_a_provider(messages_server: MessagesServer, project: Path) -> None:
+    memory = remembered(project, hours=1, sessions=0)
+    Script(messages_server, ORIENT, MERGE)
+    heard: list[Record] = []
+    outcome = run_by_hand(provider_at(messages_server), cwd=project, settings=CALM, heard=heard.append)
+    assert outcome.record is not None
+    assert (outcome.record.status, outcome.record.by, outcome.record.merged) == ("completed", "hand", ("importer.md",))
+    assert (heard[0].status, heard[0].phase) == ("running", "starting")
+    assert [record.phase for record in heard if record.status == "running"][-1] == "updating"
+    assert heard[-1].status == "completed"
+    assert len(forks(messages_server)) == 3
+    assert kept(memory) == [outcome.record]
+
+
+@pytest.mark.spec("O1", "D3")
+def test_without_a_model_doubles_are_merged_dates_put_in_and_dead_lines_go(project: Path) -> None:
+    memory = remembered(project, hours=1, sessions=0)
+    with Memory.open(project, settings=CALM) as opened:
+        saved(opened, "release", "The release branch was cut yesterday by Mara.")
+        saved(opened, "rules", "Never deploy on a day when yesterday was a holiday.", type="feedback")
+    when = time.time() - 30 * DAY
+    os.utime(memory / "release.md", (when, when))
+    index = memory / "MEMORY.md"
+    long = f"- [printer](printer.md) — {'of which a person wrote a lot ' * 8}\n"
+    lines = [line for line in index.read_text().splitlines(keepends=True) if "(printer.md)" not in line]
+    index.write_text(f"{''.join(lines)}{long}- [Gone](gone.md) — nothing is there\n")
+    outcome = run_by_hand(cwd=project, settings=CALM)
+    assert outcome.record is not None
+    assert outcome.record.status == "completed"
+    assert sorted(path.name for path in memory.glob("*.md")) == [
+        "MEMORY.md", "importer-rows.md", "printer.md", "release.md", "rules.md",
+    ]  # fmt: skip
+    merged = (memory / "importer-rows.md").read_text()
+    assert HELD in merged
+    assert ALSO in merged
+    day = time.strftime("%Y-%m-%d", time.gmtime(when - DAY))
+    assert f"was cut yesterday ({day}) by Mara." in (memory / "release.md").read_text()
+    assert (memory / "rules.md").read_text().endswith("when yesterday was a holiday.\n")
+    assert "gone.md" not in index.read_text()
+    assert "a person wrote a lot" in index.read_text(), "it is shortened, and says what it said"
+    assert max(map(len, index.read_text().splitlines())) <= 150
+    assert "(importer.md)" not in index.read_text()
+    again = run_by_hand(cwd=project, settings=CALM)
+    assert again.record is not None
+    assert (again.record.status, again.record.files) == ("completed", ()), "what is in order stays as it is"
+
+
+@pytest.mark.spec("O1", "O2")
+def test_a_session_without_a_provider_dreams_too(opened: Open, project: Path) -> None:
+    memory = remembered(project)
+    one = Dreamer(opened, provider="offline")
+    one.run()
+    one.settle()
+    assert one.notices == ["Dreamt: merged 1; `lamina dream --undo` takes it back."]
+    assert not (memory / "importer.md").exists()
+
+
+@pytest.mark.spec("D5", "Z5")
+def test_one_that_runs_keeps_others_out(project: Path) -> None:
+    memory = remembered(project)
+    with RootDir.open(memory) as root:
+        hold = Lock(root).acquire(Lock(root).last_ns())
+        assert not isinstance(hold, NotWon)
+        with hold:
+            outcome = run_by_hand(cwd=project, settings=CALM)
+    assert outcome.record is None
+    assert outcome.stop is not None
+    assert outcome.stop.gate == "lock"
+    assert kept(memory) == []
+
+
+@pytest.mark.spec("D5", "D2")
+def test_stopping_it_leaves_everything_as_it_was(project: Path) -> None:
+    memory = remembered(project)
+    before, stop = last(memory), Event()
+    outcome = run_by_hand(cwd=project, settings=CALM, abort=stop, heard=lambda _: stop.set())
+    assert outcome.record is not None
+    assert outcome.record.status == "killed"
+    assert last(memory) == before
+    assert (memory / "importer.md").exists()
+
+
+@pytest.mark.spec("B5", "D5")
+@pytest.mark.parametrize(
+    ("settings", "gate"),
+    [
+        (Settings(memory=False), "mode"),
+        (Settings(memory_mode={"private": "read-only", "team": "auto"}), "mode"),
+    ],
+)
+def test_memory_that_is_not_written_to_is_not_dreamt_of(project: Path, settings: Settings, gate: str) -> None:
+    memory = remembered(project)
+    outcome = run_by_hand(cwd=project, settings=settings)
+    assert outcome.stop is not None
+    assert outcome.stop.gate == gate
+    assert kept(memory) == []
+
+
+@pytest.mark.spec("D5")
+def test_where_nothing_is_remembered_there_is_nothing_to_do(project: Path) -> None:
+    outcome = run_by_hand(cwd=project, settings=CALM)
+    assert outcome.stop is not None
+    assert outcome.stop.gate == "nothing"
+
+
+@pytest.mark.spec("D5", "F1")
+def test_a_person_may_start_one_where_none_begins_by_itself(project: Path) -> None:
+    memory = remembered(project, hours=0)
+    dreamt(memory, 0)
+    outcome = run_by_hand(cwd=project, settings=Settings(dream=False, history_git=False))
+    assert outcome.record is not None
+    assert outcome.record.status == "completed"

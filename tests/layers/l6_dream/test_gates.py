@@ -1,0 +1,87 @@
+"""The gates of a dream: each stops for its own reason, the cheapest first."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamina.layers.l6_dream.gates import HOUR_NS, MOST_FAILURES, Standing, last_dream, looked_lately, stopped, too_few
+
+FINE = Standing(on=True, remote=False, lent=True, interactive=True, writable=True)
+NOW = 1_790_000_000 * 1_000_000_000
+
+
+@pytest.mark.spec("D1", "K5")
+@pytest.mark.parametrize(
+    ("changed", "gate"),
+    [
+        ({"on": False, "remote": True, "writable": False}, "off"),
+        ({"remote": True, "lent": False}, "remote"),
+        ({"lent": False, "interactive": False}, "agent"),
+        ({"interactive": False, "writable": False}, "nobody"),
+        ({"writable": False, "failures": MOST_FAILURES}, "mode"),
+        ({"failures": MOST_FAILURES}, "failures"),
+    ],
+)
+def test_the_cheapest_gate_speaks_first(changed: dict[str, Any], gate: str) -> None:
+    stop = stopped(FINE._replace(**changed))
+    assert stop is not None
+    assert stop.gate == gate
+    assert stop.why
+
+
+@pytest.mark.spec("D1")
+def test_what_stands_well_is_not_stopped() -> None:
+    assert stopped(FINE._replace(failures=MOST_FAILURES - 1)) is None
+
+
+@pytest.mark.spec("D1", "D2")
+@pytest.mark.parametrize(
+    ("ago", "due"),
+    [(None, True), (24.0, True), (23.99, False), (0.0, False), (-0.5, False), (-2.0, True), (1_000.0, True)],
+)
+def test_a_day_lies_between_two_dreams(ago: float | None, due: bool) -> None:
+    last = None if ago is None else NOW - int(ago * HOUR_NS)
+    stop = last_dream(last, NOW, hours=24.0, daily=False)
+    assert (stop is None) is due
+    assert stop is None or stop.gate == "time"
+
+
+@pytest.mark.spec("W2")
+@pytest.mark.parametrize(
+    ("before", "now", "due"),
+    [
+        ("2026-05-01T23:50", "2026-05-02T00:05", True),
+        ("2026-05-02T00:01", "2026-05-02T23:59", False),
+        ("2026-05-02T00:30", "2026-05-02T00:05", False),
+        ("2026-04-01T12:00", "2026-05-02T12:00", True),
+    ],
+)
+def test_in_assistant_mode_local_midnight_lies_between(before: str, now: str, due: bool) -> None:
+    zone = timezone(timedelta(hours=9))
+    moments = [int(datetime.fromisoformat(text).replace(tzinfo=zone).timestamp()) * 1_000_000_000 for text in (before, now)]
+    assert (last_dream(*moments, hours=24.0, daily=True, zone=zone) is None) is due
+
+
+@pytest.mark.spec("D1")
+@given(hours=st.floats(0, 10_000), ago=st.integers(0, 10**19))
+def test_time_only_ever_opens_the_gate(hours: float, ago: int) -> None:
+    if last_dream(NOW - ago, NOW, hours=hours, daily=False) is None:
+        assert last_dream(NOW - ago - 1, NOW, hours=hours, daily=False) is None
+
+
+@pytest.mark.spec("D1")
+def test_sessions_are_counted_at_most_every_so_many_minutes_and_must_be_enough() -> None:
+    assert looked_lately(None, minutes=10) is None
+    assert looked_lately(600.0, minutes=10) is None
+    young = looked_lately(599.0, minutes=10)
+    assert young is not None
+    assert young.gate == "throttle"
+    assert too_few(5, wanted=5) is None
+    few = too_few(4, wanted=5)
+    assert few is not None
+    assert (few.gate, few.why) == ("sessions", "4 of 5 sessions since the last one")

@@ -1,0 +1,308 @@
+"""A dream taken back as one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lamina.core.errors import DiskError, InputError, SettingError, UndoOrder
+from lamina.disk.consolidation import Hold, Lock
+from lamina.disk.consolidation_files import LOCK
+from lamina.layers.l6_dream.apply import conclude
+from lamina.layers.l6_dream.back import FORGOTTEN, SINCE
+from lamina.layers.l6_dream.record import records, write_record
+from lamina.layers.l6_dream.recovery import recover
+from lamina.layers.l6_dream.stage import KEPT
+from lamina.layers.l6_dream.undo import undo
+from lamina.memory.index import entries
+
+from .staged import NOW, Dream, dream, dreamt, memory, save, snapshot, some, times, topic
+
+FACT = "Fact number {} about the parser is kept here."
+
+
+def everything(one: Dream) -> None:
+    """Changes, merges, removes, adds, renames, and puts the index in another order."""
+    one.write("t000.md", topic("t000", f"{FACT.format(0)} {FACT.format(1)}"))
+    one.remove("t001.md")
+    one.remove("t002.md")
+    one.write("sub/new.md", topic("new", "A new one."))
+    one.remove("t003.md")
+    one.write("better.md", topic("t003", FACT.format(3)))
+    one.write("MEMORY.md", "# Parser\n- [t004](t004.md) — last comes first\n- [t000](t000.md) — short\n")
+
+
+@pytest.mark.spec("B4", "Z5")
+def test_undo_brings_back_every_byte_and_time(tmp_path: Path) -> None:
+    where = tmp_path / "m"
+    with memory(where) as gated:
+        some(gated, 6)
+        (where / "t000.md").write_bytes(topic("t000", FACT.format(0)).replace("\n", "\r\n").encode())
+        index = where / "MEMORY.md"
+        index.write_bytes(b"# Mine \xff\r\n" + index.read_bytes() + b"\n\nno newline at the end")
+        for number, file in enumerate(sorted(snapshot(where))):
+            os.utime(where / file, ns=(10**18 + number, 10**18 + number))
+        before, when = snapshot(where), times(where)
+        record = dreamt(gated, everything)
+        assert {"t001.md", "t002.md", "t003.md"} == {*record.merged, *record.removed}
+        assert snapshot(where) != before
+        done = undo(gated, now=NOW)
+        assert snapshot(where) == before
+        assert times(where) == when
+        assert not done.left
+        assert [each.status for each in records(gated.store.root)] == ["undone"]
+        assert {topic.file for topic in gated.topics()} == {file for file in before if file != "MEMORY.md"}
+        assert [version.action for version in gated.log("t002")][:2] == ["restore", "remove"]
+
+
+@pytest.mark.spec("B4")
+def test_a_second_undo_says_so(tmp_path: Path) -> None:
+    with memory(tmp_path / "m") as gated:
+        some(gated, 6)
+        record = dreamt(gated, everything)
+        undo(gated, record.id, now=NOW)
+        with pytest.raises(InputError, match="was undone already"):
+            undo(gated, record.id, now=NOW)
+        with pytest.raises(InputError, match="there is none to undo"):
+            undo(gated, now=NOW)
+        with pytest.raises(InputError, match="is not kept"):
+            undo(gated, "../../etc", now=NOW)
+
+
+@pytest.mark.spec("B4")
+def test_dreams_are_undone_newest_first(tmp_path: Path) -> None:
+    with memory(tmp_path / "m") as gated:
+        some(gated, 6)
+        before = snapshot(tmp_path / "m")
+        first = dreamt(gated, everything)
+        second = dreamt(gated, lambda one: one.write("t000.md", topic("t000", f"{FACT.format(0)} {FACT.format(1)} Later.")))
+        with pytest.raises(UndoOrder, match=f"undo dream {second.id} first"):
+            undo(gated, first.id, now=NOW)
+        assert undo(gated, second.id, now=NOW).back == ("t000.md",)
+        undo(gated, first.id, now=NOW)
+        assert snapshot(tmp_path / "m") == before
+
+
+@pytest.mark.spec("B4", "Z3")
+def test_what_changed_since_the_dream_is_left_and_named(tmp_path: Path) -> None:
+    where = tmp_path / "m"
+    with memory(where) as gated:
+        some(gated, 6)
+        before = snapshot(where)
+        dreamt(gated, everything)
+        save(gated, "t000", "By an agent, later.")
+        (where / "better.md").write_text(topic("better", "By hand, later."))
+        save(gated, "fresh", "Saved since.")
+        done = undo(gated, now=NOW)
+        now = snapshot(where)
+        assert {left.file: left.why for left in done.left} == {"t000.md": SINCE, "better.md": SINCE}
+        assert b"By an agent, later." in now["t000.md"]
+        assert now["better.md"] == topic("better", "By hand, later.").encode()
+        for file in ("t001.md", "t002.md", "t003.md", "t004.md", "t005.md"):
+            assert now[file] == before[file]
+            assert f"]({file}) — about {file[:4]}\n" in gated.index()
+        assert "sub/new.md" not in now
+        assert all(f"]({topic.file})" in gated.index() for topic in gated.topics())
+        assert "sub/new.md" not in gated.index()
+
+
+class Between(NamedTuple):
+    """The hold of a dream during whose writes something else happens: before each of them."""
+
+    hold: Hold
+    act: Callable[[], None]
+
+    def fence(self) -> AbstractContextManager[None]:
+        self.act()
+        return self.hold.fence()
+
+
+@pytest.mark.spec("B4", "Z3")
+def test_what_a_second_session_saves_while_a_dream_is_applied_keeps_its_line_after_the_undo(tmp_path: Path) -> None:
+    where = tmp_path / "m"
+    with memory(where) as gated, memory(where) as second:
+        some(gated, 6)
+        before, saved = snapshot(where), iter(range(100))
+        with dream(gated) as one:
+            everything(one)
+            between = Between(one.hold, lambda: save(second, f"fresh {next(saved)}", "Saved meanwhile."))
+            conclude(gated, one.stage, one.record, between, now=NOW)  # type: ignore[arg-type]  # as much of a hold as it takes
+        assert not undo(gated, now=NOW).left
+        now = snapshot(where)
+        assert next(saved) > 5
+        assert all(now[file] == data for file, data in before.items() if file != "MEMORY.md")
+        assert {entry.file for entry in entries(gated.index())} == {topic.file for topic in gated.topics()}
+        assert [row for row in gated.index().splitlines() if "fresh" not in row] == before["MEMORY.md"].decode().splitlines()
+
+
+@pytest.mark.spec("B4")
+def test_an_undo_while_the_next_dream_runs_and_then_of_that_one_leaves_the_index_right(tmp_path: Path) -> None:
+    where = tmp_path / "m"
+    with memory(where) as gated:
+        some(gated, 6)
+        before = snapshot(where)
+        dreamt(gated, everything)
+        with dream(gated) as one:
+            one.write("t005.md", topic("t005", f"{FACT.format(5)} Later."))
+            undo(gated, now=NOW)
+            one.conclude()
+        undo(gated, now=NOW)
+        assert snapshot(where) == before
+
+
+@pytest.mark.spec("B4", "Z12")
+def test_an_undo_takes_back_the_dream_that_was_stopped_half_way_and_not_the_one_before(tmp_path: Path) -> None:
+    where = tmp_path / "m"
+    with memory(where) as gated:
+        some(gated, 6)
+        first = dreamt(gated, lambda one: one.write("t004.md", topic("t004", f"{FACT.format(4)} More.")))
+        before = snapshot(where)
+        with dream(gated) as one:
+            everything(one)
+            second = conclude(gated, one.stage, one.record, one.hold, now=NOW)
+            write_record(gated.store.root, msgspec.structs.replace(second, status="running", phase="applying"))
+            with pytest.raises(InputError, match="while another one changes memories"):
+                undo(gated, first.id, now=NOW)
+            one.hold.leave()
+        done = undo(gated, now=NOW)
+        assert (done.record.id, done.record.status) == (second.id, "failed")
+        assert "was stopped while it changed memories" in done.said[0]
+        assert snapshot(where) == before
+        assert undo(gated, now=NOW).record.id == first.id
+
+
+@pytest.mark.spec("B4", "Z12")
+def test_an_undo_that_fails_half_way_leaves_a_lock_by_which_the_next_session_sees_it(tmp_path: Path) -> None:
+    where = tmp_path / "m"
+    with memory(where) as gated:
+        some(gated, 6)
+        before = snapshot(where)
+        dreamt(gated, everything)
+        (where / "t002.md").mkdir()
+        with pytest.raises(DiskError):
+            undo(gated, now=NOW)
+        assert (where / LOCK).stat().st_size
+        (where / "t002.md").rmdir()
+        assert "is finished now" in recover(gated, Lock(gated.store.root), now=NOW)[0]
+        assert snapshot(where) == before
+        assert not (where / LOCK).stat().st_size
+
+
+@pytest.mark.spec("B4", "B5")
+def test_what_waits_is_withdrawn_and_what_was_accepted_comes_back(tmp_path: Path) -> None:
+    with memory(tmp_path / "m") as gated:
+        some(gated, 6, who="user")
+        before = snapshot(tmp_path / "m")
+
+        def merge(one: Dream) -> None:
+            one.write("t000.md", topic("t000", " ".join(FACT.format(number) for number in range(3))))
+            one.remove("t001.md")
+            one.remove("t002.md")
+
+        record = dreamt(gated, merge)
+        assert len(record.waiting) == 2
+        gated.accept(record.waiting[0])
+        assert "t001.md" not in snapshot(tmp_path / "m")
+        done = undo(gated, now=NOW)
+        assert snapshot(tmp_path / "m") == before
+        assert set(done.back) >= {"t000.md", "t001.md"}
+        assert not gated.inbox.waiting()
+
+
+@pytest.mark.spec("B4", "S3")
+def test_a_dream_that_only_put_the_index_in_order_can_be_undone(tmp_path: Path) -> None:
+    where = tmp_path / "m"
+    with memory(where) as gated:
+        some(gated, 2)
+        index = where / "MEMORY.md"
+        index.write_text(f"- [gone](gone.md) — long ago\n{index.read_text()}")
+        before = snapshot(where)
+        record = dreamt(gated, lambda one: one.write("MEMORY.md", "- [t001](t001.md) — one\n- [t000](t000.md) — nought\n"))
+        assert record.files == ("MEMORY.md",)
+        assert gated.index() == "- [t001](t001.md) — one\n- [t000](t000.md) — nought\n"
+        undo(gated, record.id, now=NOW)
+        assert snapshot(where) == before
+
+
+@pytest.mark.spec("B5")
+def test_where_memory_takes_nothing_nothing_is_undone(tmp_path: Path) -> None:
+    with memory(tmp_path / "m") as gated:
+        some(gated, 6)
+        dreamt(gated, everything)
+    after = snapshot(tmp_path / "m")
+    with memory(tmp_path / "m", "read-only") as gated, pytest.raises(SettingError):
+        undo(gated, now=NOW)
+    assert snapshot(tmp_path / "m") == after
+
+
+@pytest.mark.spec("B4", "Z7")
+def test_the_last_five_are_kept_and_those_that_changed_nothing_push_out_none(tmp_path: Path) -> None:
+    with memory(tmp_path / "m") as gated:
+        some(gated, 2)
+        changed = [
+            dreamt(gated, lambda one, n=number: one.write("t000.md", topic("t000", f"{FACT.format(0)} Round {n}."))).id  # type: ignore[misc]
+            for number in range(KEPT + 2)
+        ]
+        for _ in range(KEPT + 2):
+            dreamt(gated, lambda one: None)
+        kept = records(gated.store.root)
+        assert [record.id for record in kept if record.changes] == changed[:1:-1]
+        assert len(kept) == 2 * KEPT
+        assert undo(gated, now=NOW).record.id == changed[-1]
+
+
+@pytest.mark.spec("B4", "B11")
+def test_what_was_forgotten_in_between_does_not_come_back(tmp_path: Path) -> None:
+    where = tmp_path / "m"
+    with memory(where) as gated:
+        some(gated, 6)
+        record = dreamt(gated, everything)
+        (where / ".dreams" / record.id / "before" / "t002.md").unlink()
+        (where / ".dreams" / record.id / "before" / "MEMORY.md").unlink()
+        done = undo(gated, now=NOW)
+        assert [(left.file, left.why) for left in done.left] == [("t002.md", FORGOTTEN)]
+        now = snapshot(where)
+        assert "t002.md" not in now
+        assert all(f"]({topic.file})" in gated.index() for topic in gated.topics())
+
+
+NAMES = [f"t00{number}.md" for number in range(6)] + ["n0.md", "sub/n1.md", "MEMORY.md"]
+BODIES = st.sampled_from(
+    [topic("t000", FACT.format(0)), topic("x", "Else."), topic("y", FACT.format(4)), "no matter", "", "# Only\n"]
+)
+
+
+@pytest.mark.spec("B4", "Z5")
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.dictionaries(st.sampled_from(NAMES), st.none() | BODIES))
+def test_undo_after_any_dream_is_as_if_it_had_not_been(
+    tmp_path_factory: pytest.TempPathFactory, wanted: dict[str, str | None]
+) -> None:
+    where = tmp_path_factory.mktemp("m") / "m"
+    with memory(where) as gated:
+        some(gated, 6)
+        before, when = snapshot(where), times(where)
+        with dream(gated) as one:
+            for file, text in wanted.items():
+                if text is not None:
+                    one.write(file, text)
+                elif (one.stage.path / file).exists():
+                    one.remove(file)
+            record = one.conclude()
+        planned = {change.file for change in record.changes} | {"MEMORY.md"}
+        now = snapshot(where)
+        assert {file: data for file, data in now.items() if file not in planned} == {
+            file: data for file, data in before.items() if file not in planned
+        }
+        if record.changes:
+            undo(gated, now=NOW)
+            assert snapshot(where) == before
+            assert times(where) == when

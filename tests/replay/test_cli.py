@@ -1,0 +1,127 @@
+"""`lamina replay` as a person runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.running import here
+
+from .recording import long_work
+
+KEYS = [
+    "input_units",
+    "cost_usd",
+    "input_tokens",
+    "cached_tokens",
+    "written_tokens",
+    "output_tokens",
+    "compactions",
+    "breaks",
+    "regrets",
+    "peak_tokens",
+]
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path / "work"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("LAMINA_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    # A slow machine must not add a word on how far it is.
+    monkeypatch.setattr("lamina.cli.replay.QUIET_SECONDS", 3_600.0)
+    return place
+
+
+@pytest.mark.spec("B14")
+def test_one_document_with_the_names_others_rely_on(work: Path, tmp_path: Path) -> None:
+    long_work(3).write(work / "recorded" / "one.jsonl")
+    (work / "recorded" / "notes.jsonl").write_text("nothing\n")
+    done = here("replay", "recorded", "--policy", "lean", "--without", "notes", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["sessions"] == 1
+    assert list(found["policies"]) == ["recorded", "append", "lamina", "lean", "lamina without notes", "lean without notes"]
+    for figures in found["policies"].values():
+        assert list(figures)[: len(KEYS)] == KEYS
+        assert all(isinstance(figures[key], int | float) for key in KEYS)
+    row = found["policies"]["append"]
+    five_minutes = row["written_tokens"] - row["written_1h_tokens"]
+    units = row["input_tokens"] + 0.1 * row["cached_tokens"] + 1.25 * five_minutes + 2 * row["written_1h_tokens"]
+    assert row["input_units"] == pytest.approx(units, abs=0.1)
+    assert len(found["skipped"]) == 1
+    assert not (tmp_path / "home").exists(), "nothing of it is a session of ours"
+
+
+def test_a_table_a_page_and_a_sentence_for_what_was_left_out(work: Path) -> None:
+    long_work(3).write(work / "one.jsonl")
+    (work / "bad.jsonl").write_text("nothing\n")
+    done = here("replay", "one.jsonl", "bad.jsonl", "--html", "report.html")
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()[:4]] == ["policy", "recorded", "append", "lamina"]
+    assert "1 sessions" not in done.stdout
+    assert "1 session, 5 calls." in done.stdout
+    assert "lamina: bad.jsonl is left out: it holds no answer of a model" in done.stderr
+    first = (work / "report.html").read_text()
+    assert first.startswith("<!doctype html>")
+    assert here("replay", "one.jsonl", "bad.jsonl", "--html", "report.html").returncode == 0
+    assert (work / "report.html").read_text() == first, "the same recording gives the same page"
+
+
+def test_the_memory_of_the_project_is_played_with_unless_another_is_named(work: Path) -> None:
+    long_work(2).write(work / "one.jsonl")
+    saved = here("memory", "save", "slow", "--type", "project", "--description", "the slow function of src/app is in module_1")
+    assert saved.returncode == 0, saved.stderr
+    rows = json.loads(here("replay", "one.jsonl", "--without", "memory", "--json").stdout)["policies"]
+    assert rows["lamina"]["memory_tokens"] > 0
+    assert rows["lamina without memory"]["memory_tokens"] == 0
+    (work / "empty").mkdir()
+    other = json.loads(here("replay", "one.jsonl", "--memory", "empty", "--json").stdout)["policies"]
+    assert other["lamina"]["memory_tokens"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ((), 2, "Missing argument"),
+        (("missing.jsonl",), 2, "there is no file or directory missing.jsonl"),
+        (("bad.jsonl",), 2, "bad.jsonl is left out"),
+        (("empty",), 2, "there are no transcripts in it"),
+        (("bad.jsonl", "--policy", "cheapest"), 2, "'cheapest' is not one of"),
+        (("bad.jsonl", "--without", "dreams"), 2, "'dreams' is not one of"),
+    ],
+)
+def test_misuse_is_one_line(work: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
+    (work / "bad.jsonl").write_text("nothing\n")
+    (work / "empty").mkdir()
+    done = here("replay", *arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_who_waits_longer_is_told_how_far_it_is(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long_work(1).write(work / "one.jsonl")
+    assert here("replay", "one.jsonl").stderr == ""
+    monkeypatch.setattr("lamina.cli.replay.QUIET_SECONDS", 0.0)
+    assert here("replay", "one.jsonl").stderr.startswith("lamina: session 1 of 1: one.jsonl\n")
+
+
+def test_a_page_that_cannot_be_written_is_said(work: Path) -> None:
+    long_work(1).write(work / "one.jsonl")
+    (work / "there").mkdir()
+    done = here("replay", "one.jsonl", "--html", "there")
+    assert done.returncode == 2
+    assert "is a directory" in done.stderr
+
+
+def test_to_ask_a_model_takes_a_provider(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    long_work(1).write(work / "one.jsonl")
+    done = here("replay", "one.jsonl", "--ask", "1")
+    assert done.returncode == 2
+    assert "no provider is configured" in done.stderr

@@ -1,0 +1,68 @@
+"""The report as a page."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from lamina.core.settings import Settings
+from lamina.replay.html import page
+from lamina.replay.run import Report, Wanted, replay
+from lamina.replay.variants import variants
+
+from .recording import long_work
+
+VOID = {"meta", "line", "polyline"}
+
+
+class Seen(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.names: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.names |= {name for name, _ in attrs}
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    path: Path = long_work(3).write(tmp_path_factory.mktemp("recorded") / "s.jsonl")
+    odd = path.with_name("<script>alert(1)</script>.jsonl".replace("/", "-"))
+    odd.write_text("nothing")
+    return replay([path, odd], Wanted(variants(("lean",)), lambda arguments: Settings(**arguments)))
+
+
+@pytest.mark.spec("B14")
+def test_the_page_is_whole_and_needs_nothing_from_elsewhere(report: Report) -> None:
+    made = page(report, "Replay <b>")
+    seen = Seen()
+    seen.feed(made)
+    assert seen.open == []
+    assert seen.tags.count("polyline") == seen.tags.count("tr") - 1 == 4
+    assert not {"script", "link", "img", "iframe", "b"} & set(seen.tags)
+    assert not {"src", "href"} & seen.names
+    assert "http" not in made
+    assert "url(" not in made
+    assert "prefers-color-scheme: dark" in made
+    assert "&lt;script&gt;alert" in made
+    assert "Replay &lt;b&gt;" in made
+
+
+def test_a_report_of_nothing_is_a_page_too() -> None:
+    seen = Seen()
+    seen.feed(page(Report(), "Replay"))
+    assert seen.open == []

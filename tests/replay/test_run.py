@@ -1,0 +1,251 @@
+"""Recordings played through a session, under several settings."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamina.core.settings import Settings
+from lamina.replay.curve import MOST_POINTS, Curve
+from lamina.replay.run import Report, Wanted, replay, transcripts
+from lamina.replay.table import remarks
+from lamina.replay.variants import variants
+from lamina.session import Session
+
+from .recording import Recording, long_work, page, text
+
+# Small enough that a short recording fills it.
+WINDOW = 24_000
+
+
+def settings(arguments: Mapping[str, Any]) -> Settings:
+    return Settings(**arguments)
+
+
+def played(*files: Path, window: int | None = WINDOW, rows: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> Report:
+    return replay(files, Wanted(variants(rows, without), settings, window))
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where homes are made and removed again."""
+    place = tmp_path / "scratch"
+    place.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    return place
+
+
+@pytest.fixture(scope="module")
+def long_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return long_work(28).write(tmp_path_factory.mktemp("recorded") / "long.jsonl")
+
+
+@pytest.fixture(scope="module")
+def short_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return long_work(4).write(tmp_path_factory.mktemp("recorded") / "short.jsonl")
+
+
+@pytest.mark.spec("B14")
+def test_policies_and_what_was_recorded_stand_side_by_side(long_file: Path) -> None:
+    report = played(long_file, rows=("lean",))
+    rows = report.figures
+    assert list(rows) == ["recorded", "append", "lamina", "lean"]
+    assert {figures.calls for figures in rows.values()} == {30}
+    assert rows["append"].input_units == pytest.approx(rows["recorded"].input_units, rel=0.03), "nobody took anything out"
+    assert rows["append"].usage.prompt == pytest.approx(rows["recorded"].usage.prompt, rel=0.03)
+    assert (rows["append"].compactions, rows["append"].breaks, rows["append"].regrets) == (0, 0, 0)
+    assert rows["append"].rereads == 1
+    assert rows["append"].over_window > 0
+    assert rows["append"].facts_kept == rows["append"].facts > 0
+    for name in ("lamina", "lean"):
+        assert rows[name].compactions + rows[name].clearings > 0
+        assert 0 < rows[name].breaks <= rows[name].compactions + rows[name].clearings
+        assert rows[name].peak_tokens <= WINDOW < rows["append"].peak_tokens
+        assert rows[name].regrets == 1, "the first file was read again at the end"
+        assert rows[name].facts_kept < rows[name].facts
+        assert rows[name].files_kept <= rows[name].files
+        assert rows[name].failures == 0
+
+
+def test_the_same_recording_gives_the_same_figures(long_file: Path, scratch: Path) -> None:
+    first, second = (played(long_file).to_json() for _ in range(2))
+    assert first == second
+    assert list(scratch.iterdir()) == [], "nothing is left behind"
+
+
+@pytest.mark.spec("B14")
+def test_each_layer_can_be_left_out(long_file: Path) -> None:
+    report = played(long_file, without=("all",))
+    rows = report.figures
+    assert [name for name in rows if "without" in name] == [
+        f"lamina without {layer}" for layer in ("results", "clearing", "notes", "compaction", "memory")
+    ]
+    assert rows["lamina"].side_calls > 0
+    assert rows["lamina without clearing"].clearings == 0
+    notes = rows["lamina without notes"]
+    assert notes.side_calls <= notes.compactions + 1, "only summaries are asked for"
+    assert rows["lamina without compaction"].compactions == 0
+
+
+def test_a_window_that_fills_up_ends_the_session_and_is_said(tmp_path: Path) -> None:
+    made = Recording()
+    for number in range(20):
+        made.say(page(number, 6_000))
+        made.answer(text("I see."))
+    report = played(made.write(tmp_path / "s.jsonl"), without=("compaction",))
+    stopped = report.figures["lamina without compaction"]
+    assert (stopped.stopped, stopped.calls + stopped.not_played) == (1, 20)
+    assert stopped.not_played > 0
+    assert any("lamina without compaction: the window was full in 1 session" in remark for remark in remarks(report))
+    assert report.figures["lamina"].stopped == 0
+
+
+def test_a_result_that_is_too_large_is_spilled_unless_that_is_off(tmp_path: Path) -> None:
+    made = Recording()
+    made.say("Read it.")
+    made.read("/big.py", page(1, 60_000))
+    made.answer(text("Done."))
+    rows = played(made.write(tmp_path / "s.jsonl"), window=None, without=("results",)).figures
+    assert (rows["lamina"].spills, rows["lamina without results"].spills) == (1, 0)
+    assert rows["lamina"].peak_tokens < rows["lamina without results"].peak_tokens
+
+
+def test_a_pause_longer_than_the_cache_lives_is_no_break(tmp_path: Path) -> None:
+    made = Recording()
+    made.say("Begin.")
+    made.read("/a.py", page(1, 20_000))
+    made.wait(hours=2)
+    made.answer(text("Done."))
+    rows = played(made.write(tmp_path / "s.jsonl"), window=None).figures
+    assert (rows["append"].expired, rows["append"].breaks) == (1, 0)
+    assert rows["append"].usage.cache_read == 0
+
+
+def test_what_other_sessions_left_in_the_cache_is_read_at_once(tmp_path: Path) -> None:
+    made = Recording()
+    made.say("Wait for me.")
+    made.wait(hours=1)
+    made.say("Now.")
+    made.answer(text("Yes."))
+    cold = played(made.write(tmp_path / "cold.jsonl"), window=None).figures["append"].usage
+    first = next(line for line in made.lines if line["type"] == "assistant")["message"]["usage"]
+    first |= {"cache_read_input_tokens": 5_000, "cache_creation_input_tokens": first["cache_creation_input_tokens"] - 5_000}
+    usage = played(made.write(tmp_path / "s.jsonl"), window=None).figures["append"].usage
+    assert cold.cache_read == 0
+    assert usage.cache_read == pytest.approx(5_000, rel=0.01)
+
+
+def test_the_end_of_a_conversation_whose_beginning_lies_elsewhere_is_left_out(tmp_path: Path) -> None:
+    made = long_work(1)
+    for line in made.lines:
+        if line["type"] == "assistant":
+            line["message"]["usage"]["cache_read_input_tokens"] += 150_000
+    report = played(made.write(tmp_path / "s.jsonl"))
+    assert report.sessions == 0
+    assert "tokens of its first request are not in the file" in report.skipped[0]
+
+
+def test_a_recording_that_was_compacted_has_regrets_and_facts_of_its_own(tmp_path: Path) -> None:
+    made = Recording()
+    made.say("Look at both files, please.")
+    made.read("/work/a.py", page(1))
+    made.read("/work/b.py", page(2))
+    made.compact("Both files were read.")
+    made.read("/work/a.py", page(1))
+    made.answer(text("Done."))
+    rows = played(made.write(tmp_path / "s.jsonl"), window=None).figures
+    assert (rows["recorded"].compactions, rows["recorded"].regrets, rows["recorded"].rereads) == (1, 1, 1)
+    assert (rows["append"].regrets, rows["append"].rereads) == (0, 1)
+    assert rows["recorded"].facts_kept < rows["recorded"].facts == rows["append"].facts
+    assert rows["recorded"].files_kept < rows["recorded"].files
+
+
+@pytest.mark.spec("B14")
+def test_with_memory_the_index_and_what_recall_brings_are_counted(tmp_path: Path) -> None:
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    (memory / "MEMORY.md").write_text("- [Slow functions](slow.md) — where the slow function of src/app is\n")
+    (memory / "slow.md").write_text(
+        "---\nname: slow\ndescription: the slow function of src/app\ntype: project\n---\nThe slow function is in src/app/module_1.py.\n"
+    )
+    path = long_work(2).write(tmp_path / "s.jsonl")
+
+    def remembering(arguments: Mapping[str, Any]) -> Settings:
+        return Settings(memory_directory=str(memory), **arguments)
+
+    before = {one.name: one.read_bytes() for one in memory.iterdir()}
+    wanted = Wanted(variants((), ("memory",)), remembering, None, lambda _: "Index: where the slow function of src/app is")
+    rows = replay([path], wanted).figures
+    index_alone = Wanted(variants(), settings, None, lambda _: "Index: where the slow function of src/app is")
+    assert rows["lamina"].memory_tokens > replay([path], index_alone).figures["lamina"].memory_tokens > 0
+    assert rows["lamina without memory"].memory_tokens == rows["append"].memory_tokens == 0
+    assert rows["lamina"].peak_tokens > rows["lamina without memory"].peak_tokens
+    assert {one.name: one.read_bytes() for one in memory.iterdir()} == before, "it is only read"
+
+
+def test_a_session_of_our_own_is_replayed_with_its_prompt(tmp_path: Path) -> None:
+    with Session(home=tmp_path / "home", cwd=tmp_path, system="Be brief. " * 300) as session:
+        for number in range(3):
+            session.add_user(f"The port of service {number} is {8000 + number}.")
+            session.ask()
+        session.end_turn()
+    assert session.path is not None
+    rows = played(session.path).figures
+    assert rows["append"].calls == rows["recorded"].calls == 3
+    assert rows["append"].usage.prompt > 3 * 500, "the recorded system prompt is sent"
+    assert rows["append"].cost_usd is None, "nobody knows what the offline stand-in would cost"
+
+
+def test_no_transcript_is_changed_and_bad_ones_are_left_out_with_a_sentence(tmp_path: Path, short_file: Path) -> None:
+    (tmp_path / "in").mkdir()
+    bad, good = tmp_path / "in" / "bad.jsonl", tmp_path / "in" / "good.jsonl"
+    bad.write_bytes(b"\x00\x00")
+    good.write_bytes(short_file.read_bytes() + b'{"torn": ')
+    before = good.read_bytes()
+    found = transcripts([tmp_path / "in", good])
+    assert found == [bad, good], "each once"
+    report = played(*found, tmp_path / "missing.jsonl")
+    assert report.sessions == 1
+    assert [one.split(" is left out: ")[0] for one in report.skipped] == [str(bad), str(tmp_path / "missing.jsonl")]
+    assert len(report.damaged) == 1
+    assert good.read_bytes() == before
+
+
+def test_ctrl_c_leaves_nothing_behind(long_file: Path, scratch: Path) -> None:
+    def stop(_: str, call: int, __: int) -> None:
+        if call == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        replay([long_file], Wanted(variants()[1:], settings, WINDOW, on_call=stop))
+    assert list(scratch.iterdir()) == []
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("lamina-")]
+
+
+def test_several_sessions_add_up(short_file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(short_file.read_bytes())
+    one, both = played(short_file).figures, played(short_file, other).figures
+    for name, figures in one.items():
+        assert both[name].usage == figures.usage + figures.usage
+        assert both[name].peak_tokens == figures.peak_tokens
+        assert both[name].cost_usd == pytest.approx((figures.cost_usd or 0) * 2)
+
+
+def add_all(sizes: range) -> Curve:
+    curve = Curve()
+    curve.extend(sizes)
+    return curve
+
+
+def test_a_curve_stays_small_and_keeps_its_peaks() -> None:
+    shown: Callable[[int], list[int]] = add_all(range(100_000)).shown
+    assert len(add_all(range(100_000)).points) < MOST_POINTS
+    assert len(shown(440)) == 440
+    assert shown(440) == sorted(shown(440))
+    assert shown(440)[-1] == 99_999
+    assert add_all(range(3)).shown(440) == [0, 1, 2]
