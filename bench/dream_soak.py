@@ -56,6 +56,7 @@ def dreamer(base: Path, until: float) -> None:
             hold = lock.acquire(lock.last_ns())
             if isinstance(hold, Hold):
                 with hold:
+                    recover(gated, lock, now=time.time(), hold=hold)
                     one_dream(gated, hold, chance)
             if chance.random() < 0.4:
                 try:

@@ -16,6 +16,7 @@ from tests.disk.processes import needs_fork, run_child
 
 from lamina.cli import offering
 from lamina.cli.dream import command
+from lamina.cli.dreams import taken_back
 from lamina.cli.sink import Sink
 from lamina.cli.start import Wish
 from lamina.cli.stop import Stop
@@ -26,7 +27,8 @@ from lamina.core.blocks import Wire
 from lamina.core.reply import Reply
 from lamina.disk.consolidation import Hold, Lock
 from lamina.dreaming import run_by_hand
-from lamina.layers.l6_dream.record import Record, new_id, write_record
+from lamina.layers.l6_dream.back import Undone
+from lamina.layers.l6_dream.record import Record, Skipped, new_id, write_record
 from lamina.memory.memory import Memory
 from lamina.memory.store import Why
 from lamina.providers import OnEvent
@@ -255,6 +257,35 @@ def test_the_chat_dreams_shows_and_takes_back(
         chat(text)
         assert shown in capsys.readouterr().out, text
     assert len(memory.topics()) == 2
+
+
+@pytest.mark.parametrize(
+    ("back", "left", "said"),
+    [
+        (("a.md",), (), "1 memory is"),
+        (("a.md", "b.md"), (), "2 memories are"),
+        ((), (), "the index is"),
+        ((), (Skipped("a.md", "was changed"),), "0 memories are"),
+    ],
+)
+def test_what_was_taken_back_is_counted(back: tuple[str, ...], left: tuple[Skipped, ...], said: str) -> None:
+    record = Record(id=new_id(0.0), started=0.0, pid=1, by="hand")
+    assert taken_back(Undone(record, back, left)) == f"Took back dream {record.id}: {said} as before."
+
+
+@pytest.mark.spec("W2", "O1")
+def test_a_log_speaks_also_of_a_memory_that_is_tidied_in_the_same_dream(work: Path) -> None:
+    with Memory.open(work) as memory:
+        body = "Deploys happen on Thursdays. The last one was yesterday."
+        memory.save("deploys", type="project", description="Deploys happen on Thursdays", body=body, why=AGENT)
+        log = memory.path / "logs/2099/01/2099-01-02.md"
+        log.parent.mkdir(parents=True)
+        log.write_text("- 09:00 deploys happen on Tuesdays\n")
+        assert here("dream").returncode == 0
+        found = texts(memory)["deploys.md"].decode()
+    assert "Deploys happen on Tuesdays" in found
+    assert "Thursdays" not in found
+    assert "yesterday (2" in found
 
 
 @pytest.mark.spec("D5", "K4")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,13 +85,21 @@ def test_the_memory_of_the_project_is_played_with_unless_another_is_named(work: 
     assert other["lamina"]["memory_tokens"] == 0
 
 
+def test_where_nothing_is_taken_out_every_fact_is_kept_though_the_index_of_then_is_not_sent(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for words in ("Remember: integration tests run against a real database, because mocks once hid a broken migration", "Hello"):
+        assert here("-p", words).returncode == 0
+    row = json.loads(here("replay", str(home / "projects"), "--json").stdout)["policies"]["append"]
+    assert row["facts_in_context"] == row["facts"] > 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
         ((), 2, "Missing argument"),
         (("missing.jsonl",), 2, "there is no file or directory missing.jsonl"),
-        (("bad.jsonl",), 2, "bad.jsonl is left out"),
-        (("empty",), 2, "there are no transcripts in it"),
+        (("bad.jsonl",), 2, "bad.jsonl is left out: it holds no answer of a model; name transcripts of Lamina or Claude Code.\n"),
+        (("empty",), 2, "there are no transcripts in empty"),
         (("bad.jsonl", "--policy", "cheapest"), 2, "'cheapest' is not one of"),
         (("bad.jsonl", "--without", "dreams"), 2, "'dreams' is not one of"),
     ],
@@ -116,6 +126,34 @@ def test_a_page_that_cannot_be_written_is_said(work: Path) -> None:
     done = here("replay", "one.jsonl", "--html", "there")
     assert done.returncode == 2
     assert "is a directory" in done.stderr
+
+
+def test_a_page_never_replaces_what_is_no_page(work: Path) -> None:
+    for name in ("one.jsonl", "two.jsonl"):
+        long_work(1).write(work / name)
+    before = (work / "one.jsonl").read_bytes()
+    done = here("replay", "--html", "one.jsonl", "two.jsonl")  # what a shell makes of `--html *.jsonl`
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "lamina: --html: one.jsonl is there already and is no page of a report; name another file.\n"
+    assert (work / "one.jsonl").read_bytes() == before
+
+
+def test_a_page_that_fails_does_not_cost_the_figures(work: Path) -> None:
+    long_work(1).write(work / "one.jsonl")
+    (work / "file").write_text("in the way")
+    done = here("replay", "one.jsonl", "--html", "file/report.html", "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["sessions"] == 1
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
+def test_a_page_names_files_whose_names_are_no_text(work: Path) -> None:
+    long_work(1).write(work / "one.jsonl")
+    (work / os.fsdecode(b"bad\xff.jsonl")).write_text("nothing\n")
+    done = here("replay", ".", "--html", "report.html")
+    assert done.returncode == 0, done.stderr
+    assert "bad?.jsonl is left out" in (work / "report.html").read_text()
 
 
 def test_to_ask_a_model_takes_a_provider(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

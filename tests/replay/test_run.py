@@ -11,6 +11,7 @@ import pytest
 
 from lamina.core.settings import Settings
 from lamina.replay.curve import MOST_POINTS, Curve
+from lamina.replay.figures import Figures
 from lamina.replay.run import Report, Wanted, replay, transcripts
 from lamina.replay.table import remarks
 from lamina.replay.variants import variants
@@ -213,6 +214,26 @@ def test_no_transcript_is_changed_and_bad_ones_are_left_out_with_a_sentence(tmp_
     assert [one.split(" is left out: ")[0] for one in report.skipped] == [str(bad), str(tmp_path / "missing.jsonl")]
     assert len(report.damaged) == 1
     assert good.read_bytes() == before
+
+
+def test_of_a_home_only_conversations_are_taken_and_each_once(tmp_path: Path) -> None:
+    project = tmp_path / "projects" / "-work"
+    beside = ["s/fork.jsonl", "s/damaged.jsonl", "s/damaged-2.jsonl", "memory/.history/journal-000001.jsonl"]
+    for name in ("s.jsonl", "s/subagents/a.jsonl", *beside):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).touch()
+    (project / "again.jsonl").symlink_to("s.jsonl")
+    found = transcripts([tmp_path, project / ".." / "-work" / "s.jsonl"])
+    assert [path.resolve().relative_to(project.resolve()).as_posix() for path in found] == ["s.jsonl", "s/subagents/a.jsonl"]
+
+
+def test_rows_that_were_given_the_same_memory_are_named_once() -> None:
+    given = {"append": 0, "lamina": 7, "lean": 9, "lamina without notes": 7}
+    report = Report(figures={name: Figures(memory_tokens=tokens) for name, tokens in given.items()})
+    assert [one for one in remarks(report) if "memory put in" in one] == [
+        "lamina and 1 further row: memory put in 7 tokens, index and recall together.",
+        "lean: memory put in 9 tokens, index and recall together.",
+    ]
 
 
 def test_ctrl_c_leaves_nothing_behind(long_file: Path, scratch: Path) -> None:

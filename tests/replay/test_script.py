@@ -70,6 +70,15 @@ def test_scale_and_overhead_are_learnt_from_what_the_recording_reports(tmp_path:
     assert whole == pytest.approx(last.usage.prompt, rel=0.02)
 
 
+def test_two_short_calls_do_not_double_what_the_estimate_says(tmp_path: Path) -> None:
+    made = Recording()
+    made.say("Hello")
+    made.answer(text("Hello."))
+    made.say("And now?" * 60)  # four characters a token is far from what our estimate says of it
+    made.answer(text("Nothing."))
+    assert learn(read_script(made.write(tmp_path / "s.jsonl"))).scale == pytest.approx(1.0, abs=0.05)
+
+
 def test_without_usage_the_estimate_stands_as_it_is(tmp_path: Path) -> None:
     learnt = learn(read_script(long_work(3, usage=False).write(tmp_path / "s.jsonl")))
     assert (learnt.scale, learnt.overhead, learnt.warm) == (1.0, 0, 0)

@@ -86,10 +86,16 @@ def send_command(name: str, text: str, as_json: bool) -> None:
         raise click.UsageError(str(error)) from error
     known = members(home, to.team)
     if to.name not in known:
-        there = f"there are: {', '.join(known)}" if known else "there is none yet"
+        there = (
+            f"there are: {', '.join(known)}"
+            if known
+            else "there is none yet: a session that lamina.mailbox names makes its own, and NAME@TEAM is one of another team"
+        )
         raise click.UsageError(f"no mailbox is called {printable(to.name)!r} in the team {to.team}; {there}.")
     letter = Letter.new(SENDER, text.strip())
     deliver(home, to, line_of(letter))
     click.echo(
-        document({"message": letter.id, "to": to.name, "team": to.team}) if as_json else f"Sent to {to.name} ({letter.id})."
+        document({"message": letter.id, "to": to.name, "team": to.team})
+        if as_json
+        else f"Sent to {to.name}@{to.team} ({letter.id})."
     )

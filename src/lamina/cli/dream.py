@@ -16,7 +16,7 @@ import click
 
 from . import offering
 from .dream_watch import STILL_RUNS, Telling, end_of, ended, followed, running
-from .dreams import PUT_RIGHT, details, done, minute, outcome, status_json, status_lines, status_of, to_json
+from .dreams import PUT_RIGHT, details, done, minute, outcome, status_json, status_lines, status_of, taken_back, to_json
 from .printing import document, printable, sentence
 
 if TYPE_CHECKING:
@@ -215,8 +215,7 @@ def _undo(where: Path, dream: str | None, *, as_json: bool) -> int:
     if undone.said and not undone.back:
         click.echo(f"Dream {undone.record.id} {printable(outcome(undone.record))}.")
         return 0
-    count = len(undone.back)
-    click.echo(f"Took back dream {undone.record.id}: {count} {'memory is' if count == 1 else 'memories are'} as before.")
+    click.echo(taken_back(undone))
     for one in undone.left:
         click.echo(f"  {sentence(f'{one.file} {one.why}')}")
     return 0

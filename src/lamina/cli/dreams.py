@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..core.settings import Settings
     from ..disk.consolidation import Holder
     from ..disk.paths import RootDir
+    from ..layers.l6_dream.back import Undone
     from ..layers.l6_dream.gates import Stop
     from ..layers.l6_dream.record import Record
     from ..memory.memory import Memory
@@ -223,6 +224,12 @@ def outcome(record: Record) -> str:
             word = "was ended" if record.status == "killed" else "failed"
             left = f"some memories are changed; {PUT_RIGHT}" if record.phase == "applying" else "nothing was changed"
             return f"{word}: {sentence(record.why) or 'no reason is known'}; {left}"
+
+
+def taken_back(undone: Undone) -> str:
+    count = len(undone.back)
+    what = "1 memory is" if count == 1 else "the index is" if not count and not undone.left else f"{count} memories are"
+    return f"Took back dream {undone.record.id}: {what} as before."
 
 
 def done(record: Record) -> list[str]:

@@ -19,6 +19,7 @@ from .waiting import QUIET_SECONDS
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
+    from ..disk.user_files import Version
     from ..replay.asking import Asking
     from ..replay.run import Report, Wanted
 
@@ -29,7 +30,9 @@ TICK, LINE_TICK = 0.2, 15.0
 # A report that is there already is read before it is replaced.
 MOST_BYTES = 64 << 20
 # Below this not all columns fit.
-NARROW = 132
+NARROW = 140
+# Nor these, beside rows such as `lamina without compaction`.
+NARROWER = 96
 
 
 @click.command("replay")
@@ -80,6 +83,7 @@ def command(
             raise InputError(
                 "replay", f"there is no file or directory {path}", "name transcripts, or a directory that holds some"
             )
+    _page_before(page)
     files = transcripts(recordings)
     with _Progress(len(files)) as progress:
         wanted = _wanted(cwd.resolve(), memory, window)._replace(
@@ -87,17 +91,17 @@ def command(
         )
         report = replay(files, wanted, on_session=progress.session)
     if not report.sessions:
-        raise InputError("replay", _why_none(files, report), "name transcripts of Lamina or Claude Code")
+        raise InputError("replay", _why_none(recordings, files, report), "name transcripts of Lamina or Claude Code")
     if wanted.asking is not None and wanted.asking.trouble is not None:
         click.echo(f"lamina: {sentence(wanted.asking.trouble)}", err=True)
-    if page is not None:
-        _write(page, report)
     if as_json:
         click.echo(document(report.to_json()))
     else:
         _print(report)
-        if page is not None:
-            click.echo(f"The report is in {page}.")
+    if page is not None:  # last: a page that cannot be written does not cost the figures
+        _write(page, report)
+        if not as_json:
+            click.echo(f"The report is in {sentence(str(page))}.")
 
 
 def _wanted(cwd: Path, memory: Path | None, window: int | None) -> Wanted:
@@ -136,23 +140,21 @@ def _asking(cwd: Path, times: int | None) -> Asking | None:
     return Asking(open_provider(named, base_url=settings.base_url, environ=environ), times)
 
 
-def _why_none(files: Sequence[Path], report: Report) -> str:
+def _why_none(named: Sequence[Path], files: Sequence[Path], report: Report) -> str:
     if not files:
-        return "there are no transcripts in it"
-    return report.skipped[0] if len(report.skipped) == 1 else f"none of {len(files):,} files is a recorded session"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
+        return f"there are no transcripts in {', '.join(map(str, named))}"
+    if len(report.skipped) == 1:
+        return report.skipped[0].partition("; ")[0].removesuffix(".")  # what to do instead is said once
+    return f"none of {len(files):,} files is a recorded session"
 
 
 def _print(report: Report) -> None:
-    from ..replay.table import COLUMNS, cells, remarks
+    from ..replay.table import COLUMNS, cells, counted, remarks
 
     shown = [at for at, name in enumerate(COLUMNS) if name not in _left_out()]
     rows = [cells(name, figures) for name, figures in report.figures.items()]
     show([COLUMNS[at] for at in shown], [[row[at] for at in shown] for row in rows], right=COLUMNS[1:])
-    click.echo(f"\n{_counted(report.sessions, 'session')}, {_counted(report.calls, 'call')}.")
+    click.echo(f"\n{counted(report.sessions, 'session')}, {counted(report.calls, 'call')}.")
     for remark in remarks(report):
         click.echo(remark)
     told = [*report.skipped, *report.damaged]
@@ -166,16 +168,32 @@ def _left_out() -> tuple[str, ...]:
     """A narrow terminal has room for what a policy costs and what it forgets; --json has all."""
     import shutil
 
-    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < NARROW
-    return ("written", "side calls", "breaks", "peak", "files kept") if narrow else ()
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else NARROW
+    less = ("written", "side calls", "breaks", "peak", "files kept") if room < NARROW else ()
+    return (*less, "cached") if room < NARROWER else less
 
 
 def _write(path: Path, report: Report) -> None:
-    from ..disk.user_files import read_whole, replace
+    from ..disk.user_files import replace
     from ..replay.html import page
 
-    before = read_whole(path, MOST_BYTES)
-    replace(path, page(report, "Replay").encode(), expect=before.version if before is not None else None, roots=(path.parent,))
+    # A file's name need not be text.
+    made = page(report, "Replay").encode("utf-8", "replace")
+    replace(path, made, expect=_page_before(path), roots=(path.parent,))
+
+
+def _page_before(path: Path | None) -> Version | None:
+    """The page that is there and will be replaced. Nothing else is: `--html *.jsonl` names a transcript."""
+    from ..core.errors import InputError
+    from ..disk.user_files import read_whole
+    from ..replay.html import BEGINNING
+
+    before = read_whole(path, MOST_BYTES) if path is not None else None
+    if before is None:
+        return None
+    if before.data and not before.data.startswith(BEGINNING.encode()):
+        raise InputError("--html", f"{path} is there already and is no page of a report", "name another file")
+    return before.version
 
 
 class _Progress:

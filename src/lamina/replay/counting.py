@@ -26,6 +26,8 @@ from .script import Answer, Script
 
 # A million-call replay must not hold every block it ever counted; a forgotten one is only counted again.
 MOST_KNOWN = 100_000
+# So many estimated tokens of growth say what the scale is; fewer say it in part, since two short calls differ by chance.
+ENOUGH = 2_000
 # Ids of ours are random: as text their digits and letters would weigh differently in every run.
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _IN_ID = "-4"  # looked for first: that is far quicker
@@ -108,4 +110,7 @@ def _scale(sizes: Sequence[int], reported: Sequence[tuple[int, Usage]], since: s
         if now.prompt > was.prompt and since.isdisjoint(range(before + 1, after + 1)):
             grown += now.prompt - was.prompt
             expected += sum(sizes[before:after])
-    return min(MOST, max(LEAST, grown / expected)) if expected else 1.0
+    if not expected:
+        return 1.0
+    sure = min(1.0, expected / ENOUGH)
+    return min(MOST, max(LEAST, 1.0 + (grown / expected - 1.0) * sure))

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from html import escape
 
 from .run import Report
-from .table import COLUMNS, cells, remarks
+from .table import COLUMNS, cells, counted, remarks
 
+# By this a page of before is known.
+BEGINNING = "<!doctype html>"
 WIDTH, HEIGHT = 960, 280
 LEFT, BOTTOM = 64, 24
 # As many columns as the picture has room for.
@@ -34,9 +36,10 @@ th:first-child, td:first-child { text-align: left; }
 
 
 def page(report: Report, title: str) -> str:
+    """It begins with BEGINNING."""
     body = [
         f"<h1>{escape(title)}</h1>",
-        f"<p>{report.sessions:,} recorded sessions, {report.calls:,} calls, played again by Lamina.</p>",
+        f"<p>{counted(report.sessions, 'recorded session')}, {counted(report.calls, 'call')}, played again by Lamina.</p>",
         _picture(report),
         _table(report),
         _list("What to know", remarks(report)),
@@ -45,7 +48,7 @@ def page(report: Report, title: str) -> str:
     ]
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     return (
-        f'<!doctype html>\n<html lang="en"><head>{head}<style>{STYLE}</style></head>\n<body>\n'
+        f'{BEGINNING}\n<html lang="en"><head>{head}<style>{STYLE}</style></head>\n<body>\n'
         + "\n".join(body)
         + "\n</body></html>\n"
     )

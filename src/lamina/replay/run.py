@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import secrets
 import string
 import tempfile
@@ -34,8 +35,9 @@ from .script import Answer, Script, read_script
 from .tape import Tape
 from .variants import RECORDED, Variant
 
-# Files of a session's own that are no conversation.
-NOT_SESSIONS = frozenset({"damaged.jsonl", "fork.jsonl"})
+# Files of a session's own that are no conversation, and what a memory keeps beside its topics.
+NOT_SESSIONS = re.compile(r"(fork|damaged(-\d+)?)\.jsonl")
+NO_PLACES = frozenset({".history", ".inbox", ".dreams"})
 NAME_LETTERS = 16
 # No system prompt with its tools is this long: such a file goes on from another, or is a side run of one, and holds the end only.
 MOST_OVERHEAD = 100_000
@@ -76,15 +78,18 @@ class Report(msgspec.Struct):
 
 
 def transcripts(paths: Sequence[Path]) -> list[Path]:
-    """Files as they are named; of a directory all that look like transcripts, in order. Each once."""
-    found: dict[Path, None] = {}
+    """Files as they are named; of a directory all that look like transcripts, in order. Each once, by whatever names."""
+    found: dict[str, Path] = {}
     for path in paths:
-        if path.is_dir():
-            inside = sorted(one for one in path.rglob("*.jsonl") if one.is_file() and one.name not in NOT_SESSIONS)
-            found |= dict.fromkeys(inside)
-        else:
-            found[path] = None
-    return list(found)
+        for one in sorted(_inside(path)) if path.is_dir() else [path]:
+            found.setdefault(os.path.realpath(one), one)
+    return list(found.values())
+
+
+def _inside(directory: Path) -> Iterator[Path]:
+    for path in directory.rglob("*.jsonl"):
+        if NO_PLACES.isdisjoint(path.relative_to(directory).parts) and not NOT_SESSIONS.fullmatch(path.name) and path.is_file():
+            yield path
 
 
 def replay(files: Sequence[Path], wanted: Wanted, *, on_session: Callable[[int, Path], None] = lambda at, path: None) -> Report:

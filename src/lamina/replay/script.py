@@ -155,16 +155,17 @@ class _Making:
         if item.kind == MEMORIES or item.synthetic or (attached and self._behind_summary):
             return
         self._behind_summary = self._behind_summary and attached
+        if item.kind == INSTRUCTIONS:
+            item = msgspec.structs.replace(item, blocks=_without_index(item.blocks))
         at = self._answer(item) if item.role == "assistant" else self._say(item)
         if at is not None:
             self.items.append((at, item))
 
     def _say(self, item: Item) -> int | None:
-        blocks = _without_index(item.blocks) if item.kind == INSTRUCTIONS else item.blocks
-        if not blocks:
+        if not item.blocks:
             return None
         context = item.kind.removeprefix("attachment:") if item.kind.startswith("attachment:") else ""
-        return self._step(item, Said(item.time, blocks, context))
+        return self._step(item, Said(item.time, item.blocks, context))
 
     def _answer(self, item: Item) -> int | None:
         at = self._answers.get(item.key) if item.key is not None else None

@@ -66,27 +66,39 @@ def remarks(report: Report) -> list[str]:
 def _odd(report: Report) -> list[str]:
     said: list[str] = []
     if report.silent:
-        said.append(f"{_sessions(report.silent)} report no usage: {RECORDED} has nothing for them.")
+        said.append(f"{counted(report.silent, 'session')} without usage: {RECORDED} has nothing there.")
     for name, figures in report.figures.items():
         if figures.over_window:
             could = ", and could not have been sent" if name == APPEND else ""
             said.append(f"{name}: {figures.over_window:,} of {figures.calls:,} requests are longer than the window{could}.")
         if figures.stopped:
-            lacks = f"{figures.not_played:,} calls are missing in its figures"
-            said.append(f"{name}: the window was full in {_sessions(figures.stopped)}, which end there; {lacks}.")
+            full = f"{name}: the window was full in {counted(figures.stopped, 'session')}, and nothing could make room"
+            said.append(f"{full}; its figures lack {counted(figures.not_played, 'call')} behind that.")
         if figures.failures:
-            said.append(f"{name}: a layer stepped aside {figures.failures:,} times.")
+            said.append(f"{name}: a layer stepped aside {counted(figures.failures, 'time')}.")
         if (asked := figures.asked).calls or asked.failed:
             did = f"{asked.same:,} times the next act was the recorded one, {asked.again:,} times something was read again"
             rest = f"{asked.questions:,} times the person was asked, {asked.failed:,} calls failed, ${asked.usd:,.2f}"
             said.append(f"{name}: a model was asked {asked.calls:,} times: {did}, {rest}.")
-        if figures.memory_tokens:
-            said.append(f"{name}: memory put in {figures.memory_tokens:,} tokens, index and recall together.")
+    said += _remembered(report)
     unpriced = max((figures.unpriced for figures in report.figures.values()), default=0)
     if unpriced:
         said.append(f"The prices of some models are not known: up to {unpriced:,} calls are not in the cost.")
     return said
 
 
-def _sessions(count: int) -> str:
-    return f"{count:,} session" + ("" if count == 1 else "s")
+def _remembered(report: Report) -> list[str]:
+    """Rows that were given as much are named once."""
+    rows: dict[int, list[str]] = {}
+    for name, figures in report.figures.items():
+        rows.setdefault(figures.memory_tokens, []).append(name)
+    said = "memory put in {tokens:,} tokens, index and recall together."
+    return [
+        f"{first}{' and ' + counted(len(more), 'further row') if more else ''}: {said.format(tokens=tokens)}"
+        for tokens, (first, *more) in rows.items()
+        if tokens
+    ]
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")

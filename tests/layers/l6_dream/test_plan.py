@@ -257,6 +257,20 @@ def test_a_merge_of_everything_into_one_endless_memory_waits() -> None:
     assert len(judged(some, dict.fromkeys(some) | {"all": "\n\n".join(some.values())}).done) == 6
 
 
+@pytest.mark.spec("B4")
+def test_taking_a_little_out_of_every_memory_waits() -> None:
+    """Each says three things of its own; one of them goes."""
+    said = {
+        f"t{at:02}": [f"{word}{at} {word}stands{at} {word}alone{at}." for word in ("One", "Two", "Three")] for at in range(30)
+    }
+    topics = {name: " ".join(each) for name, each in said.items()}
+    thinner = {name: " ".join(each[:2]) for name, each in said.items()}
+    done = judged(topics, thinner)
+    assert not done.done
+    assert done.waiting[0].waits == "the dream would take 30 of 90 facts out of memories; more than a tenth need a yes"
+    assert len(judged(topics, dict(list(thinner.items())[:9])).done) == 9
+
+
 def of_type(kind: str, name: str, body: str) -> str:
     return topic(name, body).replace("type: project", f"type: {kind}")
 

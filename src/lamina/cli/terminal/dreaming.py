@@ -10,7 +10,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from ..dream_watch import STILL_RUNS, Telling, end_of, ended
-from ..dreams import details, done, outcome, status_lines, status_of
+from ..dreams import details, done, outcome, status_lines, status_of, taken_back
 
 if TYPE_CHECKING:
     from ...layers.l6_dream.record import Record
@@ -92,6 +92,6 @@ def _undo(chat: Chat, which: str | None) -> None:
     for text in undone.said:
         chat.screen.note(f"lamina: {text}", "yellow")
     if undone.back or not undone.said:
-        chat.screen.note(f"Took back dream {undone.record.id}: {len(undone.back)} memories are as before.")
+        chat.screen.note(taken_back(undone))
     for one in undone.left:
         chat.screen.note(f"{one.file} {one.why}", "dim", indent="  ")

@@ -141,10 +141,13 @@ class Tellers:
 
 def is_emptied(old: str, new: Iterable[str]) -> bool:
     """Whether most facts of the old text are gone from the new ones, however they are worded there."""
-    facts = facts_of(old).each
+    return 2 * dropped(old, new) > len(facts_of(old).each)
+
+
+def dropped(old: str, new: Iterable[str]) -> int:
+    """How many facts of the old text are gone from the new ones."""
     words = {word for text in new for word in facts_of(text).lines.split()}
-    gone = sum(not _mostly(fact, words) for fact in facts)
-    return 2 * gone > len(facts)
+    return sum(not _mostly(fact, words) for fact in facts_of(old).each)
 
 
 def _mostly(fact: str, words: set[str]) -> bool:

@@ -39,8 +39,8 @@ def answer(request: Wire) -> list[Wire]:
         return [_call("Read", number + len(read), {"file_path": path}) for number, path in enumerate(left[:READS])]
     pages = _pages(asked, read)
     change = _tidied(asked, pages, read)
-    new = {file: text for file, text in _distilled(asked, pages, read).items() if file not in change.texts}
-    writes = {f"{asked.work}/{file}": text for file, text in (*change.texts.items(), *new.items())}
+    new = _distilled(asked, pages, read, change)
+    writes = {f"{asked.work}/{file}": text for file, text in {**change.texts, **new}.items()}
     if change.index is not None:
         writes[f"{asked.work}/{INDEX}"] = change.index
     if left := [path for path in writes if path not in wrote][: MOST_FILES - len(wrote)]:
@@ -69,12 +69,15 @@ def _pages(asked: Asked, read: dict[str, Done]) -> list[Page]:
     return pages
 
 
-def _distilled(asked: Asked, pages: Sequence[Page], read: dict[str, Done]) -> dict[str, str]:
-    """What the daily logs say and no memory does; where not all memories were read, nothing is sure."""
+def _distilled(asked: Asked, pages: Sequence[Page], read: dict[str, Done], change: Tidied) -> dict[str, str]:
+    """What the daily logs say and no memory does; where not all memories were read, nothing is sure. The memories are those that were
+    tidied: a log is looked at once, and what it says of one of them must not wait for another time."""
     if asked.more or len(pages) < len(asked.listed):
         return {}
     texts = {path: _whole(read.get(path)) for path in asked.logs}
-    return distilled([Log(day, text) for path, text in texts.items() if text and (day := _day(path))], pages)
+    now = [page._replace(text=change.texts.get(page.file, page.text)) for page in pages]
+    logs = [Log(day, text) for path, text in texts.items() if text and (day := _day(path))]
+    return distilled(logs, [page for page in now if page.text])
 
 
 def _day(path: str) -> date | None:

@@ -7,6 +7,7 @@ The rules, in the order in which they decide:
 - A removal that is no merge counts, and so does a rewrite that leaves less than half of what a memory said. If more count than a
   tenth of the topic files (at least two), those that dreams of the last day removed included, all of them wait; so they do where a
   file of the copy cannot be read.
+- Rewrites that each leave more than half may together take out a tenth of all facts (at least ten); beyond that they wait too.
 - What a person wrote, and only dreams changed since, is never removed or emptied without a yes.
 - What is known of the person (user, feedback) stays that: moved to a memory of another type it counts as gone, and a memory of theirs
   changes to another type only with a yes.
@@ -23,7 +24,7 @@ from ...memory.journal import Line, digest_of
 from ...memory.store import Who
 from ...memory.topic import folded, read_topic, same_name
 from .about_person import PERSONAL
-from .facts import Tellers, exact_words, facts_of, is_emptied, is_said
+from .facts import Tellers, dropped, exact_words, facts_of, is_emptied, is_said
 from .record import Skipped
 
 Author: TypeAlias = Who | Literal["outside"]
@@ -31,6 +32,8 @@ Author: TypeAlias = Who | Literal["outside"]
 # B4: a tenth of the topic files, and two where there are few.
 SHARE = 10
 LEAST = 2
+# What turned out to be wrong is to be taken out: in the smallest memory, so many facts at once.
+LEAST_FACTS = 10
 # Five sessions lie between two dreams (D1): a new memory for each.
 NEW_BEYOND_REMOVED = 5
 # Some pages: of a longer memory only the beginning is recalled, so what is put behind that is as good as gone.
@@ -45,13 +48,14 @@ THEIRS = "was changed by somebody else while the dream ran; theirs stays"
 
 class Change(NamedTuple):
     """What happens to one file. `text` None: it is removed. `needs`: the changed files that take over what it said. `counts`: against
-    the cap. `waits`: why a person is asked first; empty: it is just done."""
+    the cap. `drops`: how many facts a rewrite leaves out. `waits`: why a person is asked first; empty: it is just done."""
 
     file: str
     text: str | None
     new: bool = False
     needs: tuple[str, ...] = ()
     counts: bool = False
+    drops: int = 0
     waits: str = ""
 
     @property
@@ -98,7 +102,7 @@ def plan(
     ordered = sorted(_judged(wanted, there, authors), key=lambda change: (change.text is None, change.file))
     whole = not any(file.endswith(".md") for file in ignored) and not any(_covered(file, ignored) for file in base)
     done = _capped(without(Plan(tuple(ordered)), refused), len(base), lately, whole=whole)
-    done = _bounded(_settled(done), new)
+    done = _bounded(_settled(_thinned(done, there)), new)
     return without(done, _clashes(done, there))
 
 
@@ -112,6 +116,21 @@ def _capped(plan: Plan, topics: int, lately: int, *, whole: bool) -> Plan:
     why = why if whole else "a part of what the dream wrote could not be read"
     return plan._replace(
         changes=tuple(change._replace(waits=change.waits or why) if change.counts else change for change in plan.changes)
+    )
+
+
+def _thinned(plan: Plan, there: Mapping[str, str]) -> Plan:
+    """Many rewrites that each leave something out are together what one removal of many memories is."""
+    drops, said = sum(change.drops for change in plan.changes), 0
+    if drops <= LEAST_FACTS:
+        return plan
+    for text in there.values():
+        said += len(facts_of(text).each)
+        if said >= SHARE * drops:
+            return plan  # a large memory need not be counted to its end
+    why = f"the dream would take {drops} of {said} facts out of memories; more than a tenth need a yes"
+    return plan._replace(
+        changes=tuple(change._replace(waits=change.waits or (why if change.drops else "")) for change in plan.changes)
     )
 
 
@@ -181,9 +200,10 @@ def _one(
     spelled = {word for text in (*own, *moved, *(there[file] for file in told)) for word in exact_words(text)}
     lost = lost or not exact_words(old) <= spelled
     counts = lost and (change.text is None or is_emptied(old, [*own, *moved]))
+    drops = dropped(old, [*own, *moved]) if lost and not counts else 0
     by_person = authors.get(change.file, "outside") in ("user", "outside") and (change.text is None or counts)
     waits = "a person wrote it" if by_person else "" if all(map(fits, own)) else RETYPED
-    return change._replace(needs=tuple(needs), counts=counts, waits=waits)
+    return change._replace(needs=tuple(needs), counts=counts, drops=drops, waits=waits)
 
 
 def _fits(old: str) -> Callable[[str], bool]:

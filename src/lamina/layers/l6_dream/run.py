@@ -100,6 +100,8 @@ def dream(order: Order, at_desk: AtDesk, abort: Event, heard: Heard = unheard) -
         if isinstance(hold, NotWon):
             return DreamOutcome(None, Stop("lock", hold.why), recovered=recovered)
         with hold:
+            # Once more, now that nobody else can: an undo may have died while the dream before this one had the lock.
+            recovered += tuple(recover(gated, lock, now=time.time(), hold=hold))
             return _Dream(order, gated, hold, heard).run(at_desk, abort)._replace(recovered=recovered)
 
 
