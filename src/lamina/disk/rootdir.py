@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -121,6 +120,16 @@ class RootDir:
             return sorted(entry for found in where.entries() if (entry := _entry(found)) is not None)
         return []
 
+    def names(self, rel: Relative = "") -> list[str]:
+        """Whatever is there, in no order; empty when there is no such directory."""
+        with AbsentIsFine(), self._directory(rel) as where:
+            return where.names()
+        return []
+
+    def twin(self, name: str) -> str | None:
+        """What stands at the top under a name that differs from this one at most in its spelling."""
+        return _twin(self._root, name)
+
     # Writing
 
     def replace(self, rel: Relative, data: bytes, *, durability: Durability = "full") -> None:
@@ -199,32 +208,60 @@ class RootDir:
 
     # The walk
 
-    @contextmanager
-    def _parent(self, rel: Relative, *, create: bool = False) -> Iterator[tuple[Dir, str]]:
-        *above, name = _parts(rel)
-        with self._walk(above, create) as where:
-            yield where, name
+    def _parent(self, rel: Relative, *, create: bool = False) -> _Parent:
+        return _Parent(self._root, _parts(rel), create)
 
-    @contextmanager
-    def _directory(self, rel: Relative, *, create: bool = False) -> Iterator[Dir]:
-        with self._walk(_parts(rel) if os.fspath(rel) not in ("", ".") else [], create) as where:
-            yield where
+    def _directory(self, rel: Relative, *, create: bool = False) -> _Inside:
+        return _Inside(self._root, _parts(rel) if os.fspath(rel) not in ("", ".") else [], create)
 
-    @contextmanager
-    def _walk(self, parts: Sequence[str], create: bool) -> Iterator[Dir]:
-        here = self._root
-        try:
-            for part in parts:
-                if create:
-                    _refuse_twin(here, part)
-                below = here.child(part, create=create)
-                if here is not self._root:
-                    here.close()
-                here = below
-            yield here
-        finally:
-            if here is not self._root:
-                here.close()
+
+class _Walk:
+    """The way down from the root while a block lasts. A save asks for dozens of them, mostly of the root itself."""
+
+    __slots__ = ("_create", "_here", "_parts", "_root")
+
+    def __init__(self, root: Dir, parts: list[str], create: bool) -> None:
+        self._root = root
+        self._here = root
+        self._parts = parts
+        self._create = create
+
+    def _down(self, parts: list[str]) -> Dir:
+        for part in parts:
+            try:
+                if self._create:
+                    _refuse_twin(self._here, part)
+                below = self._here.child(part, create=self._create)
+            finally:
+                self._leave()
+            self._here = below
+        return self._here
+
+    def _leave(self) -> None:
+        here, self._here = self._here, self._root
+        if here is not self._root:
+            here.close()
+
+    def __exit__(self, *_: object) -> None:
+        self._leave()
+
+
+class _Parent(_Walk):
+    """The directory a path lies in, and its last name."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> tuple[Dir, str]:
+        return (self._down(self._parts[:-1]) if len(self._parts) > 1 else self._root), self._parts[-1]
+
+
+class _Inside(_Walk):
+    """The directory a path names."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> Dir:
+        return self._down(self._parts)
 
 
 def _parts(rel: Relative) -> list[str]:
@@ -239,13 +276,14 @@ def _parts(rel: Relative) -> list[str]:
 
 def _refuse_twin(where: Dir, name: str) -> None:
     """A file whose name is the same but for case or Unicode form is the same file on some systems. One that is there is no second one."""
-    if where.stat(name) is not None:
-        return
+    if where.stat(name) is None and (twin := _twin(where, name)) is not None:
+        raise PathRefused(where.full(name), f"differs from {twin!r} there only in its spelling", f"use {twin!r}")
+
+
+def _twin(where: Dir, name: str) -> str | None:
     folded = fold(name)
     # Plain ASCII folds to small letters, and most names are: a directory may hold ten thousand.
-    twin = next((each for each in where.names() if (each.lower() if each.isascii() else fold(each)) == folded), None)
-    if twin is not None:
-        raise PathRefused(where.full(name), f"differs from {twin!r} there only in its spelling", f"use {twin!r}")
+    return next((each for each in where.names() if (each.lower() if each.isascii() else fold(each)) == folded), None)
 
 
 def _entry(found: os.DirEntry[str]) -> Entry | None:

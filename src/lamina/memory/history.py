@@ -249,7 +249,7 @@ class History:
         return unified(line.file, self.content_of(line.before), self.content_of(line.digest))
 
     def _segments(self) -> set[int]:
-        return {int(found[1]) for entry in self._root.listdir(DIRECTORY) if (found := _NAME.fullmatch(entry.name))}
+        return {int(found[1]) for name in self._root.names(DIRECTORY) if (found := _NAME.fullmatch(name))}
 
     def _tail(self, number: int, start: int) -> bytes:
         fd = -1

@@ -63,13 +63,12 @@ class _Cache(msgspec.Struct, array_like=True):
 class Scanner:
     """The heads of one directory; a second look reads only what changed."""
 
-    __slots__ = ("_known", "_loaded", "_root", "_seen", "_texts", "clock_ns")
+    __slots__ = ("_known", "_loaded", "_root", "_texts", "clock_ns")
 
     def __init__(self, root: RootDir, *, clock_ns: Callable[[], int] = time.time_ns, after: Scanner | None = None) -> None:
         """`after` looked at the same directory before, through a root that may be closed."""
         self._root = root
         self._known: dict[str, Header] = after._known if after is not None else {}  # the newest first
-        self._seen: Iterable[str] = ()
         self._loaded: bool = after is not None and after._loaded
         self._texts: dict[str, tuple[Header, str]] = after._texts if after is not None else {}
         self.clock_ns = clock_ns
@@ -85,16 +84,22 @@ class Scanner:
         began = self.clock_ns()
         kept, wanted = self._compared(self._known)
         if not wanted and len(kept) == len(self._known):
-            self._seen = self._known
             return list(self._known.values())
         fresh = self._read(wanted)
-        self._seen = [*(header.file for header in kept), *(found.file for found in wanted)]
-        found = newest_first([*kept, *fresh])
+        found = self._with(newest_first(fresh), kept)
         young = {header.file for header in fresh if began - header.mtime_ns <= RACY_NS}
         self._known = {header.file: header for header in found if header.file not in young}
         if len(fresh) >= _WORTH_WRITING:
             self._to_disk()
         return found
+
+    def _with(self, fresh: list[Header], kept: list[Header]) -> list[Header]:
+        """All of them, the newest first. What was known is in that order already, and what is new is mostly newer."""
+        if len(kept) == len(self._known) and fresh and kept:
+            newest = next(iter(self._known.values()))
+            if fresh[-1].mtime_ns > newest.mtime_ns:
+                return [*fresh, *self._known.values()]
+        return newest_first([*kept, *fresh])
 
     def _compared(self, known: dict[str, Header]) -> Compared[Header]:
         """Which heads still hold, and which files are to be read."""
@@ -116,10 +121,6 @@ class Scanner:
         settled = (header for header in wanted if header.file in texts and self._known.get(header.file) == header)
         self._texts |= {header.file: (header, texts[header.file]) for header in settled}
         return texts
-
-    def known(self) -> Iterable[str]:
-        """The files of the last look."""
-        return self._seen
 
     def _read(self, wanted: list[Found]) -> list[Header]:
         heads = read_heads(self._root, [found.file for found in wanted], HEAD_BYTES)

@@ -82,11 +82,10 @@ class Shelf:
         """A file name that no other memory has, in any spelling."""
         from .draft import other_file  # a look at memories loads nothing that only writers need
 
-        taken = {folded(file) for file in self.scanner.known()}
         first = file_name(name)
         for file in (first, other_file(first, same_name(name)), other_file(first, name)):
             # A link or a device there is refused before anything is written; a directory of that name is as good as taken.
-            if folded(file) not in taken and self.root.stat(file) is None:
+            if self.root.stat(file) is None and self.root.twin(file) is None:
                 return file
         raise DiskError(first, "is taken by another memory", "give this one another name")
 

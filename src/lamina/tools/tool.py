@@ -136,6 +136,33 @@ class Builtin(msgspec.Struct, frozen=True, kw_only=True):
         return output if not checked.notes else _with_notes(output, checked.notes)
 
 
+class Guarded(msgspec.Struct, frozen=True):
+    """The same tool to whoever sees it; `first` looks at a call's arguments and answers it, or says with which ones it is run."""
+
+    inner: Tool
+    first: Callable[[Wire], Wire | Output]
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def description(self) -> str:
+        return self.inner.description
+
+    @property
+    def schema(self) -> Wire:
+        return self.inner.schema
+
+    @property
+    def read_only(self) -> bool:
+        return self.inner.read_only
+
+    def run(self, arguments: Wire, context: Context) -> Output:
+        found = self.first(arguments)
+        return found if isinstance(found, Output) else self.inner.run(found, context)
+
+
 def kept(change: Change, context: Context) -> Kept | None:
     """The keeper's answer, noted as read; None where the tool itself has to write."""
     done = context.keeper(change) if context.keeper is not None else None

@@ -11,7 +11,7 @@ What is written is the copy: a crash at any line leaves memory as it was.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -26,7 +26,7 @@ from ...fork.permissions import Allow, Deny
 from ...memory.index import INDEX
 from ...memory.store import MOST_READ
 from ...tools.readonly.places import within
-from ...tools.tool import Change, Context, Kept, Output, Tool, failure
+from ...tools.tool import Change, Guarded, Kept, Output, Tool, failure
 from . import index_lines
 from .about_person import AboutPerson
 from .transcripts import MOST_SEARCHES, problem, search
@@ -94,7 +94,7 @@ class Bounds:
 
     def tools(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
         """The same tools; a Grep in transcripts is a narrow one."""
-        return tuple(_Narrow(tool, self._grep) if tool.name == "Grep" else tool for tool in tools)
+        return tuple(Guarded(tool, lambda given: self._grep(given) or given) if tool.name == "Grep" else tool for tool in tools)
 
     def _grep(self, arguments: Wire) -> Output | None:
         """None: it is about something else."""
@@ -175,32 +175,6 @@ class Bounds:
         """A path as it is called in the copy; None where it is elsewhere."""
         real = os.path.realpath(path)
         return os.path.relpath(real, self._work).replace(os.sep, "/") if within(real, self._work) and real != self._work else None
-
-
-class _Narrow(msgspec.Struct, frozen=True):
-    """Grep as it is, but for transcripts."""
-
-    inner: Tool
-    narrow: Callable[[Wire], Output | None]
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def description(self) -> str:
-        return self.inner.description
-
-    @property
-    def schema(self) -> Wire:
-        return self.inner.schema
-
-    @property
-    def read_only(self) -> bool:
-        return self.inner.read_only
-
-    def run(self, arguments: Wire, context: Context) -> Output:
-        return self.narrow(arguments) or self.inner.run(arguments, context)
 
 
 def _path(given: object, name: str, cwd: Path) -> str:

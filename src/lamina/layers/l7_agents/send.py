@@ -12,11 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-import msgspec
-
 from ...core.blocks import Wire
 from ...tools import Context, Output
-from ...tools.tool import Builtin, failure
+from ...tools.tool import Builtin, Guarded, Tool, failure
 from .call import Act, Refusal
 from .kinds import SEND
 from .letters import MOST_NAME, MOST_SUMMARY, MOST_TEXT, Structured, Unreadable, read_structured
@@ -61,35 +59,10 @@ class Sending(NamedTuple):
     structured: Structured | None
 
 
-class SendTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A Builtin whose message may come as the object itself."""
-
-    inner: Builtin
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def description(self) -> str:
-        return self.inner.description
-
-    @property
-    def schema(self) -> Wire:
-        return self.inner.schema
-
-    @property
-    def read_only(self) -> bool:
-        return False
-
-    def run(self, arguments: Wire, context: Context) -> Output:
-        return self.inner.run(_with_text(arguments), context)
-
-
-def send_tool(act: Act | None = None) -> SendTool:
-    """Without `act` it only describes itself."""
+def send_tool(act: Act | None = None) -> Tool:
+    """Its message may come as the object itself. Without `act` it only describes itself."""
     text = (Path(__file__).with_name("prompts") / "send_message.md").read_text("utf-8").strip()
-    return SendTool(inner=Builtin(name=SEND, description=text, schema=SCHEMA, read_only=False, act=act or _nobody))
+    return Guarded(Builtin(name=SEND, description=text, schema=SCHEMA, read_only=False, act=act or _nobody), _with_text)
 
 
 def _with_text(arguments: Any) -> Any:
