@@ -48,6 +48,12 @@ settings.register_profile("explore", max_examples=2_000, deadline=None, print_bl
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: a fifth of the time tests wait for the disk or for processes they started."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_finish() -> None:
     """What was collected stays until the end: no search for garbage looks at it again, and forked children share its pages."""
     gc.collect()
