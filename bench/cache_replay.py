@@ -24,7 +24,7 @@ from lamina.core.cache import ideal_cache
 from lamina.core.log import Log
 from lamina.core.records import Attachment, Boundary, Clear, Message, Record
 from lamina.disk.transcript import read_transcript
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer
 
 # Everything fits: what is measured is the cache, not the window.

@@ -17,11 +17,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
 from lamina.disk.paths import slug
+from lamina.layers.l6_dream.trigger import LOCK, State, begin_dream
 from lamina.memory.memory import Memory
-from lamina.steps.dream_state import LOCK, State, begin_dream
 
 
 def main() -> None:

@@ -31,14 +31,14 @@ from growing import MODEL, RESULT, SYSTEM, TOOLS, answered, settle
 from msgspec.structs import replace
 
 from lamina import turn
+from lamina.conversation import forks
 from lamina.core.cache import count_block
 from lamina.core.effects import drive
 from lamina.core.policy import CLASSIC
 from lamina.core.settings import Settings
 from lamina.fork.fork import run_fork
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session import Session
-from lamina.steps import forks
+from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
 
 READ, WRITTEN = 0.1, 1.25

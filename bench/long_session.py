@@ -36,9 +36,9 @@ from lamina.core.log import Log
 from lamina.core.receipts import open_receipt, read_receipt
 from lamina.core.records import Boundary, Clear, Record, Span, Spill
 from lamina.disk.transcript import read_transcript
-from lamina.layers.l3_notes import local as notes
+from lamina.layers.l3_notes import offline as notes
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer, Received, check_prefixes
 
 NAME = "long"
@@ -54,7 +54,14 @@ IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png"
 # An id, or the beginning of one as a fold names itself.
 UUID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?\b")
 # Imported once by the process that the others are forked from; the SDK alone takes longer than a step.
-PRELOADED = ["anthropic", "lamina.session", "lamina.turn", "lamina.steps.compact", "lamina.testing", "lamina.providers.anthropic"]
+PRELOADED = [
+    "anthropic",
+    "lamina.session",
+    "lamina.turn",
+    "lamina.layers.l4_compact.step",
+    "lamina.testing",
+    "lamina.providers.anthropic",
+]
 # A step that takes longer is stuck.
 PATIENCE = 120.0
 

@@ -24,14 +24,14 @@ from typing import Any
 from beside import Beside, answer, says_nothing
 from cache_replay import conversation, hear
 
+from lamina.conversation.compaction.files import listed_in
 from lamina.core.blocks import Text
 from lamina.core.errors import LaminaError
 from lamina.core.log import Log
 from lamina.core.records import Boundary, Clear, Message, Record
 from lamina.core.settings import Settings
 from lamina.disk.transcript import read_transcript
-from lamina.layers.l4_compact.files import listed_in
-from lamina.session import Session
+from lamina.session.session import Session
 
 KEYS = ("file_path", "path", "notebook_path")
 LAST = 50

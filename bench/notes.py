@@ -19,10 +19,10 @@ from typing import Any
 
 from lamina.core.settings import Settings
 from lamina.fork.fork import directive_in
-from lamina.layers.l3_notes import local as notes
-from lamina.layers.l4_compact import local as summary
+from lamina.layers.l3_notes import offline as notes
+from lamina.layers.l4_compact import offline as summary
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer, Received
 
 WINDOW = 200_000

@@ -39,7 +39,7 @@ from lamina.core.settings import Settings
 from lamina.memory.fit import LOOKED_AT, clear_fits
 from lamina.memory.rank import Corpus, Document
 from lamina.memory.topic import Topic, write_topic
-from lamina.session import Session
+from lamina.session.session import Session
 
 CORPUS = Path(__file__).with_name("recall_corpus.json")
 MOST = 5

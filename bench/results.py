@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from lamina.core.blocks import tool_result
-from lamina.session import Session
-from lamina.steps import results
+from lamina.layers.l1_results import step as results
+from lamina.session.session import Session
 
 KINDS = ("copy", "bytes", "str", "file")
 LINE = b"2031-02-03 04:05:06 INFO worker-7 handled request 12345 in 17 ms\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.session import Session
+from lamina.session.session import Session
 
 PATIENCE = 120
 

@@ -16,7 +16,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .conversation import Conversation
+from .conversation import repair as mending
+from .conversation import triggers as near
+from .conversation.cache_breaks import announce_break, detect_break, remember_prompt
+from .conversation.isolate import stepping_aside
+from .conversation.job_results import land as land
+from .conversation.state import Conversation
+from .conversation.window.count import answered
+from .conversation.window.features import measure_all
 from .core.blocks import Block, Wire, text, tool_result
 from .core.effects import Flow
 from .core.errors import BadRequest, NothingToSend, PromptTooLong, ProviderError, WindowFull
@@ -24,24 +31,21 @@ from .core.flatten import MISSING_RESULT
 from .core.ids import new_id
 from .core.records import Attachment, Message, Record
 from .core.reply import Reply
-from .layers.l0_window import answered, measure_all
+from .layers.l1_results import step as results
+from .layers.l2_micro import step as micro
+from .layers.l5_extract.trigger import begin_extraction
+from .layers.l6_dream.trigger import begin_dream
+from .layers.recall.state import bring_memories, leave_selection
 from .prompt.marks import mark_messages
-from .steps import mending, micro, near, results
-from .steps.aside import stepping_aside
-from .steps.breaks import announce_break, detect_break, remember_prompt
-from .steps.dream_state import begin_dream
-from .steps.extract_state import begin_extraction
-from .steps.landing import land as land
-from .steps.recall_state import bring_memories, leave_selection
 
 if TYPE_CHECKING:  # the dear layers are loaded when they are first needed (steps/near.py)
-    from .steps.compact import Compacted, Pivot
+    from .layers.l4_compact.step import Compacted, Pivot
 
 
 def add_user(c: Conversation, blocks: Sequence[Block]) -> Message:
     """A full window takes no more, unless a compaction makes room before the next call."""
     if near.blocking(c):
-        from .steps import compact
+        from .layers.l4_compact import step as compact
 
         if not compact.will_help(c):
             check_window(c)
@@ -76,11 +80,11 @@ def before_call(c: Conversation) -> Flow[Wire]:
         micro.clear(c)
     with stepping_aside(c, "l4_compact"):
         if near.collapse(c):
-            from .steps import fold
+            from .layers.l4_compact import collapse as fold
 
             fold.collapse(c)
         if near.compaction(c):
-            from .steps import compact
+            from .layers.l4_compact import step as compact
 
             yield from compact.if_needed(c)
     bring_memories(c)
@@ -94,7 +98,7 @@ def mend(c: Conversation, error: ProviderError) -> Flow[bool]:
     """The server refused the request: whether another one is worth sending. Too long: compact. A block it objects to: leave it out."""
     match error:
         case PromptTooLong():
-            from .steps import compact
+            from .layers.l4_compact import step as compact
 
             helped = False
             with stepping_aside(c, "l4_compact"):
@@ -111,7 +115,7 @@ def compact_now(c: Conversation, instructions: str = "", pivot: Pivot | None = N
     land(c)
     with stepping_aside(c, "l1_results"):
         results.settle(c)
-    from .steps import compact
+    from .layers.l4_compact import step as compact
 
     return (yield from compact.compact(c, instructions=instructions, pivot=pivot))
 
@@ -160,7 +164,7 @@ def after_call(c: Conversation, reply: Reply) -> Sequence[Message]:
         micro.confirmed(c, reply)
     with stepping_aside(c, "l3_notes"):
         if near.notes(c):
-            from .steps import notes
+            from .layers.l3_notes import step as notes
 
             notes.after_answer(c)
     return records

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.records import Event
-from lamina.layers.l7_agents import AGENT
+from lamina.layers.l7_agents.types import AGENT
 from lamina.testing import MessagesServer, Received
 
 from .doing import PATIENCE, records

@@ -11,12 +11,12 @@ import pytest
 from tests.fork.test_desk import Custom
 from tests.session.foreign import foreign_transcript
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.blocks import ToolUse
 from lamina.core.errors import InputError, NothingToSend, SessionClosed, WindowFull
 from lamina.core.settings import Settings
-from lamina.fork.desk import Consent
-from lamina.fork.permissions import Ask
+from lamina.fork.tool_runner import Consent
+from lamina.permissions.decision import Ask
 from lamina.testing import MessagesServer
 from lamina.tools import Output, builtin_tools
 

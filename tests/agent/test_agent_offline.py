@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.errors import Aborted
 from lamina.core.records import Attachment, Message
 from lamina.core.settings import Settings

@@ -14,9 +14,9 @@ from lamina.core.records import Boundary
 from lamina.core.usage import Usage
 from lamina.disk.listing import list_sessions, project_directories
 from lamina.disk.transcript import read_transcript
-from lamina.fork.desk import Consent
 from lamina.fork.fork import NO_AGENTS, PLACEHOLDER, tagged
-from lamina.layers.l7_agents import AGENT
+from lamina.fork.tool_runner import Consent
+from lamina.layers.l7_agents.types import AGENT
 from lamina.testing import MessagesServer, Received
 
 from .agents import Open, agent_call, events, for_parent, for_subagent, last_of_parent, of_fork, of_subagent, wait_for

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from tests.session.compacting import quiet, summarising
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
+from lamina.conversation.revision import rewind
 from lamina.core.errors import Aborted, UsageError
 from lamina.core.records import Message
-from lamina.fork.desk import AT_ONCE, Consent
 from lamina.fork.fork import tagged
-from lamina.revision import rewind
-from lamina.session import AsyncSession
+from lamina.fork.tool_runner import AT_ONCE, Consent
+from lamina.session.session import AsyncSession
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import make_answer
 
@@ -380,8 +380,8 @@ def test_a_report_of_ten_megabytes_costs_a_file_and_no_window(
 
 
 def test_half_of_a_character_in_a_report_is_replaced(opened: Open, messages_server: MessagesServer) -> None:
-    from lamina.layers.l7_agents import State
-    from lamina.steps import reports
+    from lamina.agent import reports
+    from lamina.layers.l7_agents.report import State
 
     agent = opened()
     messages_server.reply(text="Hello.")

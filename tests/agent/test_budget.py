@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from tests.session.compacting import quiet
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.disk.ledger import day_of, lines_of
-from lamina.layers.l7_agents import AGENT
+from lamina.layers.l7_agents.types import AGENT
 from lamina.testing import MessagesServer
 
 from .doing import PATIENCE

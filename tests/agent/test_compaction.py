@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.session.compacting import SECTIONS, boundaries, kinds, quiet, summaries, summarising, told
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.records import Boundary
 from lamina.testing import MessagesServer, Received
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.session.compacting import quiet, summarising
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
 from lamina.providers.offline import OfflineProvider
@@ -47,7 +47,7 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """What every session's clock says from now on."""
 
     def say(now: str) -> None:
-        monkeypatch.setattr("lamina.door._now", lambda: now)
+        monkeypatch.setattr("lamina.session.base._now", lambda: now)
 
     say(EVENING)
     return say

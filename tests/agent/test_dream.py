@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
 from lamina.disk.consolidation import Lock
 from lamina.disk.ledger import days, lines_of
@@ -23,9 +23,9 @@ from lamina.layers.l6_dream.bounds import FIRST
 from lamina.layers.l6_dream.directive import ROUNDS
 from lamina.layers.l6_dream.gates import MOST_FAILURES
 from lamina.layers.l6_dream.record import Record, kill_request
+from lamina.layers.l6_dream.step import sentence
+from lamina.layers.l6_dream.trigger import begin_dream
 from lamina.memory.memory import Memory
-from lamina.steps.dream import sentence
-from lamina.steps.dream_state import begin_dream
 from lamina.testing import MessagesServer
 
 from .doing import PATIENCE, accepted, results

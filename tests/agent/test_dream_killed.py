@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
+from lamina.agent.manual_dream import run_by_hand
 from lamina.core.settings import Settings
 from lamina.disk.crash import watched
-from lamina.dreaming import run_by_hand
 
 from .doing import PATIENCE
 from .dreaming import QUIET, Dreamer, kept, last, remembered

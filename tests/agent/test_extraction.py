@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from lamina import turn
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.cli.terminal.undo import undo_turn
 from lamina.core.errors import Aborted
 from lamina.core.settings import Settings
 from lamina.fork.fork import directive_in
-from lamina.layers.l5_extract import MOST_BYTES, MOST_FAILURES, MOST_FILES
+from lamina.layers.l5_extract.due import MOST_FAILURES
+from lamina.layers.l5_extract.writer import MOST_BYTES, MOST_FILES
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer, Received
 

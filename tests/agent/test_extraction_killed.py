@@ -11,7 +11,7 @@ from threading import Event as Gate
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.fork.fork import directive_in
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer

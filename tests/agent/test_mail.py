@@ -17,7 +17,7 @@ from lamina.disk.crash import watched
 from lamina.disk.mailbox import Address, Mailbox, deliver, members
 from lamina.layers.l5_extract.sources import sources
 from lamina.layers.l7_agents.letters import Letter, line_of
-from lamina.steps.mail import from_mailbox
+from lamina.layers.l7_agents.step import from_mailbox
 from lamina.testing import MessagesServer, Received
 
 from .agents import Open, events, for_parent, for_subagent, in_background, last_of_parent, wait_for, well_formed

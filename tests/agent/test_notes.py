@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lamina import turn
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.fork.fork import directive_in
-from lamina.layers.l3_notes import local
+from lamina.layers.l3_notes import offline as local
 from lamina.testing import Answer, MessagesServer, Received
 from lamina.testing.script import Step, make_answer
 
@@ -111,7 +111,7 @@ def test_an_edit_of_a_heading_is_refused_and_the_old_notes_stay(
 
 @pytest.mark.spec("O1")
 def test_offline_the_local_function_edits_too(opened: Callable[..., Agent]) -> None:
-    from lamina.steps.local import offline
+    from lamina.session.offline_table import offline
 
     agent = opened(provider=offline())
     agent.run("Mend the parser. " + LONG * 3)

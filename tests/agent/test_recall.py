@@ -10,7 +10,7 @@ from threading import Event as Gate
 import pytest
 from tests.cli.running import here
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.errors import Aborted
 from lamina.core.policy import Policy, SurfacingPolicy
 from lamina.core.settings import Settings

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lamina.agent import Agent, Answer
+from lamina.agent.agent import Agent, Answer
 from lamina.core.records import Message
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory

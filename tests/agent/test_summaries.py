@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.policy import CLASSIC, AgentPolicy, Policy
 from lamina.core.settings import Settings
 from lamina.disk.agent_states import read_states
-from lamina.layers.l7_agents import restorables
+from lamina.layers.l7_agents.report import restorables
 from lamina.testing import MessagesServer, Received
 
 from .agents import Open, events, for_parent, for_subagent, in_background, wait_for

@@ -17,9 +17,9 @@ from lamina.cli.terminal.status import work_of
 from lamina.cli.terminal.telling import Telling, said_of
 from lamina.disk.agent_states import write_states
 from lamina.disk.mailbox import Address, Mailbox
-from lamina.layers.l7_agents import State
 from lamina.layers.l7_agents.letters import read_line
-from lamina.session import Session
+from lamina.layers.l7_agents.report import State
+from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 from .running import here

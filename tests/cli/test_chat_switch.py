@@ -9,12 +9,12 @@ import anthropic
 import pytest
 from tests.session.foreign import foreign_transcript
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.errors import InputError
 from lamina.core.records import Break
 from lamina.disk.transcript import read_transcript
 from lamina.providers import Provider, open_provider
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 

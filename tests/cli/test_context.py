@@ -11,10 +11,10 @@ import anthropic
 import pytest
 from tests.session.foreign import foreign_transcript
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.cli.terminal.undo import undo_turn
 from lamina.providers import open_provider
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 from .running import failed, here, lamina, misused, on_a_terminal

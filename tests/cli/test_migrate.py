@@ -11,7 +11,7 @@ from tests.upkeep.made import answered, project
 
 from lamina.memory.identity import identify
 from lamina.memory.memory import Memory
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .running import here, lamina, misused
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.cli.terminal.memories import Came, came
 from lamina.cli.terminal.undo import undo_turn
 from lamina.core.blocks import Wire

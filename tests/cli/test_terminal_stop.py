@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.cli.sink import Sink
 from lamina.cli.stop import SIGHUP, SIGPIPE, Stop, Watched
 from lamina.core.errors import Aborted

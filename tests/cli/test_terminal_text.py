@@ -22,10 +22,11 @@ from lamina.cli.terminal.complete import Choice, Completing
 from lamina.cli.terminal.flow import Flow
 from lamina.cli.terminal.screen import Style, clean, fit, folded, wrapped
 from lamina.cli.terminal.status import Status, fitted, parts
+from lamina.conversation.window.breakdown import Breakdown
+from lamina.conversation.window.thresholds import State, state_of, thresholds
 from lamina.core.policy import WindowPolicy
 from lamina.core.usage import Usage
-from lamina.layers.l0_window import Breakdown, State, state_of, thresholds
-from lamina.steps.compact import Compacted
+from lamina.layers.l4_compact.step import Compacted
 
 CWD = Path("/work/app")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.cli.terminal.undo import undo_turn
-from lamina.session import Session
+from lamina.session.session import Session
 
 
 def open_agent(tmp_path: Path) -> Agent:

@@ -12,7 +12,7 @@ import pytest
 from lamina.disk.lines import Health, read_lines
 from lamina.disk.lock import LifeLock
 from lamina.disk.transcript import lock_path
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .patient import DAY, Patient
 

@@ -10,7 +10,7 @@ import msgspec
 
 from lamina.core.blocks import ToolUse, read_block
 from lamina.core.settings import Permissions
-from lamina.fork.permissions import Mode, PermissionContext, Rules, Verdict, decide, read_rules
+from lamina.permissions.decision import Mode, PermissionContext, Rules, Verdict, decide, read_rules
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 READING = {"Read", "Grep", "Glob", "Fetcher"}

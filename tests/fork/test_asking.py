@@ -13,7 +13,7 @@ from lamina.core.blocks import Wire
 from lamina.core.effects import Ask
 from lamina.core.errors import Overloaded
 from lamina.core.reply import Reply
-from lamina.fork.asking import Deadline, ask_until
+from lamina.fork.model_call import Deadline, ask_until
 from lamina.providers import OnEvent
 from lamina.providers.offline import OfflineProvider
 

@@ -15,9 +15,9 @@ from tests.tools.doing import ENVIRON
 
 from lamina.core.blocks import ToolUse, Wire, read_block
 from lamina.core.settings import Permissions
-from lamina.fork.desk import Consent, Desk, Ran, run_calls
-from lamina.fork.permissions import Allow, Ask, Deny, Mode, PermissionContext
-from lamina.fork.rules import Rules, read_rules
+from lamina.fork.tool_runner import Consent, Desk, Ran, run_calls
+from lamina.permissions.decision import Allow, Ask, Deny, Mode, PermissionContext
+from lamina.permissions.rules import Rules, read_rules
 from lamina.tools import Context, Output, Tool, builtin_tools
 
 # Far more than a thread needs to get going on a busy machine; only a test that fails waits for it.

@@ -8,7 +8,7 @@ import pytest
 from tests.fork.house import MODES, House, build, call, rules
 
 from lamina.core.blocks import ToolUse
-from lamina.fork.permissions import Allow, Ask, Deny, Mode
+from lamina.permissions.decision import Allow, Ask, Deny, Mode
 
 
 @pytest.fixture

@@ -19,10 +19,10 @@ from lamina.core.blocks import ToolUse
 from lamina.core.errors import LaminaError
 from lamina.core.settings import Permissions
 from lamina.disk.user_files import replace
-from lamina.fork.desk import Consent, Desk, Ran, run_calls
-from lamina.fork.lent import lend
-from lamina.fork.permissions import Ask, Mode, PermissionContext, read_rules
+from lamina.fork.fork_tools import lend
+from lamina.fork.tool_runner import Consent, Desk, Ran, run_calls
 from lamina.memory.memory import Memory
+from lamina.permissions.decision import Ask, Mode, PermissionContext, read_rules
 from lamina.tools import Context, builtin_tools
 
 from .house import call

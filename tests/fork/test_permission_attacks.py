@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.fork.house import House, build, call, rules
 
-from lamina.fork.permissions import Allow, Ask, Deny, Verdict
-from lamina.fork.shell_rules import ShellPattern, holds_back, read_shell
+from lamina.permissions.decision import Allow, Ask, Deny, Verdict
+from lamina.permissions.shell_rules import ShellPattern, holds_back, read_shell
 
 
 @pytest.fixture

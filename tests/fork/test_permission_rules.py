@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.fork.house import MODES, House, build, call, rules, shown
 
 from lamina.core.blocks import ToolUse
-from lamina.fork.permissions import Allow, Ask, Deny, Mode, Verdict, may_read, read_mode
+from lamina.permissions.decision import Allow, Ask, Deny, Mode, Verdict, may_read, read_mode
 
 
 @pytest.fixture

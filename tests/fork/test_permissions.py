@@ -10,8 +10,8 @@ import pytest
 from tests.fork.house import MODES, House, build, call, rules, shown
 
 from lamina.core.blocks import ToolUse
-from lamina.fork.permissions import Allow, Ask, Deny, Mode, Rules
-from lamina.tools.readonly import run_readonly
+from lamina.permissions.decision import Allow, Ask, Deny, Mode, Rules
+from lamina.permissions.readonly import run_readonly
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.fork.house import rules
 
-from lamina.fork.asked import Asked, host_of
-from lamina.fork.meeting import allowing, holding
-from lamina.fork.patterns import Bases, PathPattern, covers, quoted, read_pattern
-from lamina.fork.shell_rules import ShellPattern, allows, holds_back, is_exactly, read_shell
-from lamina.tools.readonly import Refusal, split
+from lamina.permissions.patterns import Bases, PathPattern, covers, quoted, read_pattern
+from lamina.permissions.readonly import Refusal, split
+from lamina.permissions.request import Asked, host_of
+from lamina.permissions.rule_match import allowing, holding
+from lamina.permissions.shell_rules import ShellPattern, allows, holds_back, is_exactly, read_shell
 
 BASES: Bases = {
     "cwd": (PurePath("/w/app"),),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.errors import InputError
 from lamina.memory.directory import DirectoryStore
 from lamina.memory.draft import Draft

@@ -12,7 +12,7 @@ from lamina.core.receipts import Told, open_receipt, read_receipt
 from lamina.core.records import Boundary, Event, Record, Span
 from lamina.core.settings import Settings
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import MessagesServer
 from lamina.testing.received import Received
 from lamina.testing.script import Step

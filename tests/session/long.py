@@ -19,9 +19,9 @@ from lamina.core.receipts import Told, open_receipt, read_receipt
 from lamina.core.records import Attachment, Boundary, Clear, Event, Message, Record, Revoke, Span, Spill
 from lamina.core.view import Item
 from lamina.disk.transcript import OnDisk, read_transcript
-from lamina.layers.l1_results.kept import open_spill
-from lamina.layers.l4_compact import stands_for
-from lamina.session import Session
+from lamina.layers.l1_results.reopen import open_spill
+from lamina.layers.l4_compact.expand import stands_for
+from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import Step
 

@@ -11,11 +11,11 @@ from lamina import turn
 from lamina.core.receipts import Told, open_receipt, read_receipt
 from lamina.core.records import Boundary
 from lamina.fork.fork import directive_in
-from lamina.layers.l3_notes import local
+from lamina.layers.l3_notes import offline as local
 from lamina.layers.l3_notes.sections import Notes, read_notes
 from lamina.layers.l3_notes.template import own_template
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import Answer, Step
 

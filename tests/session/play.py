@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 
-from lamina import revision
+from lamina.conversation import revision
 from lamina.core.blocks import read_content
 from lamina.core.errors import InputError, NothingToSend
 from lamina.core.records import Boundary, Message
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .words import Wire, answer, call, cut_off, text, thinking
 

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from lamina.conversation import forks
 from lamina.core.cache import count_block
 from lamina.core.effects import drive
 from lamina.core.errors import InputError, NothingToSend, Overloaded, ServerFault, UndoOrder, UsageError, WindowFull
@@ -28,9 +29,8 @@ from lamina.core.receipts import open_receipt, read_receipt
 from lamina.core.records import Attachment, Boundary, Clear, Message, Pin, Record, Revoke, Span, Spill
 from lamina.core.settings import Settings
 from lamina.fork.fork import run_fork
-from lamina.layers.l4_compact import Pivot
-from lamina.session import Session
-from lamina.steps import forks
+from lamina.layers.l4_compact.plan import Pivot
+from lamina.session.session import Session
 
 from .breaking import InHand
 from .long import OUTPUTS, Output, Work, prove_given, records, settle, without_decisions

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from lamina.core.records import Event, Message, Spill
-from lamina.session import Session
-from lamina.steps import results
+from lamina.layers.l1_results import step as results
+from lamina.session.session import Session
 
 from .words import Wire, answer, records
 

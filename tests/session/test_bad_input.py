@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.errors import InputError, LaminaError
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .play import turns
 from .words import READ, Wire, answer, call, files_under, objects, refused, result, said, text, thinking, user

@@ -13,9 +13,9 @@ from lamina.core.effects import Ask
 from lamina.core.errors import Aborted, SessionClosed
 from lamina.core.records import Boundary
 from lamina.core.settings import Settings
-from lamina.fork.asking import ask_on_loop
-from lamina.layers.l4_compact import Pivot
-from lamina.session import AsyncSession, Session
+from lamina.fork.model_call import ask_on_loop
+from lamina.layers.l4_compact.plan import Pivot
+from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 
 from .breaking import InHand

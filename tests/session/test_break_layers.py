@@ -35,10 +35,10 @@ from lamina.core.log import Log
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Boundary, Clear, Record
 from lamina.core.settings import Settings
-from lamina.layers.l4_compact import Ledger, Pivot
-from lamina.layers.l4_compact.breaker import failed, filled
-from lamina.layers.l4_compact.local import answer as by_rules
-from lamina.session import Session
+from lamina.layers.l4_compact.breaker import Ledger, failed, filled
+from lamina.layers.l4_compact.offline import answer as by_rules
+from lamina.layers.l4_compact.plan import Pivot
+from lamina.session.session import Session
 
 from . import clearing
 from .breaking import InHand

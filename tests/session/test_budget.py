@@ -17,7 +17,7 @@ from lamina.disk.ledger import Ledger, day_of, ledger_file, lines_of
 from lamina.disk.transcript import read_transcript
 from lamina.memory.memory import Memory
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 from . import compacting, noting, recalling

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from lamina import revision, turn
+from lamina import turn
+from lamina.conversation import revision
 from lamina.core.policy import CLASSIC, LEAN, Policy
 from lamina.core.records import Attachment, Pin, Spill
 from lamina.core.settings import Settings
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .clearing import (
     LONG,

@@ -12,7 +12,7 @@ from tests.disk.crash.harness import Fail, Fault, Kill, Run, Say, Short, every
 from tests.disk.processes import needs_fork
 
 from lamina.core.policy import CLASSIC
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .clearing import LONG, begun, called, cleared, clearings, numbered, opened, quiet, shown, work
 from .words import Wire, reasons, refused

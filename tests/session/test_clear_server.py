@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lamina import revision
+from lamina.conversation import revision
 from lamina.core.errors import ServerFault
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Break
 from lamina.providers import Capabilities
-from lamina.session import AsyncSession, Session
+from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 from lamina.testing.judge import Limits
 

@@ -13,10 +13,10 @@ from lamina.core.receipts import Told
 from lamina.core.records import Attachment, Boundary, Checkpoint, Message, Pin, Span
 from lamina.fork.host import Restorable
 from lamina.hooks import HookOutcome
-from lamina.layers.l4_compact import Pivot
+from lamina.layers.l4_compact import step
+from lamina.layers.l4_compact.plan import Pivot
 from lamina.providers.openai import OpenAIProvider
-from lamina.session import AsyncSession, Session
-from lamina.steps import compact as step
+from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 from lamina.testing.judge import Limits
 from lamina.tools.reads import ReadState

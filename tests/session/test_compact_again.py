@@ -18,8 +18,8 @@ from lamina.core.records import Attachment, Boundary, Message, Pin
 from lamina.disk.listing import TAIL_BYTES, look
 from lamina.fork.host import Restorable
 from lamina.hooks import HookOutcome
-from lamina.layers.l4_compact import Pivot
-from lamina.session import AsyncSession, Session
+from lamina.layers.l4_compact.plan import Pivot
+from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 from lamina.tools.reads import ReadState
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from lamina import revision
+from lamina.conversation import revision
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Boundary
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 from .compacting import (

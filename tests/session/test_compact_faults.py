@@ -14,9 +14,10 @@ from lamina.core.policy import CLASSIC
 from lamina.core.receipts import Told
 from lamina.core.records import Boundary, Pin
 from lamina.core.view import Item
-from lamina.layers.l4_compact import Pivot, page, stands_for
-from lamina.session import Session
-from lamina.steps import compact as step
+from lamina.layers.l4_compact import step
+from lamina.layers.l4_compact.expand import page, stands_for
+from lamina.layers.l4_compact.plan import Pivot
+from lamina.session.session import Session
 from lamina.testing import MessagesServer
 from lamina.testing.received import Received
 from lamina.testing.script import Status, Step, make_answer

@@ -18,8 +18,8 @@ from lamina.core.receipts import open_receipt, read_receipt
 from lamina.core.records import Boundary, Message, Record, Span
 from lamina.core.view import Item
 from lamina.disk.transcript import read_transcript
-from lamina.layers.l4_compact import Pivot
-from lamina.session import Session
+from lamina.layers.l4_compact.plan import Pivot
+from lamina.session.session import Session
 from lamina.tools.reads import ReadState
 
 from .compacting import quiet

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lamina import revision
+from lamina.conversation import revision
 from lamina.core.errors import UndoOrder
 from lamina.core.policy import CLASSIC, LEAN, Policy
-from lamina.layers.l4_compact import Pivot
+from lamina.layers.l4_compact.plan import Pivot
 from lamina.testing import MessagesServer
 
 from .compacting import LONG, boundaries, opened, quiet, rounds, summaries, summarising, until_compacted

@@ -17,7 +17,7 @@ from tests.disk.processes import needs_fork, run_child
 from lamina.core.errors import DiskError
 from lamina.core.records import Message
 from lamina.disk.crash import watched
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .play import turns
 from .words import READ, answer, assistant, call, files_under, records, refused, said, user

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from tests.fork.test_desk import Talk
 
+from lamina.conversation import forks
 from lamina.core.effects import drive
 from lamina.core.errors import Aborted
 from lamina.core.records import Clear
 from lamina.fork.fork import PLACEHOLDER, ForkOutcome, PrefixChanged, is_fork, run_fork
-from lamina.fork.lent import lend
+from lamina.fork.fork_tools import lend
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session import Session
-from lamina.steps import forks
+from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
 
 from .words import GREP, READ, Wire, call, refused

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.errors import SettingError
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 MODEL = "anthropic:claude-sonnet-5-5"

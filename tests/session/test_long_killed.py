@@ -21,7 +21,7 @@ from lamina.core.policy import CLASSIC, LEAN, Policy
 from lamina.core.receipts import open_receipt, read_receipt
 from lamina.core.records import Message
 from lamina.core.settings import Settings
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .long import TOOLS, Output, called, decisions, how, image, lines, records, settle, stages
 from .words import Wire, answer, refused

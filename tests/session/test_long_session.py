@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from lamina.core.errors import UsageError
 from lamina.core.policy import CLASSIC
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import MessagesServer, check_prefixes
 
 from .long import (

@@ -13,7 +13,7 @@ import pytest
 from lamina.core.errors import WindowFull
 from lamina.core.settings import Settings
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 from .long import OUTPUTS, TOOLS, Work, check_requests, decisions, events, how, playing, prove

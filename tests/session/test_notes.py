@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from lamina.core.settings import Settings
+from lamina.layers.l3_notes.background import state_of
 from lamina.layers.l3_notes.sections import render
 from lamina.layers.l3_notes.template import own_template
-from lamina.session import Session
-from lamina.steps.noting import state_of
+from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer, Received, Status
 from lamina.testing.script import Step, make_answer
 

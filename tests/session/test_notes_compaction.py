@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lamina import revision, turn
+from lamina import turn
+from lamina.conversation import revision
+from lamina.conversation.compaction.hooks import Before
 from lamina.core.blocks import ToolResult, ToolUse, Wire
 from lamina.core.effects import Effect, Wait, drive
 from lamina.core.policy import CLASSIC
@@ -20,14 +22,13 @@ from lamina.disk.listing import look
 from lamina.fork.background import Background
 from lamina.fork.host import Restorable
 from lamina.hooks import HookOutcome
+from lamina.layers.l3_notes import step as notes
+from lamina.layers.l3_notes.background import state_of
 from lamina.layers.l3_notes.due import Cursor
 from lamina.layers.l3_notes.sections import render
 from lamina.layers.l3_notes.template import own_template
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session import AsyncSession, Session
-from lamina.steps import notes
-from lamina.steps.before import Before
-from lamina.steps.noting import state_of
+from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer, Received, Status
 from lamina.testing.script import Step
 

@@ -16,7 +16,7 @@ from lamina.core.errors import InputError, SessionClosed
 from lamina.core.records import Forked, Message
 from lamina.disk.lock import live_holder
 from lamina.disk.transcript import lock_path
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .play import turns
 from .words import answer, records, refused, said

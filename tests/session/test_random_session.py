@@ -13,7 +13,7 @@ from lamina.core.errors import InputError, NothingToSend
 from lamina.core.policy import LEAN
 from lamina.core.records import Event, Span, Spill
 from lamina.core.settings import Settings
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .breaking import InHand
 from .compacting import LONG, quiet

@@ -15,7 +15,7 @@ from lamina.core.policy import Policy, SurfacingPolicy
 from lamina.core.records import Attachment
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
-from lamina.session import AsyncSession, Session
+from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer, Received
 
 from .clearing import begun, until_cleared
@@ -215,7 +215,7 @@ def test_without_memories_nothing_of_it_is_loaded(home: Path) -> None:
         "import sys; from lamina.session import Session\n"
         "with Session('offline', home=sys.argv[1], cwd=sys.argv[1]) as session:\n"
         "    session.add_user('What do we deploy on Fridays?'); session.before_call()\n"
-        "print(*sorted(name for name in sys.modules if name.startswith('lamina.memory.') or name == 'lamina.steps.recall'))"
+        "print(*sorted(name for name in sys.modules if name.startswith('lamina.memory.') or name == 'lamina.layers.recall.step'))"
     )
     done = subprocess.run([sys.executable, "-c", program, str(home)], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.split() == ["lamina.memory.place"]

@@ -16,7 +16,7 @@ import pytest
 from lamina.core.policy import Policy, SurfacingPolicy
 from lamina.core.settings import Mode, Settings
 from lamina.memory.memory import Memory
-from lamina.session import AsyncSession, Session
+from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer, Received
 
 from .compacting import SUMMARY

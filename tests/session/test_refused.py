@@ -11,7 +11,7 @@ import pytest
 
 from lamina.core.errors import BadRequest
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session import AsyncSession, Session
+from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 
 from .words import answer, reasons, text, thinking

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .play import turns
 from .words import READ, files_under, refused, said, user

@@ -11,7 +11,7 @@ from lamina.core.errors import InputError, UndoOrder, UsageError
 from lamina.core.receipts import open_receipt, read_receipt
 from lamina.core.records import Span
 from lamina.core.settings import Settings
-from lamina.session import AsyncSession, Session
+from lamina.session.session import AsyncSession, Session
 
 from .play import turns
 from .words import READ, answer, call

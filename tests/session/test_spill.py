@@ -13,9 +13,9 @@ from lamina.core.blocks import ToolResult, tool_result
 from lamina.core.receipts import open_receipt
 from lamina.core.records import Message
 from lamina.core.settings import Settings
-from lamina.layers.l1_results import open_spill, receipt_of
-from lamina.session import Session
-from lamina.steps import results
+from lamina.layers.l1_results import step as results
+from lamina.layers.l1_results.reopen import open_spill, receipt_of
+from lamina.session.session import Session
 
 from .spills import LINES, asked, contents, directory, events, hand_in, logged, spills, use
 from .words import answer, extends, records, refused
@@ -369,7 +369,7 @@ def test_a_block_of_a_callers_own_list_is_known_again_as_what_the_log_holds() ->
 
 
 def test_a_result_that_comes_again_after_a_rewind_is_judged_anew() -> None:
-    from lamina import revision
+    from lamina.conversation import revision
 
     for again in ("short", "other " * 20_000):
         with Session() as session:

@@ -14,8 +14,8 @@ from tests.disk.processes import needs_fork
 from lamina.core.blocks import tool_result
 from lamina.core.records import Spill
 from lamina.disk.files import is_temp
-from lamina.layers.l1_results import open_spill
-from lamina.session import Session
+from lamina.layers.l1_results.reopen import open_spill
+from lamina.session.session import Session
 
 from .spills import LINES, asked, contents, directory, spills, use
 from .words import Wire, answer, refused, unmarked

@@ -17,8 +17,9 @@ from lamina.core.errors import DiskError, WindowFull
 from lamina.core.policy import ResultPolicy
 from lamina.core.settings import Settings, resolve
 from lamina.disk.crash import watched
-from lamina.layers.l1_results import budget_for, open_spill
-from lamina.session import Session
+from lamina.layers.l1_results.plan import budget_for
+from lamina.layers.l1_results.reopen import open_spill
+from lamina.session.session import Session
 
 from .spills import LINES, asked, contents, directory, events, hand_in, logged, spills, use
 from .words import answer, refused

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .spills import LINES, contents, directory, spills, use
 from .words import Wire, answer, assistant, result, user

@@ -16,7 +16,7 @@ from lamina.core.flatten import Flat
 from lamina.core.records import Message
 from lamina.core.settings import Settings
 from lamina.providers import open_provider
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .play import compact
 from .words import (

@@ -9,11 +9,11 @@ from pathlib import Path
 import anthropic
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.errors import PromptTooLong
 from lamina.core.settings import Settings
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session import AsyncSession, Session
+from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 
 NUMBERS = "prompt is too long: 201000 tokens > 200000 maximum"

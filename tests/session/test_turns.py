@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina import revision
+from lamina.conversation import revision
 from lamina.core.errors import AuthFailed, InputError, NothingToSend, SessionClosed, StreamBroken
 from lamina.core.records import Message
-from lamina.session import AsyncSession, Session
+from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 from lamina.testing.script import make_answer
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lamina import revision
+from lamina.conversation import revision
 from lamina.core.errors import WindowFull
 from lamina.core.settings import Settings
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .play import compact, turns
 from .words import answer, call, objects, said

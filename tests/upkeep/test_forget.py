@@ -24,7 +24,7 @@ from lamina.disk.resuming import resume_point
 from lamina.disk.transcript import read_transcript
 from lamina.memory.directory import DirectoryStore
 from lamina.memory.memory import Memory
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.upkeep.forget import forget
 from lamina.upkeep.subject import Subject
 

@@ -17,7 +17,7 @@ from lamina.disk.listing import list_sessions
 from lamina.disk.paths import slug
 from lamina.memory.identity import identify, identity_in, note
 from lamina.memory.memory import Memory
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.upkeep.merge import Moved, merged
 from lamina.upkeep.migrate import candidates, migrate, moved_from, refuse
 from lamina.upkeep.roots import root_commits

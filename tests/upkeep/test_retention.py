@@ -17,7 +17,7 @@ from lamina.disk.ledger import Ledger, day_of
 from lamina.disk.ledger import days as ledger_days
 from lamina.memory.memory import Memory
 from lamina.memory.store import Why
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.upkeep import retention
 from lamina.upkeep.places import Session as Place
 from lamina.upkeep.retention import (

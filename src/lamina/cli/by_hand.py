@@ -17,7 +17,7 @@ from . import offering
 from .printing import document, printable, sentence
 
 if TYPE_CHECKING:
-    from ..session import Session
+    from ..session.session import Session
 
 _CWD = click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose session.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
@@ -26,7 +26,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document.
 @contextmanager
 def opened(session: str, cwd: str) -> Iterator[Session]:
     """The session, to be changed; what there is to say about opening it goes to stderr."""
-    from ..session import Session
+    from ..session.session import Session
     from .sessions import locate
 
     where = Path(cwd).resolve()
@@ -66,10 +66,10 @@ def expand_command(session: str, node: str, page: int, cwd: str, as_json: bool) 
     from ..core.log import Log
     from ..core.records import Spill
     from ..disk.transcript import OnDisk, read_transcript
-    from ..layers.l1_results.kept import open_spill
-    from ..layers.l4_compact import Page, stands_for
-    from ..layers.l4_compact import page as page_of
-    from ..shaping import page_in
+    from ..layers.l1_results.reopen import open_spill
+    from ..layers.l4_compact.expand import Page, stands_for
+    from ..layers.l4_compact.expand import page as page_of
+    from ..session.edits import page_in
     from .sessions import locate
 
     path = locate(session, Path(cwd).resolve())

@@ -91,7 +91,7 @@ def _say(text: str) -> None:
 
 
 def _now(where: Path, model: str | None, *, as_json: bool) -> int:
-    from ..dreaming import run_by_hand
+    from ..agent.manual_dream import run_by_hand
     from .start import Wish, nobody_chosen, notice, provider_for
     from .stop import Stop
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from ..core.settings import Settings
     from ..disk.consolidation import Holder
     from ..disk.paths import RootDir
-    from ..layers.l6_dream.back import Undone
     from ..layers.l6_dream.gates import Stop
     from ..layers.l6_dream.record import Record
+    from ..layers.l6_dream.rollback import Undone
     from ..memory.memory import Memory
 
 # Files named on a screen; --json has them all.

@@ -32,7 +32,8 @@ def show(
 
 
 def tokens_of(block: Block) -> int:
-    from ..layers.l0_window import estimate, measure
+    from ..conversation.window.estimate import estimate
+    from ..conversation.window.features import measure
 
     return estimate(measure(block))
 

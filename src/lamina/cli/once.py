@@ -15,7 +15,7 @@ from .start import OFFLINE, Wish, home_of, newest, nobody_chosen, notice, open_a
 from .stop import Stop
 
 if TYPE_CHECKING:
-    from ..agent import Agent, Answer
+    from ..agent.agent import Agent, Answer
 
 CUT_OFF = "the answer was cut off at its limit"
 

@@ -18,7 +18,7 @@ from .printing import document, printable
 from .sink import Sink
 
 if TYPE_CHECKING:
-    from ..agent import Agent, Answer
+    from ..agent.agent import Agent, Answer
     from ..core.reply import Reply
     from .stop import Watched
 

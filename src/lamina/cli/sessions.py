@@ -139,7 +139,7 @@ def _by_id(session: str, cwd: Path) -> Path:
     from ..core.errors import NoSuchSession
     from ..disk.finding import find_transcript
     from ..disk.paths import slug
-    from ..opening import checked_id
+    from ..session.open import checked_id
 
     error: NoSuchSession | None = None
     for home in homes("all"):
@@ -204,7 +204,7 @@ def _notes(log: Any, health: Any, path: Path) -> list[str]:
 
 
 def _tokens(log: Any) -> int:
-    from ..layers.l0_window.recount import recount
+    from ..conversation.window.recount import recount
 
     return recount(log.view).tokens
 

@@ -17,11 +17,11 @@ import click
 from .printing import sentence
 
 if TYPE_CHECKING:
-    from ..agent import Agent
+    from ..agent.agent import Agent
     from ..core.settings import Settings
     from ..disk.approvals import Approvals
-    from ..fork.desk import AskPerson
-    from ..fork.permissions import Mode
+    from ..fork.tool_runner import AskPerson
+    from ..permissions.decision import Mode
     from ..providers import OnEvent
     from .stop import Stop, Watched
 
@@ -59,7 +59,7 @@ def home_of() -> Path | None:
 def check_rules(wish: Wish) -> None:
     """A rule that cannot be read is a slip of the pen, and said before anything runs."""
     from ..core.settings import Permissions
-    from ..fork.rules import read_rules
+    from ..permissions.rules import read_rules
 
     for found in read_rules(Permissions(allow=wish.allow, deny=wish.deny)).findings:
         raise click.UsageError(found.text)
@@ -145,7 +145,7 @@ def open_agent(
     on_event: OnEvent | None = None,
     interactive: bool = False,
 ) -> Agent:
-    from ..agent import Agent
+    from ..agent.agent import Agent
     from ..upkeep.starting import starting
 
     approvals, problem = approvals_for(wish.cwd, home)

@@ -12,7 +12,7 @@ from ..core.settings import Finding as SettingFinding
 from ..core.settings import Settings
 from ..disk.files import read
 from ..disk.trust import FILE_NAME as TRUST
-from ..fork.rules import read_rules
+from ..permissions.rules import read_rules
 from .finding import Finding
 
 # As the settings' own room words it.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a session that lends nothing pays for none of it
     from ..tools import ReadState
     from ..tools.tool import Change
     from .background import Landed
-    from .desk import Desk
+    from .tool_runner import Desk
 
 
 class Restorable(NamedTuple):

@@ -15,13 +15,12 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from ..conversation.window.estimate import LEAST, LETTER, MOST, estimate
+from ..conversation.window.features import TEXT_FRAME, measure_all
 from ..core.blocks import Block, read_block
 from ..core.cache import count_block
 from ..core.errors import InputError
 from ..core.usage import Usage
-from ..layers.l0_window import estimate, measure_all
-from ..layers.l0_window.estimate import LEAST, LETTER, MOST
-from ..layers.l0_window.features import TEXT_FRAME
 from .script import Answer, Script
 
 # A million-call replay must not hold every block it ever counted; a forgotten one is only counted again.

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import turn
-from ..answering import limits_for
-from ..conversation import Conversation
+from ..conversation.state import Conversation
 from ..core.blocks import Block, Text, Thinking, ToolResult, ToolUse, Wire, text
 from ..core.cache import BREAK_HEADER
 from ..core.errors import NothingToSend, WindowFull
@@ -23,7 +22,8 @@ from ..core.settings import Settings
 from ..core.usage import Usage
 from ..core.view import Item
 from ..prompt.breaks import SHARE, TOKENS, readable_after
-from ..session import Session
+from ..session.provider import limits_for
+from ..session.session import Session
 from .asking import Asking
 from .counting import Counting, Learnt
 from .figures import Figures, billed

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..answering import limits_for
 from ..core.errors import DiskError, InputError, LaminaError
 from ..core.settings import Settings
 from ..disk.at import private_dir
 from ..disk.rewrite import remove_tree
+from ..session.provider import limits_for
 from .asking import Asking
 from .counting import Counting, Learnt, learn
 from .curve import Curve

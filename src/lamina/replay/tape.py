@@ -17,7 +17,7 @@ from ..core.errors import SettingError
 from ..core.reply import Reply, read_response
 from ..core.usage import Usage
 from ..providers import Capabilities, read_spec
-from ..steps.local import offline
+from ..session.offline_table import offline
 from .counting import Counting
 from .figures import Figures, billed
 

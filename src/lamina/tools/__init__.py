@@ -13,12 +13,12 @@ The names below are imported when they are used, because the worker that searche
 # Not typing.TYPE_CHECKING: type checkers know this spelling too, and it spares the import of typing.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .dispatch import builtin_tools as builtin_tools
-    from .dispatch import run_call as run_call
-    from .dispatch import run_tool as run_tool
-    from .place import resolve as resolve
+    from ..disk.user_paths import resolve as resolve
     from .reads import ReadState as ReadState
     from .reads import Seen as Seen
+    from .registry import builtin_tools as builtin_tools
+    from .registry import run_call as run_call
+    from .registry import run_tool as run_tool
     from .tool import Context as Context
     from .tool import Output as Output
     from .tool import Todo as Todo

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from lamina.conversation.window.breakdown import Breakdown, Item, Repeat, break_down
+from lamina.conversation.window.estimate import Calibration, estimate
+from lamina.conversation.window.features import Memo, measure
 from lamina.core.blocks import Block, read_block, text, tool_result
-from lamina.layers.l0_window import Breakdown, Calibration, Memo, Repeat, break_down, estimate, measure
-from lamina.layers.l0_window.breakdown import Item
 
 
 def call(name: str, id: str, arguments: dict[str, Any]) -> Block:

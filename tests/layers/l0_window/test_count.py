@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamina.conversation.window.count import Count, answered, appended, replaced
+from lamina.conversation.window.estimate import estimate
+from lamina.conversation.window.features import EMPTY, Features, measure
 from lamina.core.blocks import text, tool_result
 from lamina.core.errors import InputError
 from lamina.core.usage import Usage
-from lamina.layers.l0_window import EMPTY, Count, Features, answered, appended, estimate, measure, replaced
 
 QUESTION = measure(text("Where is the parser? " * 20))
 ANSWER = measure(text("It is in src/parse.py. " * 10))

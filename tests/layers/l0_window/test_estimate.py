@@ -6,9 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamina.conversation.window.estimate import (
+    BLANK,
+    LETTER,
+    MARK,
+    START,
+    WIDE,
+    Calibration,
+    estimate,
+    observe,
+    plain_estimate,
+    unreported_estimate,
+)
+from lamina.conversation.window.features import EMPTY, Features, measure
 from lamina.core.blocks import text, tool_result
-from lamina.layers.l0_window import EMPTY, START, Calibration, Features, estimate, measure, observe, plain_estimate
-from lamina.layers.l0_window.estimate import BLANK, LETTER, MARK, WIDE, unreported_estimate
 
 PROSE = Features(letters=4_000, blanks=800, marks=200, frame=12)
 TABLE = Features(letters=400, blanks=900, marks=3_000, frame=12)

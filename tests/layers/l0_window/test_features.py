@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamina.conversation.window.estimate import estimate
+from lamina.conversation.window.features import EMPTY, Features, Memo, is_json, measure, measure_all
 from lamina.core.blocks import read_block, text, tool_result
-from lamina.layers.l0_window import EMPTY, Features, Memo, estimate, measure, measure_all
-from lamina.layers.l0_window.features import is_json
 
 PNG = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamina.conversation.window.thresholds import MIN_WINDOW, Thresholds, state_of, thresholds
 from lamina.core.errors import InputError
 from lamina.core.policy import CLASSIC, LEAN, WindowPolicy
-from lamina.layers.l0_window import MIN_WINDOW, Thresholds, state_of, thresholds
 
 policies = st.builds(
     WindowPolicy,

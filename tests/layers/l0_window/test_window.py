@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from lamina.conversation.window.window import ModelFacts, Window, window_for
 from lamina.core.errors import InputError
-from lamina.layers.l0_window import ModelFacts, Window, window_for
 
 KNOWN = {
     "small-1": ModelFacts(window=128_000, max_output=16_000),

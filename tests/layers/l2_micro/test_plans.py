@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.layers.l2_micro import Edits, pays, plan_edits, plan_idle, plan_size
 from lamina.layers.l2_micro.api import api_options, clears_by_itself, read_applied
-from lamina.layers.l2_micro.pays import Clearing, Cycle, is_cold
+from lamina.layers.l2_micro.cost_benefit import Clearing, Cycle, is_cold, pays
+from lamina.layers.l2_micro.edits import Edits, plan_edits
+from lamina.layers.l2_micro.idle import plan_idle
+from lamina.layers.l2_micro.size import plan_size
 
 from .rows import LEFT, ids, registry_of
 

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.api_rules import complaints
 
+from lamina.conversation.compaction.cuts import legal_cuts, rounds
 from lamina.core.flatten import Flat
 from lamina.core.receipts import Told, open_receipt, write_receipt
 from lamina.core.view import Item
-from lamina.layers.l4_compact import Pivot, fates, legal_cuts, plan, rounds
+from lamina.layers.l4_compact.plan import Pivot, fates, plan
 
 from .made import answer, attachment, result, said, size, summary
 

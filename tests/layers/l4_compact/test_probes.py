@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lamina.conversation.compaction.probes import MOST, MOST_TEXT, Fact, Fidelity, drawn, judged, texts_of
 from lamina.core.blocks import text, tool_result
 from lamina.core.view import Item
-from lamina.layers.l4_compact.probes import MOST, MOST_TEXT, Fact, Fidelity, drawn, judged, texts_of
 
 from .made import said
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.layers.l4_compact import Back, Found, files_back, is_ours, texts_back
+from lamina.conversation.compaction.restore import Back, Found, files_back, is_ours, texts_back
 
 from .made import tokens
 

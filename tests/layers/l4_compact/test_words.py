@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.layers.l4_compact import Budget, Made, Way, compose, listed, said_in, select, used_in
-from lamina.layers.l4_compact.files import listed_in
-from lamina.layers.l4_compact.users import rendered, written_in
+from lamina.conversation.compaction.compose import Budget, Made, Way, compose
+from lamina.conversation.compaction.files import listed, listed_in, used_in
+from lamina.conversation.compaction.user_messages import rendered, said_in, select, written_in
 
 from .made import answer, attachment, result, said, summary, tokens
 

@@ -9,7 +9,8 @@ import pytest
 
 from lamina.core.settings import Settings
 from lamina.fork.handover import Handover
-from lamina.layers.l5_extract import Order, Slot
+from lamina.layers.l5_extract.run import Order
+from lamina.layers.l5_extract.slot import Slot
 from lamina.memory.place import Place
 
 from .making import said

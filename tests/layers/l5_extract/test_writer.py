@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.layers.l5_extract import MOST_BYTES, MOST_FILES, Writer
-from lamina.layers.l5_extract.writer import MOST_TRIES, TOO_OFTEN
+from lamina.layers.l5_extract.writer import MOST_BYTES, MOST_FILES, MOST_TRIES, TOO_OFTEN, Writer
 from lamina.memory.place import Place
 from lamina.memory.store import Why
 from lamina.memory.writing import Written

@@ -17,9 +17,9 @@ from lamina.core.errors import DiskError, InputError, SettingError, UndoOrder
 from lamina.disk.consolidation import Hold, Lock
 from lamina.disk.consolidation_files import LOCK
 from lamina.layers.l6_dream.apply import conclude
-from lamina.layers.l6_dream.back import FORGOTTEN, SINCE
 from lamina.layers.l6_dream.record import records, write_record
 from lamina.layers.l6_dream.recovery import recover
+from lamina.layers.l6_dream.rollback import FORGOTTEN, SINCE
 from lamina.layers.l6_dream.stage import KEPT
 from lamina.layers.l6_dream.undo import undo
 from lamina.memory.index import entries

@@ -9,7 +9,7 @@ import pytest
 from tests.tools.readonly.conftest import Tree
 from tests.tools.readonly.test_run import bash, ours
 
-from lamina.tools.readonly import Plan, plan_readonly
+from lamina.permissions.readonly import Plan, plan_readonly
 
 pytestmark = pytest.mark.spec("G2")
 

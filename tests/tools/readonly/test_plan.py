@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.tools.readonly.conftest import Tree
 
-from lamina.tools.readonly import Plan, Refusal, plan_readonly
-from lamina.tools.readonly.commands import COMMANDS
+from lamina.permissions.readonly import Plan, Refusal, plan_readonly
+from lamina.permissions.readonly.commands import COMMANDS
 
 pytestmark = pytest.mark.spec("G2")
 

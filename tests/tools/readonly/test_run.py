@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.tools.readonly.conftest import Tree
 
-from lamina.tools.readonly import Pipeline, Plan, Result, Stage, plan_readonly, run_readonly
+from lamina.permissions.readonly import Pipeline, Plan, Result, Stage, plan_readonly, run_readonly
 
 pytestmark = pytest.mark.spec("G2")
 

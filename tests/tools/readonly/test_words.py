@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina.tools.readonly import Part, Refusal, Word, split
-from lamina.tools.readonly.words import MAX_COMMANDS, MAX_LENGTH, MAX_WORDS
+from lamina.permissions.readonly import Part, Refusal, Word, split
+from lamina.permissions.readonly.words import MAX_COMMANDS, MAX_LENGTH, MAX_WORDS
 
 pytestmark = pytest.mark.spec("G2")
 

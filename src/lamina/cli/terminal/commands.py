@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 from ...core.errors import LaminaError
-from ...fork.verdicts import Mode, read_mode
+from ...permissions.verdicts import Mode, read_mode
 from ..context import report_on, spilled_in
 from ..context_lines import lines
 from . import compacting, dreaming, memories, sessions

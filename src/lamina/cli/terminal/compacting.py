@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import Aborted, LaminaError
 from ...core.records import Boundary, Span
-from ...steps.compact import Compacted, Preview
+from ...layers.l4_compact.step import Compacted, Preview
 from .calls import near
 from .line import quiet
 from .screen import clean, fit
 
 if TYPE_CHECKING:
-    from ...conversation import Conversation
+    from ...conversation.state import Conversation
     from .loop import Chat
 
 PREVIEW = "--preview"

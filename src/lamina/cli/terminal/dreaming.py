@@ -36,7 +36,7 @@ def dream(chat: Chat, rest: str) -> None:
 
 
 def _now(chat: Chat) -> None:
-    from ...dreaming import run_by_hand
+    from ...agent.manual_dream import run_by_hand
     from .line import quiet
 
     abort = Event()

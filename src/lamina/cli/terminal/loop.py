@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ...agent import Agent, Answer
+from ...agent.agent import Agent, Answer
 from ...core.errors import Aborted, LaminaError
 from ..output import REFUSED, Tally
 from ..sink import Sink

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import LaminaError
-from ...fork.desk import Consent, No
+from ...fork.tool_runner import Consent, No
 from .calls import preview, title
 from .line import ask
 from .screen import Screen, clean, folded
 
 if TYPE_CHECKING:
     from ...core.blocks import ToolUse
-    from ...fork.permissions import Ask
+    from ...permissions.decision import Ask
     from ..stop import Stop
 
 YES = frozenset({"y", "yes"})

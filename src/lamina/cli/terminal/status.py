@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ...conversation.window.thresholds import State
 from ...core.usage import Usage
-from ...layers.l0_window import State
 from ...layers.l7_agents.report import State as Agent
 from ...layers.l7_agents.summary import PURPOSE as SUMMARIES
 

@@ -18,10 +18,10 @@ from typing import Literal
 
 import msgspec
 
+from ...conversation.compaction.cuts import FOLDED, Size, cut_before, is_said, legal_cuts
 from ...core.blocks import ToolResult, ToolUse
 from ...core.receipts import Told
 from ...core.view import Item
-from .cuts import FOLDED, Size, cut_before, is_said, legal_cuts
 
 
 class Pivot(msgspec.Struct, frozen=True):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...conversation.compaction.user_messages import words_of
 from ...core.view import Item
 from .plan import Plan
 from .texts import sections
-from .users import words_of
 
 # Enough of a message to find it by, for a model that has it in view.
 BEGINNING = 200

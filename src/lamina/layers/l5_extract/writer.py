@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from ...disk.names import fold
-from ...fork.desk import Ran
+from ...fork.tool_runner import Ran
 from ...memory.index import INDEX
 from ...memory.place import TEAM, Place
 from ...memory.secrets import redact

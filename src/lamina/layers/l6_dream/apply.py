@@ -24,10 +24,10 @@ from ...memory.journal import digest_of
 from ...memory.modes import GatedStore, plan_write
 from ...memory.store import MOST_READ, Proposed, Saved, Why
 from ...memory.topic import folded, read_topic
-from .back import take_back
 from .indexing import lost_prose, merged_index, only_added
 from .plan import MOST_WAITING, NEW_BEYOND_REMOVED, THEIRS, TOO_MANY, Change, Plan, authors_of, plan, without
 from .record import Changed, Record, Skipped, home, kill_requested, records, write_record
+from .rollback import take_back
 from .stage import BEFORE, FOUND, MADE, Stage, look, there
 
 # What a record names; a dream of which more is left undone has gone wrong as a whole.

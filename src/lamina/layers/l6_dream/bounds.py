@@ -21,11 +21,11 @@ from ...core.errors import DiskError
 from ...disk.files import remove
 from ...disk.names import fold
 from ...disk.user_files import read_whole
-from ...fork.desk import Ran
-from ...fork.permissions import Allow, Deny
+from ...fork.tool_runner import Ran
 from ...memory.index import INDEX
 from ...memory.store import MOST_READ
-from ...tools.readonly.places import within
+from ...permissions.decision import Allow, Deny
+from ...permissions.readonly.places import within
 from ...tools.tool import Change, Guarded, Kept, Output, Tool, failure
 from . import index_lines
 from .about_person import AboutPerson

@@ -15,8 +15,8 @@ from ...core.errors import DiskError
 from ...disk.consolidation import Hold, Lock, NotWon
 from ...memory.modes import GatedStore
 from ...memory.store import Why
-from .back import Undone, finished, returned, take_back
 from .record import DIRECTORY, Record, dreams, home, is_open, records, write_record
+from .rollback import Undone, finished, returned, take_back
 from .stage import WORK, drop_work, prune
 
 

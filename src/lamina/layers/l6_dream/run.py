@@ -33,11 +33,11 @@ from .bounds import Bounds, Copy
 from .directive import ROUNDS, directive
 from .distil import NEW_A_LOG
 from .gates import Stop
+from .inputs import about_person, scene_of
 from .plan import NEW_BEYOND_REMOVED
 from .progress import Heard, Progress, Watch, unheard
 from .record import Record, Status, is_open, new_id, read_record
 from .recovery import recover
-from .scene import about_person, scene_of
 from .stage import Stage, begin, end
 
 PURPOSE: Literal["dream"] = "dream"

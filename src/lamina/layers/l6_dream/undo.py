@@ -18,9 +18,9 @@ from ...core.errors import InputError, UndoOrder
 from ...disk.consolidation import Hold, Lock, NotWon
 from ...memory.modes import GatedStore
 from ...memory.store import Why
-from .back import Undone, finished, returned
 from .record import Record, is_open, is_real, read_record, records, write_record
 from .recovery import recover
+from .rollback import Undone, finished, returned
 from .stage import KEPT
 
 _LIST = "`lamina dream --status` lists those that are kept"

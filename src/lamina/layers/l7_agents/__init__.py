@@ -10,31 +10,3 @@ Switch   an agent opened with tools of one's own has none of it; deny rules `Age
          `lamina.agentSummaries`; mailbox and socket are off unless a setting names them
 Spec     A2-A7, and the agents' part of C4, C9 and O1
 """
-
-from .call import Forked, Fresh, Refusal, agent_tool, read_call
-from .files import Catalog, load_kinds
-from .kinds import AGENT, FORK, Kind, MemoryScope, picked
-from .report import State, Status, announced, asked_of_fork, launched, lost, reported, restorables
-
-__all__ = [
-    "AGENT",
-    "FORK",
-    "Catalog",
-    "Forked",
-    "Fresh",
-    "Kind",
-    "MemoryScope",
-    "Refusal",
-    "State",
-    "Status",
-    "agent_tool",
-    "announced",
-    "asked_of_fork",
-    "launched",
-    "load_kinds",
-    "lost",
-    "picked",
-    "read_call",
-    "reported",
-    "restorables",
-]

@@ -16,7 +16,7 @@ from ...core.blocks import Wire
 from ...tools import Context, Output
 from ...tools.tool import Builtin, failure
 from .files import Catalog
-from .kinds import AGENT, FORK, Kind
+from .types import AGENT, FORK, Kind
 
 MAX_DESCRIPTION = 200
 # The listing of a long catalog: half of what the other tools' descriptions take together.

@@ -16,7 +16,7 @@ import msgspec
 
 from ...disk.agent_files import agent_files, project_places
 from ...prompt.reading import Unusable, read_text
-from .kinds import Kind, Source, general, read_kind
+from .types import Kind, Source, general, read_kind
 
 USER = "agents"
 # Each stands in a description that every request carries.

@@ -11,7 +11,7 @@ from typing import assert_never
 from ...core.fence import Fenced, escape, fence, reminder
 from ...core.settings.kinds import printable
 from .letters import Letter, PlanApproval, ShutdownRequest, ShutdownResponse, read_structured
-from .post import Arrived
+from .queues import Arrived
 from .send import MAIN
 
 KIND = "mail"

@@ -16,8 +16,8 @@ from ...core.blocks import Wire
 from ...tools import Context, Output
 from ...tools.tool import Builtin, Guarded, Tool, failure
 from .call import Act, Refusal
-from .kinds import SEND
 from .letters import MOST_NAME, MOST_SUMMARY, MOST_TEXT, Structured, Unreadable, read_structured
+from .types import SEND
 
 MAIN = "main"
 EVERYBODY = "*"

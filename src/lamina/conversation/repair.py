@@ -1,0 +1,72 @@
+"""A request the server refused (400) is mended once: what it objects to is left out of this and every later request.
+
+The history keeps it. What is left out is an event in the log, so a resumed session sends the same bytes; the request that first
+leaves it out is announced as a break with the reason "repair".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..core.blocks import Wire
+from ..core.errors import BadRequest
+from ..core.prefix import first_difference
+from .state import Conversation
+
+EVENT = "repair"
+
+
+class Refused:
+    """The blocks that are left out, by their digests."""
+
+    def __init__(self) -> None:
+        self.blocks: set[bytes] = set()
+        self.known = False  # whether the log was asked
+        self.first: int | None = None  # the next request is the first without them, and this is the first block that differs
+
+
+def applied(c: Conversation, messages: list[Wire]) -> list[Wire]:
+    """The messages as this server takes them."""
+    refused = _refused(c)
+    if not refused.blocks:
+        return messages
+    from ..core.repair import without
+
+    return without(messages, refused.blocks)
+
+
+def mend(c: Conversation, error: BadRequest) -> bool:
+    """Whether there is another request to try; False where the server names nothing that could be left out."""
+    from ..core.repair import objected, without
+    from ..fork.handover import chain_of
+
+    refused = _refused(c)
+    messages = applied(c, c.log.view.messages())
+    found = objected(str(error), messages)
+    mended = without(messages, found) if found else messages
+    if mended == messages:
+        return False
+    refused.blocks |= found
+    refused.first = len(c.prompt.base) + first_difference(chain_of(messages), chain_of(mended))
+    c.tell(EVENT, {"why": str(error), "blocks": _names(refused.blocks)})
+    c.notices.append(f"The server refused a part of the conversation; it is left out from here on ({error}).")
+    return True
+
+
+def _refused(c: Conversation) -> Refused:
+    refused = c.room(Refused)
+    if not refused.known:
+        refused.known = True
+        event = c.log.events.get(EVENT)
+        named = [*(c.resumed.get(EVENT) or ()), *(event.data.get("blocks") or () if event is not None else ())]
+        refused.blocks = {bytes.fromhex(name) for name in named if isinstance(name, str) and _is_hex(name)}
+        c.remembered[EVENT] = lambda: _names(refused.blocks)
+    return refused
+
+
+def _names(blocks: Iterable[bytes]) -> list[str]:
+    return sorted(block.hex() for block in blocks)
+
+
+def _is_hex(name: str) -> bool:
+    return len(name) % 2 == 0 and all(letter in "0123456789abcdef" for letter in name)
