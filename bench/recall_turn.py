@@ -36,9 +36,9 @@ from typing import Any
 
 import lamina
 from lamina.core.settings import Settings
-from lamina.memory.fit import LOOKED_AT, clear_fits
-from lamina.memory.rank import Corpus, Document
-from lamina.memory.topic import Topic, write_topic
+from lamina.memory.recall.rank import Corpus, Document
+from lamina.memory.recall.threshold import LOOKED_AT, clear_fits
+from lamina.memory.store.topic import Topic, write_topic
 from lamina.session.session import Session
 
 CORPUS = Path(__file__).with_name("recall_corpus.json")
@@ -117,7 +117,7 @@ def _home(home: Path, count: int | None) -> Path:
     if count is None:
         return home
     with Session("offline", home=home, cwd=home) as session:
-        from lamina.memory.place import memory_place
+        from lamina.memory.store.scopes import memory_place
 
         path = memory_place(cwd=session.cwd, home=home, settings=Settings()).path
     path.mkdir(parents=True, mode=0o700)

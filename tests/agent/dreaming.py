@@ -19,7 +19,7 @@ from lamina.layers.l6_dream.directive import read_directive
 from lamina.layers.l6_dream.record import Record, records
 from lamina.layers.l6_dream.trigger import LOCK
 from lamina.memory.memory import Memory
-from lamina.memory.store import Why
+from lamina.memory.store.contract import Why
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import Step, make_answer
 

@@ -12,7 +12,7 @@ from tests.session.compacting import quiet, summarising, told
 from lamina.core.errors import Aborted
 from lamina.core.records import Boundary
 from lamina.core.usage import Usage
-from lamina.disk.listing import list_sessions, project_directories
+from lamina.disk.session_list import list_sessions, project_directories
 from lamina.disk.transcript import read_transcript
 from lamina.fork.fork import NO_AGENTS, PLACEHOLDER, tagged
 from lamina.fork.tool_runner import Consent

@@ -15,7 +15,7 @@ import pytest
 
 from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
-from lamina.disk.consolidation import Lock
+from lamina.disk.dream_lock import Lock
 from lamina.disk.ledger import days, lines_of
 from lamina.disk.paths import RootDir
 from lamina.disk.settings_files import lamina_home

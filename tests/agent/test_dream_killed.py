@@ -14,7 +14,7 @@ import pytest
 from lamina.agent.agent import Agent
 from lamina.agent.manual_dream import run_by_hand
 from lamina.core.settings import Settings
-from lamina.disk.crash import watched
+from lamina.disk.crash_points import watched
 
 from .doing import PATIENCE
 from .dreaming import QUIET, Dreamer, kept, last, remembered

@@ -13,7 +13,7 @@ from lamina.agent.agent import Agent, Answer
 from lamina.core.records import Message
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
-from lamina.memory.store import Version
+from lamina.memory.store.contract import Version
 from lamina.providers.offline import OfflineProvider
 from lamina.testing import MessagesServer, Received
 

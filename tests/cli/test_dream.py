@@ -26,11 +26,11 @@ from lamina.cli.terminal.loop import Chat
 from lamina.cli.terminal.screen import Screen
 from lamina.core.blocks import Wire
 from lamina.core.reply import Reply
-from lamina.disk.consolidation import Hold, Lock
+from lamina.disk.dream_lock import Hold, Lock
 from lamina.layers.l6_dream.record import Record, Skipped, new_id, write_record
 from lamina.layers.l6_dream.rollback import Undone
 from lamina.memory.memory import Memory
-from lamina.memory.store import Why
+from lamina.memory.store.contract import Why
 from lamina.providers import OnEvent
 from lamina.providers.offline import OfflineProvider
 from lamina.session.offline_table import offline

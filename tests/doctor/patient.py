@@ -10,9 +10,9 @@ from lamina.disk.paths import slug
 from lamina.doctor.finding import Finding
 from lamina.doctor.look import Report, look
 from lamina.doctor.mend import Done, mend_all
-from lamina.memory.directory import DirectoryStore
-from lamina.memory.draft import Draft
-from lamina.memory.store import Why
+from lamina.memory.store.contract import Why
+from lamina.memory.store.directory import DirectoryStore
+from lamina.memory.store.draft import Draft
 
 # 2026-03-31, noon in any time zone near the tests.
 NOW = 1_774_958_400.0

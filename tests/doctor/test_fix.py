@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from lamina.doctor.finding import Finding
-from lamina.memory.draft import Draft
-from lamina.memory.index import entries
-from lamina.memory.store import Why
+from lamina.memory.store.contract import Why
+from lamina.memory.store.draft import Draft
+from lamina.memory.store.index import entries
 
 from .patient import DAY, Patient
 

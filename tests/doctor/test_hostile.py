@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.disk.survey import survey
+from lamina.disk.tree_survey import survey
 from lamina.doctor.index import check_index
 from lamina.doctor.look import check_files
 from lamina.doctor.reading import Where, read_memory

@@ -9,10 +9,10 @@ import pytest
 
 from lamina.disk.paths import RootDir
 from lamina.doctor.finding import KINDS
-from lamina.memory.daily import append
-from lamina.memory.draft import Draft
-from lamina.memory.evidence import anchors
-from lamina.memory.store import Why
+from lamina.memory.store.contract import Why
+from lamina.memory.store.daily_logs import append
+from lamina.memory.store.draft import Draft
+from lamina.memory.store.evidence import anchors
 
 from .patient import DAY, Patient
 
@@ -206,7 +206,7 @@ def test_what_was_changed_or_removed_outside_is_shown(patient: Patient) -> None:
 
 @pytest.mark.spec("B5")
 def test_a_proposal_that_waits_for_weeks_is_said(patient: Patient) -> None:
-    from lamina.memory.inbox import Inbox
+    from lamina.memory.store.inbox import Inbox
 
     with patient.store(days_ago=15) as store:
         Inbox(store).propose_save(Draft("old", description="An old idea", body="x"), why=Why("agent"))

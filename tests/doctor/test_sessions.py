@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.disk.lines import Health, read_lines
+from lamina.disk.jsonl import Health, read_lines
 from lamina.disk.lock import LifeLock
 from lamina.disk.transcript import lock_path
 from lamina.session.session import Session

@@ -12,11 +12,11 @@ import yaml
 
 from lamina.agent.agent import Agent
 from lamina.core.errors import InputError
-from lamina.memory.directory import DirectoryStore
-from lamina.memory.draft import Draft
 from lamina.memory.memory import Memory
-from lamina.memory.secrets import redact, repeats, secrets_of
-from lamina.memory.store import MOST_READ, Why
+from lamina.memory.store.contract import MOST_READ, Why
+from lamina.memory.store.directory import DirectoryStore
+from lamina.memory.store.draft import Draft
+from lamina.memory.store.secrets import redact, repeats, secrets_of
 from lamina.portable.run import export_from
 from lamina.providers.offline import OfflineProvider
 

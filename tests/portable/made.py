@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from lamina.memory.topic import KINDS, one_line
+from lamina.memory.store.topic import KINDS, one_line
 from lamina.portable.values import Portable
 
 # What UTF-8 can carry.

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.portable.made import topics
 
-from lamina.memory.in_memory import InMemoryStore
-from lamina.memory.store import Why
-from lamina.memory.topic import Topic, read_topic, same_name
+from lamina.memory.store.contract import Why
+from lamina.memory.store.in_memory import InMemoryStore
+from lamina.memory.store.topic import Topic, read_topic, same_name
 from lamina.portable.footer import MOST_BYTES, portable, with_footer
 from lamina.portable.plan import Action, plan
 from lamina.portable.values import Imported, Portable

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.portable.made import bodies, front_matter_topics, texts, topics, values
 
-from lamina.memory.index import entries
+from lamina.memory.store.index import entries
 from lamina.portable.agents_md import read_agents_md, write_agents_md
 from lamina.portable.claude_code import read_claude_code, write_claude_code
 from lamina.portable.codex import read_codex, write_codex

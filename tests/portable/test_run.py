@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from lamina.core.errors import DiskError, InputError, LaminaError, PathRefused
-from lamina.memory.directory import DirectoryStore
-from lamina.memory.draft import Draft
-from lamina.memory.in_memory import InMemoryStore
-from lamina.memory.store import Proposed, Saved, Why
-from lamina.memory.topic import Topic
+from lamina.memory.store.contract import Proposed, Saved, Why
+from lamina.memory.store.directory import DirectoryStore
+from lamina.memory.store.draft import Draft
+from lamina.memory.store.in_memory import InMemoryStore
+from lamina.memory.store.topic import Topic
 from lamina.portable.formats import FORMATS, Format
 from lamina.portable.run import export_from, import_into
 from lamina.portable.source import MOST_BYTES, MOST_FILE_BYTES

@@ -16,7 +16,7 @@ from tests.disk.processes import needs_fork, run_child
 
 from lamina.core.errors import DiskError
 from lamina.core.records import Message
-from lamina.disk.crash import watched
+from lamina.disk.crash_points import watched
 from lamina.session.session import Session
 
 from .play import turns

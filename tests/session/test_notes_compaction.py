@@ -18,7 +18,7 @@ from lamina.core.effects import Effect, Wait, drive
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Pin
 from lamina.core.settings import Settings
-from lamina.disk.listing import look
+from lamina.disk.session_list import look
 from lamina.fork.background import Background
 from lamina.fork.host import Restorable
 from lamina.hooks import HookOutcome

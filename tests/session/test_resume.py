@@ -17,8 +17,8 @@ from lamina.core.errors import InputError, NewerVersion, NoSuchSession, NothingT
 from lamina.core.log import Log
 from lamina.core.record_lines import FORMAT
 from lamina.core.records import Boundary, Forked, Message
-from lamina.disk.lines import BOM
-from lamina.disk.resuming import resume_point
+from lamina.disk.jsonl import BOM
+from lamina.disk.resume import resume_point
 from lamina.disk.transcript import read_transcript
 from lamina.session.session import Session
 

@@ -16,7 +16,7 @@ from lamina.core.blocks import tool_result
 from lamina.core.errors import DiskError, WindowFull
 from lamina.core.policy import ResultPolicy
 from lamina.core.settings import Settings, resolve
-from lamina.disk.crash import watched
+from lamina.disk.crash_points import watched
 from lamina.layers.l1_results.plan import budget_for
 from lamina.layers.l1_results.reopen import open_spill
 from lamina.session.session import Session

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.disk import crash
+from lamina.disk import crash_points as crash
 from lamina.tools import Context
 
 from .doing import call, context, done, refused

@@ -10,7 +10,7 @@ from lamina.core.records import Spill
 from lamina.core.settings import Settings
 from lamina.disk.paths import slug
 from lamina.memory.memory import Memory
-from lamina.memory.store import Why
+from lamina.memory.store.contract import Why
 from lamina.session.session import Session
 from lamina.upkeep.forget import Report, forget, remains
 from lamina.upkeep.places import Places

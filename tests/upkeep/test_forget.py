@@ -20,10 +20,10 @@ from lamina.core.log import Log
 from lamina.core.records import Spill
 from lamina.core.settings import Settings
 from lamina.disk.files import is_temp
-from lamina.disk.resuming import resume_point
+from lamina.disk.resume import resume_point
 from lamina.disk.transcript import read_transcript
-from lamina.memory.directory import DirectoryStore
 from lamina.memory.memory import Memory
+from lamina.memory.store.directory import DirectoryStore
 from lamina.session.session import Session
 from lamina.upkeep.forget import forget
 from lamina.upkeep.subject import Subject

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from lamina.core.settings import Settings
-from lamina.memory.agents import open_agent_memory
-from lamina.memory.place import AgentScope, agent_place
-from lamina.memory.store import Why
+from lamina.memory.agent_memory import open_agent_memory
+from lamina.memory.store.contract import Why
+from lamina.memory.store.scopes import AgentScope, agent_place
 from lamina.upkeep.forget import forget
 from lamina.upkeep.scope import scope
 from lamina.upkeep.subject import Subject

@@ -13,10 +13,10 @@ from tests.disk.processes import needs_fork
 
 from lamina.core.errors import InputError
 from lamina.core.settings import Settings
-from lamina.disk.listing import list_sessions
 from lamina.disk.paths import slug
-from lamina.memory.identity import identify, identity_in, note
+from lamina.disk.session_list import list_sessions
 from lamina.memory.memory import Memory
+from lamina.memory.store.project_identity import identify, identity_in, note
 from lamina.session.session import Session
 from lamina.upkeep.merge import Moved, merged
 from lamina.upkeep.migrate import candidates, migrate, moved_from, refuse

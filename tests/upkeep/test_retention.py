@@ -16,7 +16,7 @@ from lamina.core.settings import Settings
 from lamina.disk.ledger import Ledger, day_of
 from lamina.disk.ledger import days as ledger_days
 from lamina.memory.memory import Memory
-from lamina.memory.store import Why
+from lamina.memory.store.contract import Why
 from lamina.session.session import Session
 from lamina.upkeep import retention
 from lamina.upkeep.places import Session as Place

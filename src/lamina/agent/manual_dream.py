@@ -31,8 +31,8 @@ from ..layers.l6_dream.run import DreamOutcome, Order, dream
 from ..layers.l6_dream.sessions import is_empty, places
 from ..layers.l6_dream.step import NOTHING, at_desk, ours
 from ..memory.instructions import instructions
-from ..memory.modes import plan_write
-from ..memory.place import Place, memory_place, project_root
+from ..memory.store.modes import plan_write
+from ..memory.store.scopes import Place, memory_place, project_root
 from ..permissions.decision import PermissionContext, may_read, read_rules
 from ..prompt.system import system_prompt, with_section
 from ..providers import Provider

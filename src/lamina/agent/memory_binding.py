@@ -19,9 +19,9 @@ from ..disk.settings_files import user_home
 from ..fork.host import Remembers
 from ..memory.instructions import instructions
 from ..memory.memory import Memory
-from ..memory.place import Place, memory_place, project_root
-from ..memory.store import Who, Why
-from ..memory.writing import Wish, Written, spot, write
+from ..memory.store.contract import Who, Why
+from ..memory.store.scopes import Place, memory_place, project_root
+from ..memory.tool_writes import Wish, Written, spot, write
 from ..prompt.reminder import IndexText
 from ..session.session import Session
 from ..tools.tool import Change, Kept

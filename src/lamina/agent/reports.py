@@ -13,7 +13,7 @@ from ..core.blocks import Wire, text
 from ..core.errors import DiskError
 from ..core.ids import new_id
 from ..core.records import Attachment, Event, Record
-from ..disk.temps import Durability
+from ..disk.temp_files import Durability
 from ..layers.l1_results.plan import Arrived, budget_for, weigh
 from ..layers.l1_results.source import tape_of
 from ..layers.l1_results.spill_file import Room, Spilled, spill

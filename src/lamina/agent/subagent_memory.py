@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from ..core.errors import DiskError
 from ..disk.settings_files import user_home
 from ..layers.l7_agents.types import Kind, writes
-from ..memory.agents import agent_instructions, mode_for, open_agent_memory
+from ..memory.agent_memory import agent_instructions, mode_for, open_agent_memory
 from ..memory.memory import Memory
-from ..memory.place import AgentPlace, Place, agent_place, agent_roots, memory_place
-from ..memory.store import Who
-from ..memory.writing import spot
+from ..memory.store.contract import Who
+from ..memory.store.scopes import AgentPlace, Place, agent_place, agent_roots, memory_place
+from ..memory.tool_writes import spot
 from ..prompt.reminder import IndexText
 from ..session.session import Session
 from ..tools.tool import Change, Kept

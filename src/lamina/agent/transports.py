@@ -19,7 +19,7 @@ from ..session.session import Session
 
 if TYPE_CHECKING:  # loaded where somebody is written to beyond the process
     from ..disk.mailbox import Mailbox
-    from ..disk.temps import Durability
+    from ..disk.temp_files import Durability
     from ..layers.l7_agents.sockets import Listener
 
 

@@ -20,7 +20,7 @@ SHOWN = 40
 
 
 def clean(length: str | None, cwd: Path, *, everywhere: bool, dry_run: bool, yes: bool, as_json: bool) -> None:
-    from ..disk.listing import project_directories
+    from ..disk.session_list import project_directories
     from ..disk.settings_files import lamina_home
     from ..upkeep import retention
     from ..upkeep.scope import project_of

@@ -59,7 +59,7 @@ def command(session: str, number: int | None, against: int | None, cwd: str, as_
     """Show what fills the window of a session, by kind; with --turn, what one request was made of."""
     if against is not None and number is None:
         raise click.UsageError("--against says what to compare with: give --turn too.")
-    from ..disk.lines import Health
+    from ..disk.jsonl import Health
     from ..disk.settings_files import load_settings
     from ..disk.transcript import read_transcript
     from .sessions import locate

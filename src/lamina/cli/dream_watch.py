@@ -47,7 +47,7 @@ class Telling:
 
 
 def running(root: RootDir) -> Record | None:
-    from ..disk.consolidation import Lock
+    from ..disk.dream_lock import Lock
     from ..layers.l6_dream.record import records
 
     return running_in(tuple(records(root)), Lock(root).holder())
@@ -55,7 +55,7 @@ def running(root: RootDir) -> Record | None:
 
 def followed(root: RootDir, record: Record, *, heard: Callable[[Record], None], seconds: float | None = None) -> Record:
     """The record when the dream has ended, or its process is gone, or after so many seconds."""
-    from ..disk.consolidation import Lock
+    from ..disk.dream_lock import Lock
     from ..layers.l6_dream.record import read_record
 
     began = monotonic()

@@ -16,7 +16,7 @@ from .printing import sentence
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
-    from ..disk.consolidation import Holder
+    from ..disk.dream_lock import Holder
     from ..disk.paths import RootDir
     from ..layers.l6_dream.gates import Stop
     from ..layers.l6_dream.record import Record
@@ -40,7 +40,7 @@ class Status(NamedTuple):
 
 
 def status_of(memory: Memory, settings: Settings, *, cwd: Path, home: Path | None) -> Status:
-    from ..disk.consolidation import Lock
+    from ..disk.dream_lock import Lock
     from ..layers.l6_dream.record import records
 
     root = memory.store("private").store.root
@@ -60,7 +60,7 @@ def kept_in(cwd: Path) -> tuple[Record, ...]:
     from ..disk.paths import RootDir
     from ..disk.settings_files import load_settings, user_home
     from ..layers.l6_dream.record import records
-    from ..memory.place import memory_place
+    from ..memory.store.scopes import memory_place
     from .start import home_of
 
     if (home := home_of()) is None:
@@ -101,7 +101,7 @@ def _in_the_way(
 ) -> Stop | None:
     """As the end of a turn would find it, for a person who sits there."""
     from ..layers.l6_dream.gates import Standing, Stop, last_dream, stopped
-    from ..memory.modes import plan_write
+    from ..memory.store.modes import plan_write
 
     writable = plan_write(settings.memory_mode["private"], "dream") != "refuse"
     standing = Standing(on=settings.dream, remote=settings.remote, lent=settings.memory, interactive=True, writable=writable)
@@ -121,7 +121,7 @@ def _lacking(root: RootDir, settings: Settings, last_ns: int | None, now_ns: int
     from ..disk.paths import slug
     from ..layers.l6_dream.gates import Stop, too_few
     from ..layers.l6_dream.sessions import newer, places
-    from ..memory.daily import to_distil
+    from ..memory.store.daily_logs import to_distil
 
     if settings.assistant:
         return None if to_distil(root, _seconds(last_ns), now_ns / 1e9) else Stop("nothing", "no daily log waits")
@@ -233,7 +233,7 @@ def taken_back(undone: Undone) -> str:
 
 
 def done(record: Record) -> list[str]:
-    from ..memory.topic import INDEX
+    from ..memory.store.topic import INDEX
 
     new = {change.file for change in record.changes if not change.before}
     rest = [file for file in record.files if file not in (*record.removed, *record.merged, INDEX)]

@@ -19,7 +19,7 @@ from .portable import opened, show
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def command(source: Path, format: Format | None, dry_run: bool, replace: bool, cwd: Path, as_json: bool) -> None:
     """Take over memories from SOURCE, a file or directory of another program."""
-    from ..memory.store import Why
+    from ..memory.store.contract import Why
     from ..portable.run import import_into
 
     why = Why(who="user", why=f"imported from {source}")

@@ -12,7 +12,7 @@ from .forget import ask
 from .printing import document, printable, sentence
 
 if TYPE_CHECKING:
-    from ..memory.identity import Known
+    from ..memory.store.project_identity import Known
 
 
 @click.command("migrate")
@@ -27,7 +27,7 @@ def command(listing: bool, source: str | None, target: str, merge: bool, yes: bo
     import msgspec
 
     from ..disk.settings_files import lamina_home
-    from ..memory.place import project_root
+    from ..memory.store.scopes import project_root
     from ..upkeep.migrate import migrate, moved_from, refuse, topics_in
     from ..upkeep.roots import root_commits
 
@@ -78,7 +78,7 @@ def _many(count: int, word: str) -> str:
 
 
 def _list(home: Path, as_json: bool) -> None:
-    from ..memory.identity import known_projects
+    from ..memory.store.project_identity import known_projects
     from ..upkeep.migrate import topics_in
     from ..upkeep.places import sessions
 

@@ -22,8 +22,8 @@ def sessions(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     """Newest first; an id is offered by its beginning, and files as well."""
     from click.shell_completion import CompletionItem
 
-    from ..disk.listing import list_sessions
     from ..disk.paths import slug
+    from ..disk.session_list import list_sessions
     from .sessions import homes
 
     try:
@@ -103,8 +103,8 @@ def days(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
     """Those that have a daily log, the newest first."""
     from click.shell_completion import CompletionItem
 
-    from ..memory.daily import days as known
     from ..memory.memory import Memory
+    from ..memory.store.daily_logs import days as known
 
     try:
         with Memory.open(Path.cwd()) as memory:

@@ -25,7 +25,7 @@ def file_named(session: str) -> Path | None:
 def check(path: Path) -> None:
     """Refuse what is no transcript, with one sentence."""
     from ..core.records import Attachment, Message
-    from ..disk.lines import Health
+    from ..disk.jsonl import Health
     from ..disk.transcript import read_transcript
 
     head, health, read = _head(path), Health(), 0

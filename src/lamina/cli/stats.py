@@ -14,7 +14,7 @@ from .printing import document
 
 if TYPE_CHECKING:
     from ..core.figures import Figures
-    from ..disk.listing import SessionInfo
+    from ..disk.session_list import SessionInfo
     from ..doctor.pollution import Pollution
 
 # A person reads so many rows; --json has all that were asked for.
@@ -98,8 +98,8 @@ def _rows(where: Path, everywhere: bool, days: float | None, limit: int) -> list
     import time
 
     from ..core.figures import figures_of
-    from ..disk.listing import list_sessions, project_directories
     from ..disk.paths import slug
+    from ..disk.session_list import list_sessions, project_directories
     from ..disk.transcript import read_transcript
     from .sessions import homes
 

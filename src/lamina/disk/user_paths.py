@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from ..core.errors import PathRefused
-from .names import shown as printable
+from .file_names import shown as printable
 
 # No system takes longer ones (PATH_MAX on Linux).
 MAX_PATH = 4_096

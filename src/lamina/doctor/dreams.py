@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..disk.consolidation import Lock
+from ..disk.dream_lock import Lock
 from ..disk.paths import RootDir
 from ..layers.l6_dream.record import DIRECTORY, Record, dreams, home, is_open, records
 from .finding import Finding, PutRight

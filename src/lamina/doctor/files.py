@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ..disk.names import fold
-from ..disk.survey import Seen, Survey
-from ..disk.temps import is_temp
+from ..disk.file_names import fold
+from ..disk.temp_files import is_temp
+from ..disk.tree_survey import Seen, Survey
 from .finding import Area, Finding, MakePrivate, Sweep
 
 # A living writer has its temporary file for milliseconds.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from ..disk.survey import look_at
-from ..memory.index import INDEX, LINE_CHARS, MOST_BYTES, MOST_LINES, Entry
-from ..memory.index_file import MOST_INDEX
-from ..memory.index_lint import IndexPlan, LineFault, plan_index
-from ..memory.topic import folded
+from ..disk.tree_survey import look_at
+from ..memory.store.index import INDEX, LINE_CHARS, MOST_BYTES, MOST_LINES, Entry
+from ..memory.store.index_file import MOST_INDEX
+from ..memory.store.index_lint import IndexPlan, LineFault, plan_index
+from ..memory.store.topic import folded
 from .finding import Finding, Fix, MendIndex
 from .reading import Reading
 

@@ -19,9 +19,9 @@ from ..core.settings import Settings
 from ..disk.paths import slug
 from ..disk.settings_files import MANAGED_PATH, lamina_home, load_settings, user_home
 from ..disk.trust import while_trusted
-from ..memory.history import DIRECTORY
-from ..memory.modes import plan_write
-from ..memory.place import TEAM, memory_place, project_root
+from ..memory.store.history import DIRECTORY
+from ..memory.store.modes import plan_write
+from ..memory.store.scopes import TEAM, memory_place, project_root
 from .daily import check_daily
 from .dreams import check_dreams
 from .files import leftovers, not_plain, not_private, not_read, twins

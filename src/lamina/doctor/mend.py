@@ -17,20 +17,20 @@ from typing import NamedTuple, assert_never
 
 from ..core.dates import dated
 from ..core.errors import DiskError, InputError, LaminaError
-from ..disk.consolidation import Lock
-from ..disk.mend import drop_fork, make_private, repair_transcript
+from ..disk.dream_lock import Lock
 from ..disk.paths import RootDir
-from ..disk.survey import look_at
-from ..disk.temps import sweep_temps
+from ..disk.repairs import drop_fork, make_private, repair_transcript
+from ..disk.temp_files import sweep_temps
+from ..disk.tree_survey import look_at
 from ..layers.l6_dream.recovery import recover
-from ..memory.directory import DirectoryStore
-from ..memory.draft import Draft
-from ..memory.index import INDEX, Entry
-from ..memory.index_lint import IndexPlan, kept_indexes, mend_index
-from ..memory.lint import identical
-from ..memory.modes import GatedStore
-from ..memory.store import Why
-from ..memory.topic import Topic
+from ..memory.store.contract import Why
+from ..memory.store.directory import DirectoryStore
+from ..memory.store.draft import Draft
+from ..memory.store.index import INDEX, Entry
+from ..memory.store.index_lint import IndexPlan, kept_indexes, mend_index
+from ..memory.store.lint import identical
+from ..memory.store.modes import GatedStore
+from ..memory.store.topic import Topic
 from .finding import DateIt, DropFork, Finding, Fix, MakePrivate, MendIndex, PutRight, Repair, Sweep, ToTrash
 from .look import Report
 from .reading import Where, read_memory

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.errors import DiskError
-from ..disk.guarded import read_heads
+from ..disk.compare_and_swap import read_heads
 from ..disk.paths import RootDir
-from ..disk.survey import Seen, Survey, files_of, survey
-from ..memory.index import INDEX
-from ..memory.index_file import MOST_INDEX
-from ..memory.journal import digest_of
-from ..memory.journal_check import Journal, Waiting, read_inbox, read_journal
-from ..memory.place import TEAM
-from ..memory.store import MOST_READ
-from ..memory.topic import Topic, read_topic
+from ..disk.tree_survey import Seen, Survey, files_of, survey
+from ..memory.store.contract import MOST_READ
+from ..memory.store.index import INDEX
+from ..memory.store.index_file import MOST_INDEX
+from ..memory.store.journal import digest_of
+from ..memory.store.journal_check import Journal, Waiting, read_inbox, read_journal
+from ..memory.store.scopes import TEAM
+from ..memory.store.topic import Topic, read_topic
 
 # Ten thousand memories of twice the usual length; looking for secrets in so much takes some seconds.
 MOST_BYTES = 24 << 20

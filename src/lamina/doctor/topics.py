@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from datetime import date
 
 from ..core.dates import Phrase, relative_dates
-from ..memory.draft import MOST_BYTES
-from ..memory.evidence import Anchor, Freshness, judge, look, read_evidence, taken_together
-from ..memory.index import entries
-from ..memory.journal_check import said_since
-from ..memory.likeness import near_pairs
-from ..memory.lint import Same, first_kept, identical, is_vague, same_bodies, same_descriptions, same_names, secrets_in
-from ..memory.store import MOST_READ
-from ..memory.topic import KINDS, Topic, evidence_of
+from ..memory.store.contract import MOST_READ
+from ..memory.store.draft import MOST_BYTES
+from ..memory.store.evidence import Anchor, Freshness, judge, look, read_evidence, taken_together
+from ..memory.store.index import entries
+from ..memory.store.journal_check import said_since
+from ..memory.store.lint import Same, first_kept, identical, is_vague, same_bodies, same_descriptions, same_names, secrets_in
+from ..memory.store.similarity import near_pairs
+from ..memory.store.topic import KINDS, Topic, evidence_of
 from .finding import DateIt, Finding, ToTrash
 from .reading import Page, Reading, day_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..disk.paths import RootDir
-from ..memory.journal_check import Damage, cache_damage
+from ..memory.store.journal_check import Damage, cache_damage
 from .finding import Finding
 from .reading import Reading, day_of
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:  # a session that lends nothing pays for none of it
     from pathlib import Path
 
     from ..hooks import HookOutcome
-    from ..memory.place import Place
-    from ..memory.store import Why
-    from ..memory.writing import Written
+    from ..memory.store.contract import Why
+    from ..memory.store.scopes import Place
+    from ..memory.tool_writes import Written
     from ..tools import ReadState
     from ..tools.tool import Change
     from .background import Landed

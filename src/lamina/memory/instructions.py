@@ -14,10 +14,10 @@ from pathlib import Path
 from ..core.fence import escape
 from ..core.settings import Mode
 from ..core.settings.kinds import printable
-from .daily import LOGS, MOST_CHARACTERS, PATTERN
-from .place import Place
+from .store.daily_logs import LOGS, MOST_CHARACTERS, PATTERN
+from .store.scopes import Place
+from .store.topic import KINDS
 from .texts import sections
-from .topic import KINDS
 
 # No system takes longer ones.
 LONGEST_PATH = 4_096

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from ..memory.topic import file_name
+from ..memory.store.topic import file_name
 from . import sections
 from .values import Imported, Portable, described, imported, kind_of, moment, stamp
 

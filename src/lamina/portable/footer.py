@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from ..memory.topic import Topic
+from ..memory.store.topic import Topic
 from .formats import Format
 from .values import Portable, moment, stamp
 

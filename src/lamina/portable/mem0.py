@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ..core.errors import InputError
-from ..memory.topic import Kind, short_digest
+from ..memory.store.topic import Kind, short_digest
 from .documents import document
 from .values import Imported, Portable, apart, described, imported, joined, kind_of, moment, stamp, titled
 

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from ..core.errors import InputError
-from ..memory.draft import Cleaned, Draft, cleaned
-from ..memory.topic import NAME_CHARS, Topic, evidence_of, one_line, same_name, short_digest
+from ..memory.store.draft import Cleaned, Draft, cleaned
+from ..memory.store.topic import NAME_CHARS, Topic, evidence_of, one_line, same_name, short_digest
 from .footer import says_the_same, with_footer
 from .formats import Format
 from .values import Imported, Portable

@@ -20,9 +20,9 @@ from ..core.errors import InputError
 from ..disk.paths import check_child
 from ..disk.user_files import Content, read_whole
 from ..disk.user_files import replace as replace_file
-from ..memory.index import INDEX
-from ..memory.store import READ_IN_PART, MemoryStore, Proposed, Why
-from ..memory.topic import Topic, same_name
+from ..memory.store.contract import READ_IN_PART, MemoryStore, Proposed, Why
+from ..memory.store.index import INDEX
+from ..memory.store.topic import Topic, same_name
 from .agents_md import write_agents_md
 from .claude_code import merged_index, write_claude_code
 from .codex import write_codex

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..memory.topic import one_line
+from ..memory.store.topic import one_line
 from .values import Portable, apart, joined
 
 _COMMENT_LINE = re.compile(r"^<!-- (?=\\*/?lamina\b)", re.MULTILINE)

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from ..memory.topic import KINDS, Kind, one_line
+from ..memory.store.topic import KINDS, Kind, one_line
 
 # A line of the index: what a description made from a body may take of it.
 DESCRIPTION_CHARS = 150

@@ -8,8 +8,8 @@ from pathlib import Path
 from ..core.settings import Settings
 from ..disk.files import read
 from ..disk.settings_files import user_home
-from ..memory.index import INDEX, loaded
-from ..memory.place import memory_place
+from ..memory.store.index import INDEX, loaded
+from ..memory.store.scopes import memory_place
 from ..prompt.reminder import IndexText, first_reminder
 
 # An index is cut to 25,000 bytes before it is sent; what lies behind a megabyte was never meant to be read.

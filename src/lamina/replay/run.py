@@ -21,8 +21,8 @@ import msgspec
 
 from ..core.errors import DiskError, InputError, LaminaError
 from ..core.settings import Settings
-from ..disk.at import private_dir
-from ..disk.rewrite import remove_tree
+from ..disk.dirfd import private_dir
+from ..disk.rewrite_tree import remove_tree
 from ..session.provider import limits_for
 from .asking import Asking
 from .counting import Counting, Learnt, learn

@@ -19,11 +19,11 @@ from ..core.ids import new_id
 from ..core.log import Log
 from ..core.record_lines import Envelope
 from ..core.records import Attachment, Forked, Message
-from ..disk.finding import find_transcript
-from ..disk.lines import Health
+from ..disk.jsonl import Health
 from ..disk.paths import slug
-from ..disk.resuming import live_lines
+from ..disk.resume import live_lines
 from ..disk.transcript import FileStore, Live, MemoryStore, Store, load_live, origin, read_transcript, refuse_newer
+from ..disk.transcript_search import find_transcript
 
 # A session id is a file name.
 MAX_ID = 100

@@ -20,17 +20,17 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from ..core.errors import DiskError
-from ..disk.consolidation import Lock
+from ..disk.compare_and_swap import guarded
+from ..disk.dream_lock import Lock
 from ..disk.files import remove, update
-from ..disk.guarded import guarded
 from ..disk.lock import LifeLock
 from ..disk.paths import RootDir
-from ..disk.rewrite import Seen, raw_lines, remove_tree, rewrite, seen
+from ..disk.rewrite_tree import Seen, raw_lines, remove_tree, rewrite, seen
 from ..disk.transcript import lock_path
 from ..layers.l6_dream.record import home, is_open, kill_request, records
 from ..layers.l6_dream.recovery import recover
-from ..memory.directory import GUARD, PATIENCE, DirectoryStore
-from ..memory.modes import GatedStore
+from ..memory.store.directory import GUARD, PATIENCE, DirectoryStore
+from ..memory.store.modes import GatedStore
 from .memories import changes, copied_lines
 from .places import Places, Root, Session, files, session_kind
 from .subject import Subject

@@ -19,10 +19,10 @@ import msgspec
 from ..core.errors import DiskError
 from ..core.front_matter import read_front_matter
 from ..disk.files import read
-from ..disk.rewrite import Seen, seen
-from ..memory.index import entries
-from ..memory.journal import Line, digest_of
-from ..memory.topic import folded, read_topic
+from ..disk.rewrite_tree import Seen, seen
+from ..memory.store.index import entries
+from ..memory.store.journal import Line, digest_of
+from ..memory.store.topic import folded, read_topic
 from .places import Root, files, memory_kind
 from .subject import COPIED_CHARS, Subject
 from .texts import MARK, Cleaned, cleaned, encoded, in_json, without

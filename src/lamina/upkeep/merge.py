@@ -15,18 +15,18 @@ from pathlib import Path
 import msgspec
 
 from ..core.errors import DiskError, InputError
+from ..disk.compare_and_swap import guarded
 from ..disk.files import read, remove
-from ..disk.guarded import guarded
 from ..disk.paths import RootDir
-from ..disk.rewrite import move, remove_tree
-from ..memory.daily import MOST_BYTES, append, day_of
-from ..memory.directory import GUARD, PATIENCE, DirectoryStore
-from ..memory.draft import Draft, other_file
-from ..memory.index import INDEX
-from ..memory.journal import Line
-from ..memory.place import TEAM
-from ..memory.store import Why
-from ..memory.topic import Topic, same_name, write_topic
+from ..disk.rewrite_tree import move, remove_tree
+from ..memory.store.contract import Why
+from ..memory.store.daily_logs import MOST_BYTES, append, day_of
+from ..memory.store.directory import GUARD, PATIENCE, DirectoryStore
+from ..memory.store.draft import Draft, other_file
+from ..memory.store.index import INDEX
+from ..memory.store.journal import Line
+from ..memory.store.scopes import TEAM
+from ..memory.store.topic import Topic, same_name, write_topic
 from .places import files, no_files
 
 

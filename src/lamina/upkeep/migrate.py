@@ -19,10 +19,10 @@ import msgspec
 
 from ..core.errors import DiskError, InputError
 from ..disk.files import remove
-from ..disk.listing import project_directories
 from ..disk.paths import slug
-from ..disk.rewrite import move, remove_empty, remove_tree
-from ..memory.identity import FILE_NAME, Identity, Known, identity_in, known_projects, note, place_of
+from ..disk.rewrite_tree import move, remove_empty, remove_tree
+from ..disk.session_list import project_directories
+from ..memory.store.project_identity import FILE_NAME, Identity, Known, identity_in, known_projects, note, place_of
 from .merge import Moved, merged
 from .places import MEMORY, Session, files, sessions
 

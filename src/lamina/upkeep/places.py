@@ -14,8 +14,8 @@ from typing import NamedTuple
 from ..disk.files import is_bookkeeping
 from ..disk.lock import live_holder
 from ..disk.transcript import lock_path
-from ..memory.index import INDEX
-from ..memory.place import TEAM
+from ..memory.store.index import INDEX
+from ..memory.store.scopes import TEAM
 
 # A person's own words to the program: not changed behind their back, but reported where they hold what was to go.
 SETTINGS = frozenset(

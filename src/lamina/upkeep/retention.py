@@ -24,9 +24,9 @@ from ..disk.append import Appender
 from ..disk.files import read, remove, update
 from ..disk.ledger import day_of, ledger_file
 from ..disk.ledger import days as ledger_days
-from ..disk.listing import project_directories
 from ..disk.lock import LifeLock
-from ..disk.rewrite import remove_tree
+from ..disk.rewrite_tree import remove_tree
+from ..disk.session_list import project_directories
 from ..disk.transcript import lock_path
 from .places import MEMORY, Session, files, sessions
 

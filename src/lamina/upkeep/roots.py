@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..disk.git import git_program, run_git
-from ..memory.identity import MOST_ROOTS
+from ..memory.store.project_identity import MOST_ROOTS
 from ..prompt.git_status import EMPTY_REPOSITORY
 from ..prompt.repository import find_repository, head_of
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ..core.errors import DiskError
 from ..core.settings import Settings
-from ..disk.listing import project_directories
 from ..disk.paths import slug
-from ..memory.identity import known_projects
-from ..memory.place import agent_roots, memory_place, project_root
+from ..disk.session_list import project_directories
+from ..memory.store.project_identity import known_projects
+from ..memory.store.scopes import agent_roots, memory_place, project_root
 from .places import Places, Root, directories, memory_roots, places
 
 

@@ -17,10 +17,10 @@ import msgspec
 
 from ..core.errors import LaminaError
 from ..core.settings import Settings
-from ..disk.listing import project_directories
 from ..disk.paths import slug
-from ..memory.identity import Identity, identify, identity_in, note
-from ..memory.place import project_root
+from ..disk.session_list import project_directories
+from ..memory.store.project_identity import Identity, identify, identity_in, note
+from ..memory.store.scopes import project_root
 from . import retention
 from .migrate import candidates, gone, topics_in
 from .roots import root_commits

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..disk.lines import objects_in
-from ..disk.rewrite import RawLine
+from ..disk.jsonl import objects_in
+from ..disk.rewrite_tree import RawLine
 from .subject import Subject
 from .texts import cleaned, encoded, in_json, without
 

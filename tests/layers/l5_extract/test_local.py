@@ -12,7 +12,7 @@ from lamina.layers.l5_extract.directive import directive, read_directive
 from lamina.layers.l5_extract.offline import MOST, answer
 from lamina.layers.l5_extract.signals import signals
 from lamina.layers.l5_extract.sources import Said
-from lamina.memory.place import Place
+from lamina.memory.store.scopes import Place
 
 TODAY = "2026-05-04"  # a Monday
 PLACE = Place(Path("/m"), None, "default")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from lamina.disk.faults import reporting
 from lamina.disk.files import read_head
 from lamina.disk.spills import Written, open_result, take_over, write_spill
-from lamina.disk.temps import Durability
+from lamina.disk.temp_files import Durability
 
 from .preview import head_of, persisted
 from .source import CHUNK, Tape
@@ -63,6 +63,6 @@ def _spilled(written: Written, head: bytes, preview: Room) -> Spilled:
 
 
 def _secrets(head: bytes) -> tuple[str, ...]:
-    from lamina.memory.secrets import redact  # only a session that spills pays for the table of forms
+    from lamina.memory.store.secrets import redact  # only a session that spills pays for the table of forms
 
     return redact(head[:SCANNED].decode("utf-8", "replace")).kinds

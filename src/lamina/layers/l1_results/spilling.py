@@ -14,7 +14,7 @@ from ...core.blocks import Block, ToolResult, Wire, tool_result
 from ...core.errors import DiskError
 from ...core.records import Event, Record, Spill
 from ...disk.spills import sweep_results
-from ...disk.temps import Durability
+from ...disk.temp_files import Durability
 from .originals import Known
 from .plan import Budget
 from .preview import cut

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ...core.fence import escape, fence
 from ...core.settings.kinds import printable
-from ...memory.place import Place
+from ...memory.store.scopes import Place
 from .sources import Said
 from .writer import MOST_FILES
 

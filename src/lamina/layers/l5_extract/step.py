@@ -26,8 +26,8 @@ from ...fork.fork import ForkOutcome
 from ...fork.fork_tools import lend
 from ...fork.host import Remembers
 from ...fork.tool_runner import Desk
-from ...memory.look import Where
-from ...memory.modes import plan_write
+from ...memory.recall.library import Where
+from ...memory.store.modes import plan_write
 from ...permissions.decision import Allow, Deny, decide
 from ...tools.tool import Change, Kept
 from .due import MOST_FAILURES, Gates, is_final, why_not

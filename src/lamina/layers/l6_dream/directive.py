@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from ...core.fence import escape, fence
 from ...core.settings.kinds import printable
-from ...memory.index import LINE_CHARS, MOST_LINES
-from ...memory.index import MOST_BYTES as INDEX_BYTES
+from ...memory.store.index import LINE_CHARS, MOST_LINES
+from ...memory.store.index import MOST_BYTES as INDEX_BYTES
 from .bounds import MOST_BYTES, MOST_FILES
 from .transcripts import MOST_HITS, MOST_SEARCHES
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ...core.words import terms
-from ...memory.topic import Topic, read_topic, write_topic
+from ...memory.store.topic import Topic, read_topic, write_topic
 from ...providers.offline.instead import says_instead
 from ...providers.offline.note import Note, named, no_memory, noted
 from ...providers.offline.saving import alike

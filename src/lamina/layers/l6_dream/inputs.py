@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from ...memory.daily import LOGS, Day, days
-from ...memory.daily import MOST_BYTES as LOG_BYTES
-from ...memory.directory import DirectoryStore
-from ...memory.evidence import check, read_evidence
-from ...memory.place import Place
-from ...memory.scan import MOST_IN_MANIFEST, Header
-from ...memory.select import line_of
-from ...memory.store import MOST_READ
-from ...memory.topic import Topic, evidence_of
+from ...memory.recall.selection import line_of
+from ...memory.store.contract import MOST_READ
+from ...memory.store.daily_logs import LOGS, Day, days
+from ...memory.store.daily_logs import MOST_BYTES as LOG_BYTES
+from ...memory.store.directory import DirectoryStore
+from ...memory.store.evidence import check, read_evidence
+from ...memory.store.scan import MOST_IN_MANIFEST, Header
+from ...memory.store.scopes import Place
+from ...memory.store.topic import Topic, evidence_of
 from .about_person import PERSONAL, AboutPerson
 from .directive import Scene
 from .findings import Stale, findings

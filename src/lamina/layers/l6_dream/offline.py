@@ -13,8 +13,8 @@ from datetime import date
 
 from ...core.blocks import Wire
 from ...fork.fork import directive_in
-from ...memory.daily import day_of
-from ...memory.index import INDEX
+from ...memory.store.daily_logs import day_of
+from ...memory.store.index import INDEX
 from ...providers.offline.asked import Done, read_asked
 from .bounds import MOST_FILES
 from .directive import Asked, read_directive

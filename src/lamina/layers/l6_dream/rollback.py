@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...memory.directory import DirectoryStore
-from ...memory.index import INDEX, Entry, entries, with_entry
-from ...memory.index_file import MOST_INDEX
-from ...memory.journal import digest_of
-from ...memory.modes import GatedStore
-from ...memory.returning import Back, put_back
-from ...memory.store import MOST_READ, Why
-from ...memory.topic import folded
+from ...memory.store.contract import MOST_READ, Why
+from ...memory.store.directory import DirectoryStore
+from ...memory.store.index import INDEX, Entry, entries, with_entry
+from ...memory.store.index_file import MOST_INDEX
+from ...memory.store.journal import digest_of
+from ...memory.store.modes import GatedStore
+from ...memory.store.restore import Back, put_back
+from ...memory.store.topic import folded
 from .indexing import Own, index_back
 from .record import Record, Skipped, home, write_record
 from .stage import BEFORE, FOUND, MADE

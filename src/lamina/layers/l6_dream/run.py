@@ -22,12 +22,12 @@ from msgspec.structs import replace
 from ...core.effects import Ask, Effect, RunTools, drive
 from ...core.errors import Aborted, DiskError
 from ...core.settings import Settings
-from ...disk.consolidation import Hold, Lock, NotWon
+from ...disk.dream_lock import Hold, Lock, NotWon
 from ...fork.fork import ForkOutcome, Handover, run_fork
 from ...fork.handover import PrefixChanged, altered
 from ...memory.memory import Memory
-from ...memory.modes import GatedStore
-from ...memory.place import Place
+from ...memory.store.modes import GatedStore
+from ...memory.store.scopes import Place
 from .apply import conclude
 from .bounds import Bounds, Copy
 from .directive import ROUNDS, directive

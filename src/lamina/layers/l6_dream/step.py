@@ -23,16 +23,16 @@ from ...conversation.state import Conversation, seconds_between
 from ...core.blocks import ToolUse, Wire
 from ...core.budget import limits_of
 from ...core.effects import Effect
-from ...disk.consolidation import Lock
+from ...disk.dream_lock import Lock
 from ...disk.paths import RootDir
 from ...fork.background import Landed
 from ...fork.budget import LOCAL, AskSide, Meter
 from ...fork.fork_tools import lend
 from ...fork.host import Remembers
 from ...fork.tool_runner import Desk
-from ...memory.daily import to_distil
-from ...memory.index import INDEX
-from ...memory.modes import plan_write
+from ...memory.store.daily_logs import to_distil
+from ...memory.store.index import INDEX
+from ...memory.store.modes import plan_write
 from ...permissions.decision import Allow, Deny, decide
 from ...tools import ReadState
 from .bounds import Bounds, Copy

@@ -15,9 +15,9 @@ from contextlib import nullcontext
 import msgspec
 
 from ...core.errors import InputError, UndoOrder
-from ...disk.consolidation import Hold, Lock, NotWon
-from ...memory.modes import GatedStore
-from ...memory.store import Why
+from ...disk.dream_lock import Hold, Lock, NotWon
+from ...memory.store.contract import Why
+from ...memory.store.modes import GatedStore
 from .record import Record, is_open, is_real, read_record, records, write_record
 from .recovery import recover
 from .rollback import Undone, finished, returned

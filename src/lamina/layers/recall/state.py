@@ -18,9 +18,9 @@ from ...core.view import Item
 from ...disk.settings_files import user_home
 
 if TYPE_CHECKING:  # a conversation without memories loads nothing of this
-    from ...memory.look import Look
-    from ...memory.place import Place
-    from ...memory.surfacing import Noticed
+    from ...memory.recall.library import Look
+    from ...memory.recall.plan import Noticed
+    from ...memory.store.scopes import Place
     from .model_selector import Selected
 
 SELECT = "select"  # the background job, and the purpose of its call
@@ -70,7 +70,7 @@ def unanswered(items: Sequence[Item]) -> bool:
 def placed(c: Conversation, state: RecallState) -> Place | None:
     """Where memory lies, found once; a place that may not be used is one sentence."""
     if not state.placed and c.home is not None:
-        from ...memory.place import memory_place, project_root
+        from ...memory.store.scopes import memory_place, project_root
 
         state.placed = True
         try:
