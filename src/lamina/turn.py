@@ -36,7 +36,7 @@ from .layers.l2_micro import step as micro
 from .layers.l5_extract.trigger import begin_extraction
 from .layers.l6_dream.trigger import begin_dream
 from .layers.recall.state import bring_memories, leave_selection
-from .prompt.marks import mark_messages
+from .prompt.cache_marks import mark_messages
 
 if TYPE_CHECKING:  # the dear layers are loaded when they are first needed (steps/near.py)
     from .layers.l4_compact.step import Compacted, Pivot

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lamina.cli.sink import Sink
-from lamina.cli.stop import Stop
+from lamina.cli.signals import Stop
+from lamina.cli.stdout import Sink
 from lamina.cli.terminal.calls import outcome, title
 from lamina.cli.terminal.screen import Screen
-from lamina.cli.terminal.status import work_of
-from lamina.cli.terminal.telling import Telling, said_of
+from lamina.cli.terminal.status_line import work_of
+from lamina.cli.terminal.turn_display import Telling, said_of
 from lamina.disk.agent_states import write_states
 from lamina.disk.mailbox import Address, Mailbox
 from lamina.layers.l7_agents.letters import read_line

@@ -15,12 +15,12 @@ import pytest
 from tests.disk.processes import needs_fork, run_child
 
 from lamina.agent.manual_dream import run_by_hand
-from lamina.cli import offering
+from lamina.cli import completion as offering
 from lamina.cli.dream import command
-from lamina.cli.dreams import taken_back
-from lamina.cli.sink import Sink
+from lamina.cli.dream_status import taken_back
+from lamina.cli.signals import Stop
 from lamina.cli.start import Wish
-from lamina.cli.stop import Stop
+from lamina.cli.stdout import Sink
 from lamina.cli.terminal import commands
 from lamina.cli.terminal.loop import Chat
 from lamina.cli.terminal.screen import Screen

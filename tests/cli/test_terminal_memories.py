@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamina.agent.agent import Agent
-from lamina.cli.terminal.memories import Came, came
+from lamina.cli.terminal.memory_command import Came, came
 from lamina.cli.terminal.undo import undo_turn
 from lamina.core.blocks import Wire
 from lamina.core.records import Event

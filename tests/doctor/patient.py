@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lamina.disk.paths import slug
-from lamina.doctor.finding import Finding
-from lamina.doctor.look import Report, look
-from lamina.doctor.mend import Done, mend_all
+from lamina.maintenance.doctor.examine import Report, look
+from lamina.maintenance.doctor.finding import Finding
+from lamina.maintenance.doctor.fixes import Done, mend_all
 from lamina.memory.store.contract import Why
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.doctor.finding import Finding
+from lamina.maintenance.doctor.finding import Finding
 from lamina.memory.store.contract import Why
 from lamina.memory.store.draft import Draft
 from lamina.memory.store.index import entries
@@ -167,7 +167,7 @@ def test_two_memories_of_one_name_are_left_to_the_person(patient: Patient) -> No
 
 
 def test_what_changed_since_the_look_is_left_alone(patient: Patient) -> None:
-    from lamina.doctor.mend import mend
+    from lamina.maintenance.doctor.fixes import mend
 
     sick(patient)
     findings = patient.look().findings

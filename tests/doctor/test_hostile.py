@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lamina.disk.tree_survey import survey
-from lamina.doctor.index import check_index
-from lamina.doctor.look import check_files
-from lamina.doctor.reading import Where, read_memory
+from lamina.maintenance.doctor.examine import check_files
+from lamina.maintenance.doctor.index import check_index
+from lamina.maintenance.doctor.memory_snapshot import Where, read_memory
 
 from .patient import NOW, Patient
 
@@ -104,7 +104,7 @@ def test_a_directory_beyond_the_limit_is_said_and_no_line_is_lost(patient: Patie
 
 
 def test_memories_beyond_the_budget_are_counted(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lamina.doctor.reading.MOST_BYTES", 400)
+    monkeypatch.setattr("lamina.maintenance.doctor.memory_snapshot.MOST_BYTES", 400)
     for number in range(10):
         patient.topic(f"t{number}.md", f"text {number}")
     [found] = patient.found("too-many")

@@ -154,7 +154,7 @@ def test_what_the_list_of_sessions_leaves_out_is_said(patient: Patient) -> None:
 
 
 def test_transcripts_beyond_the_budget_are_named_and_not_read(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lamina.doctor.sessions.MOST_READ", 1_000)
+    monkeypatch.setattr("lamina.maintenance.doctor.sessions.MOST_READ", 1_000)
     patient.transcript("old", (record(1) + b"junk\n") * 10, age=DAY)
     patient.transcript("new", record(1) + b"junk\n")
     [found] = patient.found("damaged-transcript")

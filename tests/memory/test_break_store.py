@@ -12,12 +12,12 @@ import yaml
 
 from lamina.agent.agent import Agent
 from lamina.core.errors import InputError
+from lamina.maintenance.portable.run import export_from
 from lamina.memory.memory import Memory
 from lamina.memory.store.contract import MOST_READ, Why
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
 from lamina.memory.store.secrets import redact, repeats, secrets_of
-from lamina.portable.run import export_from
 from lamina.providers.offline import OfflineProvider
 
 ME = Why("user", "a test")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from lamina.maintenance.portable.values import Portable
 from lamina.memory.store.topic import KINDS, one_line
-from lamina.portable.values import Portable
 
 # What UTF-8 can carry.
 texts = st.text(st.characters(codec="utf-8"), max_size=60)

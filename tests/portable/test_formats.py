@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.portable.made import bodies
 
 from lamina.core.errors import InputError
-from lamina.portable.formats import FORMATS, Format, Source, detect, read
+from lamina.maintenance.portable.formats import FORMATS, Format, Source, detect, read
 
 
 def file(name: str, text: str) -> Source:

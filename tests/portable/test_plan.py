@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.portable.made import topics
 
+from lamina.maintenance.portable.footer import MOST_BYTES, portable, with_footer
+from lamina.maintenance.portable.plan import Action, plan
+from lamina.maintenance.portable.values import Imported, Portable
 from lamina.memory.store.contract import Why
 from lamina.memory.store.in_memory import InMemoryStore
 from lamina.memory.store.topic import Topic, read_topic, same_name
-from lamina.portable.footer import MOST_BYTES, portable, with_footer
-from lamina.portable.plan import Action, plan
-from lamina.portable.values import Imported, Portable
 
 WHY = Why(who="user", why="imported")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from lamina.core.errors import InputError
-from lamina.portable.agents_md import read_agents_md, write_agents_md
-from lamina.portable.claude_code import NOTES, merged_index, read_claude_code, write_claude_code
-from lamina.portable.codex import read_codex, write_codex
-from lamina.portable.mcp_memory import read_mcp_memory
-from lamina.portable.mem0 import read_mem0
-from lamina.portable.values import MOST_PROBLEMS, Portable, described, imported, kind_of, moment, stamp, titled
+from lamina.maintenance.portable.agents_md import read_agents_md, write_agents_md
+from lamina.maintenance.portable.claude_code import NOTES, merged_index, read_claude_code, write_claude_code
+from lamina.maintenance.portable.codex import read_codex, write_codex
+from lamina.maintenance.portable.mcp_memory import read_mcp_memory
+from lamina.maintenance.portable.mem0 import read_mem0
+from lamina.maintenance.portable.values import MOST_PROBLEMS, Portable, described, imported, kind_of, moment, stamp, titled
 
 TOPIC = """---
 name: testing-db

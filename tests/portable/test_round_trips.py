@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.portable.made import bodies, front_matter_topics, texts, topics, values
 
+from lamina.maintenance.portable.agents_md import read_agents_md, write_agents_md
+from lamina.maintenance.portable.claude_code import read_claude_code, write_claude_code
+from lamina.maintenance.portable.codex import read_codex, write_codex
+from lamina.maintenance.portable.mcp_memory import listed, read_mcp_memory, unlisted, write_mcp_memory
+from lamina.maintenance.portable.mem0 import read_mem0, write_mem0
+from lamina.maintenance.portable.values import Portable
 from lamina.memory.store.index import entries
-from lamina.portable.agents_md import read_agents_md, write_agents_md
-from lamina.portable.claude_code import read_claude_code, write_claude_code
-from lamina.portable.codex import read_codex, write_codex
-from lamina.portable.mcp_memory import listed, read_mcp_memory, unlisted, write_mcp_memory
-from lamina.portable.mem0 import read_mem0, write_mem0
-from lamina.portable.values import Portable
 
 lists = st.lists(topics, max_size=4)
 

@@ -10,14 +10,14 @@ import msgspec
 import pytest
 
 from lamina.core.errors import DiskError, InputError, LaminaError, PathRefused
+from lamina.maintenance.portable.formats import FORMATS, Format
+from lamina.maintenance.portable.run import export_from, import_into
+from lamina.maintenance.portable.source import MOST_BYTES, MOST_FILE_BYTES
 from lamina.memory.store.contract import Proposed, Saved, Why
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
 from lamina.memory.store.in_memory import InMemoryStore
 from lamina.memory.store.topic import Topic
-from lamina.portable.formats import FORMATS, Format
-from lamina.portable.run import export_from, import_into
-from lamina.portable.source import MOST_BYTES, MOST_FILE_BYTES
 
 WHY = Why(who="user", why="imported")
 TARGETS: dict[Format, str] = {

@@ -12,7 +12,7 @@ from lamina import Session
 from lamina.core.records import Break, Event
 from lamina.core.usage import Usage
 from lamina.disk.transcript import read_transcript
-from lamina.prompt.breaks import CacheBreak, judge
+from lamina.prompt.break_causes import CacheBreak, judge
 from lamina.testing import Clock, MessagesServer
 
 MODEL = "claude-sonnet-5-5"

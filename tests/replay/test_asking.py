@@ -11,7 +11,7 @@ import pytest
 from lamina.core.errors import Overloaded
 from lamina.core.settings import Settings
 from lamina.providers.offline import Local
-from lamina.replay.asking import BREAKER, Asking
+from lamina.replay.model_answers import BREAKER, Asking
 from lamina.replay.run import Report, Wanted, replay
 from lamina.replay.script import read_script
 from lamina.replay.table import remarks

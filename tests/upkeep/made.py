@@ -9,13 +9,13 @@ from pathlib import Path
 from lamina.core.records import Spill
 from lamina.core.settings import Settings
 from lamina.disk.paths import slug
+from lamina.maintenance.forget.files import Places
+from lamina.maintenance.forget.forget import Report, forget, remains
+from lamina.maintenance.forget.scope import scope
+from lamina.maintenance.forget.subject import Subject
 from lamina.memory.memory import Memory
 from lamina.memory.store.contract import Why
 from lamina.session.session import Session
-from lamina.upkeep.forget import Report, forget, remains
-from lamina.upkeep.places import Places
-from lamina.upkeep.scope import scope
-from lamina.upkeep.subject import Subject
 
 NAME = "Anna Lee"
 COPIED = "She keeps her keys under the blue flower pot."

@@ -22,11 +22,11 @@ from lamina.core.settings import Settings
 from lamina.disk.files import is_temp
 from lamina.disk.resume import resume_point
 from lamina.disk.transcript import read_transcript
+from lamina.maintenance.forget.forget import forget
+from lamina.maintenance.forget.subject import Subject
 from lamina.memory.memory import Memory
 from lamina.memory.store.directory import DirectoryStore
 from lamina.session.session import Session
-from lamina.upkeep.forget import forget
-from lamina.upkeep.subject import Subject
 
 from .made import COPIED, NAME, all_of, forgotten, make_home, make_memory, make_session, project, texts
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from lamina.core.settings import Settings
+from lamina.maintenance.forget.forget import forget
+from lamina.maintenance.forget.scope import scope
+from lamina.maintenance.forget.subject import Subject
 from lamina.memory.agent_memory import open_agent_memory
 from lamina.memory.store.contract import Why
 from lamina.memory.store.scopes import AgentScope, agent_place
-from lamina.upkeep.forget import forget
-from lamina.upkeep.scope import scope
-from lamina.upkeep.subject import Subject
 
 
 @pytest.mark.spec("B11", "A5")

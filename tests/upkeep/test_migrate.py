@@ -15,13 +15,13 @@ from lamina.core.errors import InputError
 from lamina.core.settings import Settings
 from lamina.disk.paths import slug
 from lamina.disk.session_list import list_sessions
+from lamina.maintenance.migrate.merge import Moved, merged
+from lamina.maintenance.migrate.migrate import candidates, migrate, moved_from, refuse
+from lamina.maintenance.migrate.root_commits import root_commits
+from lamina.maintenance.start_checks import learn_roots, starting
 from lamina.memory.memory import Memory
 from lamina.memory.store.project_identity import identify, identity_in, note
 from lamina.session.session import Session
-from lamina.upkeep.merge import Moved, merged
-from lamina.upkeep.migrate import candidates, migrate, moved_from, refuse
-from lamina.upkeep.roots import root_commits
-from lamina.upkeep.starting import learn_roots, starting
 
 from .made import answered, project
 

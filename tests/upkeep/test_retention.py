@@ -15,12 +15,9 @@ from lamina.core.errors import InputError
 from lamina.core.settings import Settings
 from lamina.disk.ledger import Ledger, day_of
 from lamina.disk.ledger import days as ledger_days
-from lamina.memory.memory import Memory
-from lamina.memory.store.contract import Why
-from lamina.session.session import Session
-from lamina.upkeep import retention
-from lamina.upkeep.places import Session as Place
-from lamina.upkeep.retention import (
+from lamina.maintenance import retention
+from lamina.maintenance.forget.files import Session as Place
+from lamina.maintenance.retention import (
     DAY,
     JOURNAL,
     LEDGER_DAYS,
@@ -34,7 +31,10 @@ from lamina.upkeep.retention import (
     plan,
     run,
 )
-from lamina.upkeep.starting import starting
+from lamina.maintenance.start_checks import starting
+from lamina.memory.memory import Memory
+from lamina.memory.store.contract import Why
+from lamina.session.session import Session
 
 from .made import answered, project
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.errors import InputError
-from lamina.upkeep.subject import Subject
+from lamina.maintenance.forget.subject import Subject
 
 
 @pytest.mark.spec("B11")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.upkeep.subject import Subject
-from lamina.upkeep.texts import MARK, cleaned, in_json, without
+from lamina.maintenance.forget.redaction import MARK, cleaned, in_json, without
+from lamina.maintenance.forget.subject import Subject
 
 ANNA = Subject("Anna")
 

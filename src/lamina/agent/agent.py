@@ -42,7 +42,7 @@ from ..memory.agent_memory import mode_for
 from ..permissions.decision import Ask as Question
 from ..permissions.decision import Mode, PermissionContext, may_read, read_mode
 from ..permissions.rules import Rules, read_rules
-from ..prompt.gather import Approved
+from ..prompt.instruction_files import Approved
 from ..prompt.system import system_prompt, with_section
 from ..providers import OnEvent, Provider
 from ..session.session import Session

@@ -17,8 +17,8 @@ from ..core.view import Item
 from ..disk.settings_files import user_home
 from ..fork.tool_runner import Ran
 from ..hooks import HookOutcome
-from ..prompt.gather import Approved, Instructions
 from ..prompt.git_status import git_status
+from ..prompt.instruction_files import Approved, Instructions
 from ..prompt.instructions import load_instructions, nested_for
 from ..prompt.reminder import LaterKind, date_change, date_said, first_reminder, in_view, later_context, nested_context
 from ..session.session import Session

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .at_work import at_work, rows_of, send_command, show_at_work
 from .group import Group
-from .printing import document, printable
+from .running_agents import at_work, rows_of, send_command, show_at_work
+from .safe_text import document, printable
 from .start import home_of, notice
 
 if TYPE_CHECKING:

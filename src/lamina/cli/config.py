@@ -16,7 +16,7 @@ from ..core.settings import Finding, Resolved, Setting, Settings, find
 from ..core.settings.kinds import printable
 from ..core.settings.reference import reference
 from ..disk.settings_files import load_settings, settings_paths
-from . import offering
+from . import completion as offering
 
 # A value longer than this is cut in the list; `lamina config KEY` and --json show all of it.
 LONGEST_IN_LIST = 48

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from . import offering
-from .printing import document, sentence
+from . import completion as offering
+from .safe_text import document, sentence
 
 if TYPE_CHECKING:
     from ..conversation.window.breakdown import Breakdown
@@ -74,7 +74,7 @@ def command(session: str, number: int | None, against: int | None, cwd: str, as_
         return read_transcript(path, health=health)
 
     if number is not None:
-        from .explaining import show
+        from .request_view import show
 
         show(read, path.stem, number, against, as_json=as_json, width=shutil.get_terminal_size().columns)
         return

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import offering
-from .printing import document, printable
+from . import completion as offering
+from .safe_text import document, printable
 
 if TYPE_CHECKING:
     from ..memory.memory import Memory

@@ -12,8 +12,8 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..core.errors import DiskError
-from .dreams import outcome, running_in
-from .printing import sentence
+from .dream_status import outcome, running_in
+from .safe_text import sentence
 
 if TYPE_CHECKING:
     from ..core.settings import Settings

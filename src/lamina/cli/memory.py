@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import offering
+from . import completion as offering
 from .daily import daily_command
 from .group import Group
-from .printing import document, printable
+from .safe_text import document, printable
 
 if TYPE_CHECKING:
     from ..memory.memory import Memory

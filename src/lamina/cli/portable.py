@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .printing import document, printable, sentence
+from .safe_text import document, printable, sentence
 
 if TYPE_CHECKING:
+    from ..maintenance.portable.run import Outcome, Report
     from ..memory.store.modes import GatedStore
-    from ..portable.run import Outcome, Report
 
 # What is worth a line each; what did not change is only counted.
 SHOWN: tuple[Outcome, ...] = ("created", "replaced", "proposed", "conflict", "refused")

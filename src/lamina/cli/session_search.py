@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import click
 
-from .printing import document, printable
-from .waiting import waiting
+from .progress import waiting
+from .safe_text import document, printable
 
 # What is shown on each side of a hit.
 AROUND = 80

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import offering
-from .by_hand import expand_command, pin_command, snip_command, undo_command
+from . import completion as offering
 from .columns import show
 from .group import Group
-from .printing import document, printable, sentence
+from .safe_text import document, printable, sentence
+from .session_edits import expand_command, pin_command, snip_command, undo_command
 from .session_search import search_command
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def show_command(session: str, full: bool, cwd: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def clean_command(length: str | None, everywhere: bool, dry_run: bool, yes: bool, cwd: str, as_json: bool) -> None:
     """Remove old sessions with all that lies beside them; open ones, and those a memory refers to, stay."""
-    from .cleaning import clean
+    from .session_clean import clean
 
     clean(length, Path(cwd).resolve(), everywhere=everywhere, dry_run=dry_run, yes=yes, as_json=as_json)
 
@@ -128,7 +128,7 @@ def homes(source: str) -> list[Path]:
 
 def locate(session: str, cwd: Path) -> Path:
     """The transcript that is meant: a session's id, the beginning of one, or a file; it holds a conversation."""
-    from . import recorded
+    from . import transcript_check as recorded
 
     path = recorded.file_named(session) or _by_id(session, cwd)
     recorded.check(path)

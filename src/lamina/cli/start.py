@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from .printing import sentence
+from .safe_text import sentence
 
 if TYPE_CHECKING:
     from ..agent.agent import Agent
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..fork.tool_runner import AskPerson
     from ..permissions.decision import Mode
     from ..providers import OnEvent
-    from .stop import Stop, Watched
+    from .signals import Stop, Watched
 
 OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so the offline stand-in answers"
 # A window of this size is never filled by what stands before the messages; below it that is counted once.
@@ -95,7 +95,7 @@ def environment(settings: Settings) -> dict[str, str]:
 def provider_for(spec: str | None, settings: Settings, stop: Stop) -> Watched:
     """Who answers: by name, by the settings, by the keys there are, else the offline stand-in (O2)."""
     from ..providers import configured, open_provider
-    from .stop import Watched
+    from .signals import Watched
 
     environ = environment(settings)
     named = spec or settings.model or settings.provider or configured(environ)
@@ -146,7 +146,7 @@ def open_agent(
     interactive: bool = False,
 ) -> Agent:
     from ..agent.agent import Agent
-    from ..upkeep.starting import starting
+    from ..maintenance.start_checks import starting
 
     approvals, problem = approvals_for(wish.cwd, home)
     agent = Agent.open(

@@ -11,7 +11,7 @@ from ..core.prefix import Reason, Sent, compare
 from ..core.records import Break, Event, Snapshot
 from ..core.reply import Reply
 from ..core.usage import Usage
-from ..prompt.breaks import judge, readable_after
+from ..prompt.break_causes import judge, readable_after
 from .repair import Refused
 from .state import Conversation, seconds_between
 

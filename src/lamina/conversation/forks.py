@@ -20,7 +20,7 @@ from ..core.usage import Usage
 from ..fork.fork import NO_TOOLS, ForkOutcome
 from ..fork.handover import PLACEHOLDER, Handover, PrefixChanged, chain_of
 from ..layers.l2_micro import step as micro
-from ..prompt.breaks import TTL_SECONDS, CacheBreak, judge
+from ..prompt.break_causes import TTL_SECONDS, CacheBreak, judge
 from ..providers.models import Cost, cost
 from . import repair as mending
 from .cache_breaks import coming_break

@@ -30,8 +30,8 @@ from ..disk.transcript import Live, Store, load_live
 from ..fork.background import Background
 from ..fork.budget import LOCAL, Meter
 from ..fork.host import Host
-from ..prompt.breaks import CacheBreak
-from ..prompt.marks import marked_last
+from ..prompt.break_causes import CacheBreak
+from ..prompt.cache_marks import marked_last
 from ..providers import Capabilities
 from .window.count import Count, appended, replaced
 from .window.features import Memo, measure_all

@@ -31,7 +31,7 @@ from ..core.errors import LaminaError, ProviderError
 from ..core.flatten import Flat
 from ..core.reply import Reply
 from ..core.usage import Usage
-from ..prompt.marks import End, end_before_last_answer, mark_at, mark_messages
+from ..prompt.cache_marks import End, end_before_last_answer, mark_at, mark_messages
 from ..providers import OnEvent
 from ..providers.models import known
 from .handover import PLACEHOLDER, Handover, PrefixChanged, altered, check

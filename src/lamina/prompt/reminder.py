@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from ..core.fence import Fenced, escape, fence, reminder
-from .gather import InstructionFile, Instructions, InView, digest, shown
+from .instruction_files import InstructionFile, Instructions, InView, digest, shown
 from .rules import Kind
 from .texts import sections
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..core.blocks import Wire, text
 from . import texts
-from .gather import shown
+from .instruction_files import shown
 
 
 def system_prompt(

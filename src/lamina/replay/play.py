@@ -21,16 +21,16 @@ from ..core.reply import Reply
 from ..core.settings import Settings
 from ..core.usage import Usage
 from ..core.view import Item
-from ..prompt.breaks import SHARE, TOKENS, readable_after
+from ..prompt.break_causes import SHARE, TOKENS, readable_after
 from ..session.provider import limits_for
 from ..session.session import Session
-from .asking import Asking
-from .counting import Counting, Learnt
 from .figures import Figures, billed
+from .model_answers import Asking
 from .probes import Probe, looked_for
-from .reads import Reads
+from .recorded_provider import Tape
+from .repeated_reads import Reads
 from .script import Answer, Said, Script
-from .tape import Tape
+from .token_scale import Counting, Learnt
 
 # No request ever fills it: for the row in which nothing is taken out.
 ENDLESS = 100_000_000

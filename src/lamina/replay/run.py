@@ -24,15 +24,15 @@ from ..core.settings import Settings
 from ..disk.dirfd import private_dir
 from ..disk.rewrite_tree import remove_tree
 from ..session.provider import limits_for
-from .asking import Asking
-from .counting import Counting, Learnt, learn
 from .curve import Curve
 from .figures import Figures
+from .model_answers import Asking
 from .play import Played, Stage, play
 from .probes import probes_of
 from .recorded import recorded
+from .recorded_provider import Tape
 from .script import Answer, Script, read_script
-from .tape import Tape
+from .token_scale import Counting, Learnt, learn
 from .variants import RECORDED, Variant
 
 # Files of a session's own that are no conversation, and what a memory keeps beside its topics.

@@ -10,7 +10,7 @@ from ..conversation.state import Conversation
 from ..conversation.window.thresholds import State, state_of
 from ..core.blocks import Wire
 from ..core.usage import Usage
-from ..prompt.breaks import CacheBreak
+from ..prompt.break_causes import CacheBreak
 from ..providers.models import Cost
 
 

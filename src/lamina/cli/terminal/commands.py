@@ -15,7 +15,10 @@ from ...core.errors import LaminaError
 from ...permissions.verdicts import Mode, read_mode
 from ..context import report_on, spilled_in
 from ..context_lines import lines
-from . import compacting, dreaming, memories, sessions
+from . import compact_command as compacting
+from . import dream_command as dreaming
+from . import memory_command as memories
+from . import session_picker as sessions
 from .screen import clean, folded
 from .undo import undo_turn
 

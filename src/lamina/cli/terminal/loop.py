@@ -15,18 +15,20 @@ from typing import Any
 from ...agent.agent import Agent, Answer
 from ...core.errors import Aborted, LaminaError
 from ..output import REFUSED, Tally
-from ..sink import Sink
+from ..signals import Stop
 from ..start import Wish, home_of, newest, open_agent, provider_for, settings_for
-from ..stop import Stop
-from . import commands, greeting, sessions
-from .complete import Completing
+from ..stdout import Sink
+from . import banner as greeting
+from . import commands
+from . import session_picker as sessions
+from .completion import Completing
 from .history import History
-from .line import Line, PlainLine, quiet
-from .question import Permission, Questions
+from .input_line import Line, PlainLine, quiet
+from .questions import Permission, Questions
 from .screen import Screen
-from .status import NO_WORK, Status, fitted, parts, work_of
-from .telling import Telling
-from .trust import settle_includes, settle_settings
+from .status_line import NO_WORK, Status, fitted, parts, work_of
+from .trust_questions import settle_includes, settle_settings
+from .turn_display import Telling
 
 LEAVE = "Press Ctrl-C again, or Ctrl-D, to leave."
 CUT_OFF = "The answer was cut off at its limit; say so and it goes on."
