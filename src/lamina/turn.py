@@ -7,7 +7,7 @@
     end_turn      what background work brought → leave what a model still chooses → maybe review (l5) → maybe dream (l6)
                   → let the disk catch up
 
-A step changes the conversation only by entering records (conversation.py). Steps that may call a model are flows
+A step changes the conversation only by entering records (conversation/state.py). Steps that may call a model are flows
 (core/effects.py). What a layer does is in steps/; a layer that fails steps aside, and says so.
 """
 
@@ -38,7 +38,7 @@ from .layers.l6_dream.trigger import begin_dream
 from .layers.recall.state import bring_memories, leave_selection
 from .prompt.cache_marks import mark_messages
 
-if TYPE_CHECKING:  # the dear layers are loaded when they are first needed (steps/near.py)
+if TYPE_CHECKING:  # the dear layers are loaded when they are first needed (conversation/triggers.py)
     from .layers.l4_compact.step import Compacted, Pivot
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fork.test_desk import Custom
+from tests.fork.test_tool_runner import Custom
 
 from lamina.agent.agent import Agent
 from lamina.core.errors import Aborted, StreamBroken

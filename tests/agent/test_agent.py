@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fork.test_desk import Custom
+from tests.fork.test_tool_runner import Custom
 from tests.session.foreign import foreign_transcript
 
 from lamina.agent.agent import Agent

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.upkeep.made import answered, project
+from tests.maintenance.made import answered, project
 
 from lamina.memory.memory import Memory
 from lamina.memory.store.project_identity import identify

@@ -34,7 +34,7 @@ from lamina.fork.handover import chain_of
 from lamina.fork.tool_runner import run_calls
 from lamina.permissions.decision import Allow, Deny
 
-from .test_desk import Custom, Talk, call, cwd, fine, text_of
+from .test_tool_runner import Custom, Talk, call, cwd, fine, text_of
 
 __all__ = ["cwd"]
 

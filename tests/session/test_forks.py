@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fork.test_desk import Talk
+from tests.fork.test_tool_runner import Talk
 
 from lamina.conversation import forks
 from lamina.core.effects import drive

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.doctor.patient import NOW as LOOKED_AT
-from tests.doctor.patient import Patient
+from tests.maintenance.doctor.patient import NOW as LOOKED_AT
+from tests.maintenance.doctor.patient import Patient
 
 from lamina.layers.l6_dream.record import records, write_record
 from lamina.layers.l6_dream.undo import undo

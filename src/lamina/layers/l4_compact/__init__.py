@@ -1,7 +1,7 @@
 """Layer 4: full compaction. A summary takes the place of what was said, and what matters is put back.
 
 Decides  what is kept and what is summarised, whether an answer is a summary, what is put back, when to stop trying
-Does     nothing itself: `steps/compact.py` asks the model, reads the files and enters the records
+Does     nothing itself: `layers/l4_compact/step.py` asks the model, reads the files and enters the records
 Costs    one call that reads the conversation from the prompt cache (a tenth of its price) and writes a few thousand tokens
 Switch   `compaction` (all), `auto_compact` (by itself); `compact.ahead` of the policy for summaries made ahead of need
 Spec     C1-C9, B1-B3, K4, O1

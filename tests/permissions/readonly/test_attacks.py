@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.tools.readonly.conftest import Tree
-from tests.tools.readonly.test_run import bash, ours
+from tests.permissions.readonly.conftest import Tree
+from tests.permissions.readonly.test_run import bash, ours
 
 from lamina.permissions.readonly import Plan, plan_readonly
 

@@ -10,7 +10,7 @@ from lamina.conversation.compaction.probes import MOST, MOST_TEXT, Fact, Fidelit
 from lamina.core.blocks import text, tool_result
 from lamina.core.view import Item
 
-from .made import said
+from ...layers.l4_compact.made import said
 
 
 def result(uuid: str, words: str) -> Item:

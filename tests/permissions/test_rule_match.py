@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.fork.house import MODES, House, build, call, rules, shown
+from tests.permissions.house import MODES, House, build, call, rules, shown
 
 from lamina.core.blocks import ToolUse
 from lamina.permissions.decision import Allow, Ask, Deny, Mode, Verdict, may_read, read_mode

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.portable.made import bodies, front_matter_topics, texts, topics, values
+from tests.maintenance.portable.made import bodies, front_matter_topics, texts, topics, values
 
 from lamina.maintenance.portable.agents_md import read_agents_md, write_agents_md
 from lamina.maintenance.portable.claude_code import read_claude_code, write_claude_code

@@ -6,7 +6,7 @@ import pytest
 
 from lamina.conversation.compaction.restore import Back, Found, files_back, is_ours, texts_back
 
-from .made import tokens
+from ...layers.l4_compact.made import tokens
 
 
 @pytest.mark.spec("C4")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.fork.house import House, build, call, rules
+from tests.permissions.house import House, build, call, rules
 
 from lamina.permissions.decision import Allow, Ask, Deny, Verdict
 from lamina.permissions.shell_rules import ShellPattern, holds_back, read_shell

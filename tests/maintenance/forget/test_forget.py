@@ -28,7 +28,7 @@ from lamina.memory.memory import Memory
 from lamina.memory.store.directory import DirectoryStore
 from lamina.session.session import Session
 
-from .made import COPIED, NAME, all_of, forgotten, make_home, make_memory, make_session, project, texts
+from ..made import COPIED, NAME, all_of, forgotten, make_home, make_memory, make_session, project, texts
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.portable.made import topics
+from tests.maintenance.portable.made import topics
 
 from lamina.maintenance.portable.footer import MOST_BYTES, portable, with_footer
 from lamina.maintenance.portable.plan import Action, plan

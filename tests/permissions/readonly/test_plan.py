@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.tools.readonly.conftest import Tree
+from tests.permissions.readonly.conftest import Tree
 
 from lamina.permissions.readonly import Plan, Refusal, plan_readonly
 from lamina.permissions.readonly.commands import COMMANDS

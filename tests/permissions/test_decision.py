@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fork.house import MODES, House, build, call, rules, shown
+from tests.permissions.house import MODES, House, build, call, rules, shown
 
 from lamina.core.blocks import ToolUse
 from lamina.permissions.decision import Allow, Ask, Deny, Mode, Rules

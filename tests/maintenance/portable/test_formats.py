@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.portable.made import bodies
+from tests.maintenance.portable.made import bodies
 
 from lamina.core.errors import InputError
 from lamina.maintenance.portable.formats import FORMATS, Format, Source, detect, read

@@ -10,7 +10,7 @@ from lamina.conversation.compaction.compose import Budget, Made, Way, compose
 from lamina.conversation.compaction.files import listed, listed_in, used_in
 from lamina.conversation.compaction.user_messages import rendered, said_in, select, written_in
 
-from .made import answer, attachment, result, said, summary, tokens
+from ...layers.l4_compact.made import answer, attachment, result, said, summary, tokens
 
 SECTIONS = "## 1. Primary request and intent\nFix it.\n\n## 5. Problem solving\nDone.\n\n## 7. Pending tasks\nNone."
 

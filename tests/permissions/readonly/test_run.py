@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.tools.readonly.conftest import Tree
+from tests.permissions.readonly.conftest import Tree
 
 from lamina.permissions.readonly import Pipeline, Plan, Result, Stage, plan_readonly, run_readonly
 

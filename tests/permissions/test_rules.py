@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fork.house import rules
+from tests.permissions.house import rules
 
 from lamina.permissions.patterns import Bases, PathPattern, covers, quoted, read_pattern
 from lamina.permissions.readonly import Refusal, split

@@ -23,7 +23,7 @@ from lamina.memory.memory import Memory
 from lamina.memory.store.project_identity import identify, identity_in, note
 from lamina.session.session import Session
 
-from .made import answered, project
+from ..made import answered, project
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 PLAIN = Settings(history_git=False)
