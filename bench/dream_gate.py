@@ -68,7 +68,7 @@ def _measure(name: str, home: Path, project: Path, days: int, settings: Settings
             begin_dream(c)
             took.append((time.perf_counter() - began) * 1e6)
         calls = _calls(lambda: begin_dream(c))
-        assert c.room(State).failures == 0
+        assert c.layer_state(State).failures == 0
     took.sort()
     said = ", ".join(f"{count} {call}" for call, count in calls.items()) or "none"
     print(f"{name:<42}{took[len(took) // 2]:>10.1f}{took[len(took) * 99 // 100]:>10.1f}  {said}")

@@ -62,13 +62,13 @@ def add_results(c: Conversation, blocks: Sequence[Block], *, synthetic: bool = F
 
 def _say(c: Conversation, blocks: Sequence[Block], decided: Sequence[Record] = (), *, synthetic: bool = False) -> Message:
     record = Message(*c.head(), "user", tuple(blocks), synthetic=synthetic)
-    c.enter([*decided, record])
+    c.append([*decided, record])
     return record
 
 
 def add_context(c: Conversation, kind: str, said: str) -> None:
     """Context that nobody said: behind what has not left yet, and a record before it is sent."""
-    c.enter([Attachment(*c.head(), kind, (text(said),))])
+    c.append([Attachment(*c.head(), kind, (text(said),))])
 
 
 def before_call(c: Conversation) -> Flow[Wire]:
@@ -180,7 +180,7 @@ def record_answer(c: Conversation, reply: Reply, key: str | None) -> Sequence[Me
         records.append(Message(new_id(), parent, time, "assistant", blocks, key, reply.usage, reply.stop_reason, reply.model))
         parent = records[-1].uuid
     before = c.count
-    c.enter(records)
+    c.append(records)
     c.log.view.flat.prepare()
     if reply.usage is not None:
         c.spent += reply.usage

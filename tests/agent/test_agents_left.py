@@ -151,7 +151,7 @@ def test_what_a_log_says_of_agents_is_read_with_care(opened: Open, messages_serv
     messages_server.reply(text="Hello.")
     agent.run("Hello")
     with agent.session.working() as conversation:
-        conversation.tell("agent_started", {"unreported": rows})
+        conversation.record_event("agent_started", {"unreported": rows})
     agent.close()
     again = opened(resume=agent.session.id)
     messages_server.reply(text="Yes.")

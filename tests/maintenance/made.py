@@ -57,7 +57,7 @@ def make_session(home: Path, cwd: Path) -> Path:
         (results / "call-1.txt").write_bytes(data)
         uuid, parent, time = session._c.head()
         digest = hashlib.sha256(data).hexdigest()
-        session._c.enter([Spill(uuid, parent, time, "call-1", "one…", str(results / "call-1.txt"), len(data), digest)])
+        session._c.append([Spill(uuid, parent, time, "call-1", "one…", str(results / "call-1.txt"), len(data), digest)])
     notes = path.with_suffix("") / "session-memory"
     notes.mkdir(parents=True, exist_ok=True)
     (notes / "summary.md").write_text(f"# Task\n\nFind a house.\n\n# People\n\n- {NAME}: 7 River Road\n- Bob\n")

@@ -305,7 +305,7 @@ def test_a_pinned_result_stays(tmp_path: Path) -> None:
         record = session.add_tool_result("dear", LONG)
         session.before_call()
         uuid, parent, time = session._c.head()
-        session._c.enter([Pin(uuid, parent, time, target=record)])
+        session._c.append([Pin(uuid, parent, time, target=record)])
         request = work(session, numbered(UNTIL_FULL))[-1]
         assert cleared(request)
         assert shown(request)["dear"] == LONG

@@ -174,12 +174,12 @@ def test_pins_and_instruction_files_survive_compaction_after_compaction_word_for
         versions = iter(["rules, first version", "rules, second version"])
         with session.working() as c:
             uuid, parent, time = c.head()
-            c.enter([Attachment(uuid, parent, time, "instructions", (words_block("rules as sent"),))])
+            c.append([Attachment(uuid, parent, time, "instructions", (words_block("rules as sent"),))])
         pinned = session.add_user("Always use tabs,  and two  spaces here.")
         session.ask()
         with session.working() as c:
             for pin in (Pin("p1", c.log.tree.leaf, "", target=pinned), Pin("p2", c.log.tree.leaf, "", text="Never push.")):
-                c.enter([pin])
+                c.append([pin])
         rounds(session, messages_server, 4)
         assert session.compact().done
         assert words_of({"messages": session.messages}).count("rules as sent") == 1

@@ -173,7 +173,7 @@ def test_a_title_that_stood_at_the_top_stands_near_the_end_again(
             rounds(session, messages_server, 3, start=round_ * 3)
             second = session.turns[1].first
             assert session.compact(pivot=Pivot("from", second) if pivot else None).done
-            session._c.tell("padding", {"x": "y" * 20_000})
+            session._c.record_event("padding", {"x": "y" * 20_000})
             found = {row["type"]: row for row in tail(session.path)}
             assert found["custom-title"]["customTitle"] == "The migration"
             assert found["ai-title"]["aiTitle"] == "An old name"
@@ -288,7 +288,7 @@ def test_pins_too_large_for_a_smaller_window_are_cut_in_view_told_once_and_opene
                 Pin("p-large-1", c.log.tree.leaf, c.clock(), text=text),
                 Pin("p-message", c.log.tree.leaf, c.clock(), target=message),
             )
-            c.enter([large, kept])
+            c.append([large, kept])
             assert "p-large-1" in session.pins
         with pytest.raises(InputError, match="take one back first"):
             session.pin("One more.")

@@ -171,7 +171,7 @@ def test_too_long_drops_the_oldest_rounds_and_says_so(messages_server: MessagesS
     with opened(messages_server, tmp_path) as session:
         rounds(session, messages_server, 9)
         with session.working() as c:
-            c.enter([Pin("p", c.log.tree.leaf, "", target=ids(session)[0])])
+            c.append([Pin("p", c.log.tree.leaf, "", target=ids(session)[0])])
         order = ids(session)
         messages_server.answer_with(narrow(9_000, numbers=numbers))
         done = session.compact()

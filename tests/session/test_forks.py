@@ -153,7 +153,7 @@ def test_after_a_clearing_a_fork_announces_the_break_and_the_one_behind_the_next
     session.ask()
     with session.working() as c:
         uuid, parent, time = c.head()
-        c.enter([Clear(uuid, parent, time, {"c1": "[cleared]"})], reason="clearing")
+        c.append([Clear(uuid, parent, time, {"c1": "[cleared]"})], reason="clearing")
     fork(session)
     first = messages_server.requests[-1]
     assert first.headers["x-lamina-break"] == "clearing"

@@ -132,9 +132,9 @@ def test_pins_and_the_last_words_of_the_person_survive_word_for_word(messages_se
         talk(session, "Never push to main.")
         with session.working() as c:
             uuid, parent, time = c.head()
-            c.enter([Pin(uuid, parent, time, target=order_of(session)[0])])
+            c.append([Pin(uuid, parent, time, target=order_of(session)[0])])
             uuid, parent, time = c.head()
-            c.enter([Pin(uuid, parent, time, text="Deploy <b>on Friday</b>")])
+            c.append([Pin(uuid, parent, time, text="Deploy <b>on Friday</b>")])
         for _ in range(2):
             filled(session)
             request = ask(session, "What I want now.")

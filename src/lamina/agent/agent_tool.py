@@ -170,7 +170,7 @@ class Delegating:
 
         if state.background:
             self._unreported[state.id] = state.description
-        c.tell(STARTED, told(state, [*self._unreported.items()]))
+        c.record_event(STARTED, told(state, [*self._unreported.items()]))
         if state.background:
             _ = self._session.side  # looked up here, in the conversation's own thread
             self._progress.begin()
@@ -191,7 +191,7 @@ class Delegating:
             forks.count(c, purpose, job.usage, job.cost, seconds=seconds, rounds=job.rounds)
         if isinstance(job.wanted, Forked) and job.error is not None:
             forks.failed(c, PURPOSE, job.error)
-        c.tell(ENDED, told(job.state, [*self._unreported.items()]))
+        c.record_event(ENDED, told(job.state, [*self._unreported.items()]))
         if job.background:
             self._write_down()
         ended = [name for name, known in list(self._jobs.items()) if known.status != "running"]  # others add to it meanwhile

@@ -49,7 +49,7 @@ def enter(c: Conversation, state: State, said: str, unreported: Unreported) -> N
     names = (ENDED, REPORTED) if state.status == "lost" else (REPORTED,)
     events += [Event(new_id(), uuid, time, name, told(state, unreported)) for name in names]
     records: list[Record] = [Attachment(uuid, parent, time, KIND, (block,)), *events]
-    c.enter(records)
+    c.append(records)
 
 
 def _most(c: Conversation) -> int:
@@ -69,7 +69,7 @@ def _spilled(c: Conversation, state: State, said: str) -> tuple[str | None, list
             c.directory, state.name, tape_of(said, keep=most_that_fits(c)), json=False, preview=room, durability=durability
         )
     except DiskError as error:
-        c.notices.append(f"{error} The report of the agent {state.id} is shown in part.")
+        c.notify(f"{error} The report of the agent {state.id} is shown in part.")
         return None, []
     return made.preview, [_told_of(c, state, made)]
 

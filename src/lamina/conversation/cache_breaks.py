@@ -22,7 +22,7 @@ def remember_prompt(c: Conversation) -> None:
     sent = (prompt.system, prompt.tools, prompt.options, prompt.model, prompt.max_tokens)
     if last is None or (last.system, last.tools, last.options, last.model, last.max_tokens) != sent:
         uuid, parent, time = c.head()
-        c.enter([Snapshot(uuid, parent, time, *sent)])
+        c.append([Snapshot(uuid, parent, time, *sent)])
 
 
 class Coming(NamedTuple):
@@ -37,7 +37,7 @@ def coming_break(c: Conversation) -> Coming | None:
         return None
     difference = compare(c.sent, c.sent_chain, prompt.base, len(prompt.tools), c.log.view.flat.chain)
     if difference is None:
-        if (mended := c.room(Refused).first) is not None:
+        if (mended := c.layer_state(Refused).first) is not None:
             return Coming("repair", mended)
         if prompt.keys == c.sent_keys:
             return None
@@ -55,13 +55,13 @@ def announce_break(c: Conversation, request: Wire) -> None:
         from ..core.cache import BREAK_HEADER
 
         uuid, parent, time = c.head()
-        c.enter([Break(uuid, parent, time, found.reason, found.block, c.count.tokens)])
+        c.append([Break(uuid, parent, time, found.reason, found.block, c.count.tokens)])
         c.breaks += 1
         c.break_reason = found.reason
         request["extra_headers"] = {**(request.get("extra_headers") or {}), BREAK_HEADER: found.reason}
     flat, prompt = c.log.view.flat, c.prompt
     c.announced.clear()
-    c.room(Refused).first = None
+    c.layer_state(Refused).first = None
     c.answer = None
     c.sent = Sent(prompt.base, len(flat.chain), flat.chain[-1] if flat.chain else b"", len(prompt.tools))
     c.sent_chain = flat.chain
@@ -90,4 +90,4 @@ def detect_break(c: Conversation, reply: Reply, usage: Usage, now: str) -> None:
     if found is not None:
         c.findings.append(found)
         uuid, parent, time = c.head()
-        c.enter([Event(uuid, parent, time, "cache_break", {"lost": found.lost, "cause": found.cause, "detail": found.detail})])
+        c.append([Event(uuid, parent, time, "cache_break", {"lost": found.lost, "cause": found.cause, "detail": found.detail})])

@@ -117,16 +117,16 @@ def ended(c: Conversation, purpose: str, outcome: ForkOutcome, seconds: float) -
     found = judge(readable=outcome.readable, usage=outcome.first, announced=None, idle=0.0, ttl=c.prompt.ttl, diagnosis=None)
     if found is not None:
         c.findings.append(found)
-        c.tell("cache_break", {"lost": found.lost, "cause": found.cause, "detail": found.detail, "fork": purpose})
+        c.record_event("cache_break", {"lost": found.lost, "cause": found.cause, "detail": found.detail, "fork": purpose})
 
 
 def count(c: Conversation, purpose: str, usage: Usage, spent: Cost, *, seconds: float, rounds: int, denied: int = 0) -> None:
     """What was used beside the conversation: in its own ledger, never in the window's count (T10)."""
-    beside = c.room(Beside)
+    beside = c.layer_state(Beside)
     beside.usage += usage
     beside.cost = Cost(_sum(beside.cost.usd, spent.usd), beside.cost.units + spent.units)
     beside.forks += 1
-    c.tell(
+    c.record_event(
         "fork",
         {
             "purpose": purpose,
@@ -148,8 +148,8 @@ def failed(c: Conversation, purpose: str, error: BaseException) -> None:
     if isinstance(error, PrefixChanged):
         found = CacheBreak(c.readable, "messages", str(error))
         c.findings.append(found)
-        c.tell("cache_break", {"lost": 0, "cause": found.cause, "detail": found.detail, "fork": purpose})
-    c.tell("fork_failed", {"purpose": purpose, "why": str(error) or type(error).__name__})
+        c.record_event("cache_break", {"lost": 0, "cause": found.cause, "detail": found.detail, "fork": purpose})
+    c.record_event("fork_failed", {"purpose": purpose, "why": str(error) or type(error).__name__})
 
 
 def _sum(one: float | None, other: float | None) -> float | None:

@@ -26,7 +26,7 @@ class Aside:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
         if error is None or isinstance(error, Aborted) or not isinstance(error, LaminaError | OSError):
             return False
-        self._c.tell("layer_failed", {"layer": self._layer, "why": str(error)})
+        self._c.record_event("layer_failed", {"layer": self._layer, "why": str(error)})
         return True
 
 
@@ -42,7 +42,5 @@ def lent(c: Conversation, what: str, call: Callable[[], T], instead: T) -> T:
     except Aborted:
         raise
     except Exception as error:  # noqa: BLE001  # whatever it is, it is no reason to lose the conversation
-        sentence = f"The host's {what} failed and was passed over: {type(error).__name__}: {error}"
-        if sentence not in c.notices:
-            c.notices.append(sentence)
+        c.notify_once(f"The host's {what} failed and was passed over: {type(error).__name__}: {error}")
         return instead

@@ -76,11 +76,11 @@ def sizes(c: Conversation, pins: list[Pin]) -> dict[str, int]:
 
 def tell_cut(c: Conversation, cut: Sequence[str]) -> None:
     """Once for each."""
-    told = c.room(Told).cut
+    told = c.layer_state(Told).cut
     if new := [pin for pin in cut if pin not in told]:
         told.update(new)
         names = ", ".join(pin[:8] for pin in new)
-        c.notices.append(
+        c.notify(
             f"What is pinned is too large for this window: {names} {'is' if len(new) == 1 else 'are'} shown cut from here on. "
             "All of it is in the transcript, and expanding the pin by its id opens it."
         )

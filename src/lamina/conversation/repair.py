@@ -48,13 +48,13 @@ def mend(c: Conversation, error: BadRequest) -> bool:
         return False
     refused.blocks |= found
     refused.first = len(c.prompt.base) + first_difference(chain_of(messages), chain_of(mended))
-    c.tell(EVENT, {"why": str(error), "blocks": _names(refused.blocks)})
-    c.notices.append(f"The server refused a part of the conversation; it is left out from here on ({error}).")
+    c.record_event(EVENT, {"why": str(error), "blocks": _names(refused.blocks)})
+    c.notify(f"The server refused a part of the conversation; it is left out from here on ({error}).")
     return True
 
 
 def _refused(c: Conversation) -> Refused:
-    refused = c.room(Refused)
+    refused = c.layer_state(Refused)
     if not refused.known:
         refused.known = True
         event = c.log.events.get(EVENT)

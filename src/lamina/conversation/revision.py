@@ -17,11 +17,11 @@ def compact(c: Conversation, boundary: Boundary, follow: Sequence[Record]) -> No
     so that the next resume reads only what is kept, then what a list of sessions shows. A crash between any two lines leaves the
     old view or the new one, at worst with a title far from the end."""
     listed = listed_again(c)
-    c.enter([boundary, *follow], reason="compaction")
+    c.append([boundary, *follow], reason="compaction")
     uuid, parent, time = c.head()
     start = c.store.offset_of(boundary.kept or (boundary.uuid,))
     state = checkpoint_state(c.log, count=c.count.to_json(), **{name: value() for name, value in c.remembered.items()})
-    c.enter([Checkpoint(uuid, parent, time, boundary.uuid, start, state)])
+    c.append([Checkpoint(uuid, parent, time, boundary.uuid, start, state)])
     c.store.append_lines(listed)
 
 
@@ -46,7 +46,7 @@ def rewind(c: Conversation, target: str | None) -> None:
         c.reload(everything=True)
     c.background.abort("extraction")  # what is taken back is not remembered; the next review covers the rest
     uuid, parent, time = c.head()
-    c.enter([Rewind(uuid, parent, time, target)], reason="branch")
+    c.append([Rewind(uuid, parent, time, target)], reason="branch")
 
 
 def _in_memory(c: Conversation, target: str | None) -> bool:
@@ -65,5 +65,5 @@ def undo(c: Conversation, target: str) -> None:
     log = c.log if target in c.log.decisions else Log.load(c.store.read)
     log.check_undo(target)
     uuid, parent, time = c.head()
-    c.enter([Revoke(uuid, parent, time, target)], reason="undo")
-    c.tell("undo", {"decision": target, "count": c.count.to_json()})
+    c.append([Revoke(uuid, parent, time, target)], reason="undo")
+    c.record_event("undo", {"decision": target, "count": c.count.to_json()})

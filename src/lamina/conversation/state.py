@@ -189,17 +189,25 @@ class Conversation:
         """Whether the window is kept from filling up without a person's word."""
         return self.settings.compaction and self.settings.auto_compact
 
-    def room(self, kind: type[T]) -> T:
+    def layer_state(self, kind: type[T]) -> T:
         """A step's own state: the one instance of its class that belongs to this conversation."""
         found: T | None = self._rooms.get(kind)
         if found is None:
             found = self._rooms[kind] = kind()
         return found
 
-    def tell(self, name: str, data: Wire) -> None:
+    def notify(self, *sentences: str) -> None:
+        """Add sentences for the user."""
+        self.notices.extend(sentences)
+
+    def notify_once(self, *sentences: str) -> None:
+        """Add sentences for the user, unless they were added before."""
+        self.notices.extend(dict.fromkeys(one for one in sentences if one not in self.notices))
+
+    def record_event(self, name: str, data: Wire) -> None:
         """K5: something a layer did or left undone, for the log and for whoever watches."""
         uuid, parent, time = self.head()
-        self.enter([Event(uuid, parent, time, name, data)])
+        self.append([Event(uuid, parent, time, name, data)])
 
     def _within_budget(self, job: str) -> bool:
         """Whether background work may begin (B9). That it may not is said once a day; what a model does not answer costs nothing."""
@@ -208,10 +216,10 @@ class Conversation:
         meter = self.ask_side
         out = meter.refused(limits_of(self.settings))
         if (problem := meter.ledger.problem) is not None and meter.first("problem"):
-            self.notices.append(f"{problem} Until then this session counts its background work for itself.")
+            self.notify(f"{problem} Until then this session counts its background work for itself.")
         if out is not None and meter.first(out.what):
-            self.notices.append(out.sentence())
-            self.tell("budget", {"ran_out": out.what, "used": out.used, "limit": out.limit, "day": meter.ledger.day, "job": job})
+            self.notify(out.sentence())
+            self.record_event("budget", {"ran_out": out.what, "used": out.used, "limit": out.limit, "day": meter.ledger.day, "job": job})
         return out is None
 
     def idle(self) -> float:
@@ -230,7 +238,7 @@ class Conversation:
         """uuid, parent and time of a new record."""
         return new_id(), self.log.tree.leaf, self.clock()
 
-    def enter(self, records: Sequence[Record], *, reason: Reason | None = None) -> None:
+    def append(self, records: Sequence[Record], *, reason: Reason | None = None) -> None:
         """Write records, then follow them. `reason` announces that they change what was already sent."""
         self.store.append(records)
         view, generation, voided = self.log.view, self.log.view.generation, self.log.view.voided
@@ -266,6 +274,4 @@ class Conversation:
             try:
                 self.host.observer(event.name, event.data)
             except Exception as error:  # noqa: BLE001  # whatever it is, the conversation does not depend on it
-                sentence = f"The host's observer failed: {type(error).__name__}: {error}"
-                if sentence not in self.notices:
-                    self.notices.append(sentence)
+                self.notify_once(f"The host's observer failed: {type(error).__name__}: {error}")

@@ -76,7 +76,7 @@ class Shaping:
 
             pin = Pin(new_id(), self._c.log.tree.leaf, self._c.clock(), target=message, text=text)
             pins.refuse_too_large(self._c, pin)
-            self._c.enter([pin])
+            self._c.append([pin])
             return pin.uuid
 
     def _pinned(self, message: str) -> str | None:
@@ -144,7 +144,7 @@ class Shaping:
             held = open_spill(spill, self._c.directory)
             shown = page_in(held, number or 1) if number is not None else Page(_text_of(held), 1, 1)
         else:
-            last = self._c.room(LastOpened)
+            last = self._c.layer_state(LastOpened)
             if last.node != node:
                 last.text = page(stands_for(self._c.store, node), 1, size=sys.maxsize).text
                 last.node = node

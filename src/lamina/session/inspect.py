@@ -59,12 +59,12 @@ class Seeing:
     @property
     def side_usage(self) -> Usage:
         """What forks (notes, summaries) have used beside the conversation; it is in neither `usage` nor `tokens` (T10)."""
-        return self._c.room(Beside).usage
+        return self._c.layer_state(Beside).usage
 
     @property
     def side_cost(self) -> Cost:
         """What they cost, as `cost` says it."""
-        return self._c.room(Beside).cost
+        return self._c.layer_state(Beside).cost
 
     @property
     def background(self) -> tuple[str, ...]:

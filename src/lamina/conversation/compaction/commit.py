@@ -139,7 +139,7 @@ def enter(c: Conversation, items: Sequence[Item], made: Plan, got: Got, how: How
     was = c.count.fixed + size_of(c, [block for item in items for block in item.blocks])
     if parts.after >= was:
         why = f"it would not get smaller ({was:,} tokens before, {parts.after:,} after)"
-        c.tell("compaction_failed", {"trigger": wanted.trigger, "why": why})
+        c.record_event("compaction_failed", {"trigger": wanted.trigger, "why": why})
         return Compacted(why=why, usage=got.usage, tokens_before=wanted.before)
     last = parts.put.records[-1].uuid if parts.put.records else leaf if within else summary
     follow = [*parts.put.records, *_hooks(c, decision, last)]
@@ -148,7 +148,7 @@ def enter(c: Conversation, items: Sequence[Item], made: Plan, got: Got, how: How
         ids = tuple(item.uuid for item in items[made.start : made.end])
         span = Span(decision, leaf, time, "partial", ids, parts.text, max(0, was - parts.after), data)
         listed = revision.listed_again(c)
-        c.enter([span, *follow], reason="compaction")
+        c.append([span, *follow], reason="compaction")
         c.store.append_lines(listed)
     else:
         kept = tuple(item.uuid for item in items[made.end :])
@@ -216,13 +216,13 @@ def _tell(c: Conversation, done: Compacted, parts: Parts, trigger: str) -> None:
     if isinstance(c.log.decisions.get(done.boundary), Span):
         # No checkpoint follows a span: what was learnt of the tokens goes with the event, as with a clearing (T10).
         told |= {"decision": done.boundary, "count": c.count.to_json()}
-    c.tell("compaction", told)
+    c.record_event("compaction", told)
     if done.left_out:
-        c.notices.append(
+        c.notify(
             f"The summary does not cover {done.left_out} of the oldest rounds, which did not fit into the call that makes it. "
             f"Your own messages in them are carried over; undoing {done.boundary} brings all of it back."
         )
     if c.host.post_compact is not None:
         for words in said_by(c, "post_compact", partial(c.host.post_compact, trigger, parts.text)):
             uuid, parent, time = c.head()
-            c.enter([Attachment(uuid, parent, time, HOOK, (text(words),), by=done.boundary)])
+            c.append([Attachment(uuid, parent, time, HOOK, (text(words),), by=done.boundary)])

@@ -35,8 +35,8 @@ class Before:
         if c.host.pre_compact is None:
             return
         said = lent(c, "pre_compact", partial(c.host.pre_compact, self.trigger, self.instructions), HookOutcome())
-        c.notices += [*said.messages, *said.faults]
+        c.notify(*said.messages, *said.faults)
         self.instructions = "\n\n".join(part for part in (self.instructions, *said.context) if part)
         if said.block is not None:
             self.refused = f"a PreCompact hook said no: {said.block}"
-            c.tell("compaction_refused", {"trigger": self.trigger, "why": said.block})
+            c.record_event("compaction_refused", {"trigger": self.trigger, "why": said.block})

@@ -87,7 +87,7 @@ def tell_restored(c: Conversation, put: Put) -> None:
     """What came back and what did not (K5); what is pinned and had to be cut the person is told once."""
     pins.tell_cut(c, put.cut)
     if put.files or put.skipped:
-        c.tell("restored", {"files": list(put.files), "not": [{"key": key, "why": why} for key, why in put.skipped]})
+        c.record_event("restored", {"files": list(put.files), "not": [{"key": key, "why": why} for key, why in put.skipped]})
 
 
 def put_back(
@@ -265,6 +265,6 @@ def _given(c: Conversation) -> Iterator[Back]:
 def said_by(c: Conversation, name: str, hook: Callable[[], HookOutcome]) -> Iterator[str]:
     """Runs the person's hooks of that name. What they told the person goes to the notices; what they have for the model is yielded."""
     outcome = lent(c, name, hook, HookOutcome())
-    c.notices += [*outcome.messages, *outcome.faults]
+    c.notify(*outcome.messages, *outcome.faults)
     for words in outcome.context:
         yield reminder([Fenced("From a hook of the user's own:"), escape(words)])

@@ -51,7 +51,7 @@ class Spilling:
     def __init__(self, c: Conversation, budget: Budget, *, kept: Sequence[Block] = (), coming: int = 1) -> None:
         self.records: list[Record] = []
         self._c = c
-        self._state = c.room(State)
+        self._state = c.layer_state(State)
         self._budget = budget
         self._beside = list(kept)
         self._coming = coming
@@ -134,7 +134,7 @@ class Spilling:
     def _trouble(self, error: DiskError) -> None:
         if not self._state.trouble:
             self._state.trouble = True
-            self._c.notices.append(f"{error} Big tool results stay in the conversation as far as they fit until that is mended.")
+            self._c.notify(f"{error} Big tool results stay in the conversation as far as they fit until that is mended.")
             self._tell("spill_failed", {"why": str(error), "path": error.path})
 
     def _without_disk(self, call: str, tape: Tape, tool: str, why: str, *, is_error: bool) -> ToolResult:
@@ -150,7 +150,7 @@ class Spilling:
             self._tell("result_cut", {"tool_use_id": call, "tool": tool, "why": why, "kept": len(block.text)})
             if why == IN_MEMORY and not self._state.trouble:
                 self._state.trouble = True
-                self._c.notices.append(f"A result did not fit into the window and was cut: {why}.")
+                self._c.notify(f"A result did not fit into the window and was cut: {why}.")
         self._beside.append(block)
         return block
 

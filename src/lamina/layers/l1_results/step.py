@@ -34,7 +34,7 @@ SHORTEST_CUT = 500
 
 def arriving(c: Conversation, blocks: Sequence[Block]) -> tuple[list[Record], list[Block]]:
     """Records to enter before the message, and its blocks as they enter the log."""
-    state, shown = c.room(State), list(blocks)
+    state, shown = c.layer_state(State), list(blocks)
     done = {block.tool_use_id for block in blocks if isinstance(block, ToolResult)} & state.waiting.keys()
     records = _left_behind(c, blocks) + [record for call in done for record in state.waiting.pop(call)]
     # Of two results with one id the first is the one that is shown; what was decided about an id is decided.
@@ -97,7 +97,7 @@ def _done(work: Spilling, budget: Budget, block: ToolResult, one: Arrived, fate:
 
 def settle(c: Conversation) -> None:
     """The results that have not left yet, together: the largest are spilled until the message fits (R1)."""
-    state, budget = c.room(State), _budget(c)
+    state, budget = c.layer_state(State), _budget(c)
     unsent = list(_unsent(c))[::-1]
     before, state.settled = state.settled, frozenset(block.tool_use_id for block in unsent)
     if not c.settings.spill or c.directory is None or not _crowded(unsent, budget):
@@ -114,7 +114,7 @@ def settle(c: Conversation) -> None:
         if fate == "spill":
             work.later(block, one.tool)
     if work.records:
-        c.enter(work.records)
+        c.append(work.records)
 
 
 def _crowded(unsent: Sequence[ToolResult], budget: Budget) -> bool:
@@ -144,13 +144,13 @@ def given(c: Conversation, tool_use_id: str, output: object, *, is_error: bool =
         page = budget.page_of(Arrived(tool, len(text), weigh(text, len(text))))
         return tool_result(tool_use_id, cut_to_page(text, page, offset=_offset(call)))
     block = work.tape(tool_use_id, tape, tool, is_error=is_error, json=is_json(source))
-    c.room(State).waiting[tool_use_id] = work.records
+    c.layer_state(State).waiting[tool_use_id] = work.records
     return block
 
 
 def adopts(c: Conversation, tool_use_id: str, file: str) -> None:
     """All of this result lies in a file of the session already (what Bash printed): it is not written a second time."""
-    c.room(State).files[tool_use_id] = file
+    c.layer_state(State).files[tool_use_id] = file
 
 
 def kept_as(c: Conversation, block: Block) -> Block:
@@ -158,7 +158,7 @@ def kept_as(c: Conversation, block: Block) -> Block:
     result; whatever became of it since, since the list knows nothing of that."""
     if not isinstance(block, ToolResult):
         return block
-    if (entered := c.room(State).entered.get(block.digest)) is not None:
+    if (entered := c.layer_state(State).entered.get(block.digest)) is not None:
         return entered
     call = block.tool_use_id
     name = c.log.view.flat.tool_name(call)
@@ -173,7 +173,7 @@ def kept_as(c: Conversation, block: Block) -> Block:
 
 def _known(c: Conversation) -> Known:
     """What the log knows of results that have left the view, or were taken in before a resume; read again when more may have left it."""
-    state, at = c.room(State), (c.start, c.log.view.generation)
+    state, at = c.layer_state(State), (c.start, c.log.view.generation)
     if state.known is None or state.known.at != at:
         state.known = Known(at, c.store.read())
     return state.known
@@ -193,7 +193,7 @@ def _arrived(c: Conversation, budget: Budget, block: ToolResult, call: ToolUse |
         return one._replace(kind="empty")
     if call is not None and budget.exceeds(one._replace(size=one.size * 2)) and reads_a_spill(c, call):
         return one._replace(kind="page")
-    if block.tool_use_id in c.room(State).files:
+    if block.tool_use_id in c.layer_state(State).files:
         # What stands here is only a part of it; the whole is over the threshold.
         return one._replace(size=max(one.size, budget.threshold(tool) + 1))
     return one

@@ -40,7 +40,7 @@ def carry_out(c: Conversation, state: MicroState, rows: Sequence[Clearable], *, 
     # What was learnt of the tokens goes with the decision, in one write: the usages it was learnt from measured another view (T10).
     told |= {"decision": uuid, "count": c.count.to_json()}
     event = Event(new_id(), parent, time, "clearing", told)
-    c.enter([Clear(uuid, parent, time, markers, gone, trigger, saved, receipt), event], reason="clearing")
+    c.append([Clear(uuid, parent, time, markers, gone, trigger, saved, receipt), event], reason="clearing")
     return True
 
 
@@ -68,8 +68,8 @@ def _save(c: Conversation, state: MicroState, rows: Sequence[Clearable]) -> dict
     except DiskError as error:
         if str(error) != state.trouble:
             state.trouble = str(error)
-            c.tell("clearing_failed", {"why": str(error)})
-            c.notices.append(f"Old results could not be cleared, because their originals could not be saved: {error}")
+            c.record_event("clearing_failed", {"why": str(error)})
+            c.notify(f"Old results could not be cleared, because their originals could not be saved: {error}")
         return paths
     state.trouble = ""
     return paths

@@ -33,7 +33,7 @@ class MicroState:
 
 
 def followed(c: Conversation) -> MicroState:
-    state = c.room(MicroState)
+    state = c.layer_state(MicroState)
     if not state.begun:
         _begin(c, state)
     if c.log.revoked != state.revoked:

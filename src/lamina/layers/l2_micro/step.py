@@ -50,7 +50,7 @@ def clear(c: Conversation) -> None:
 def with_edits(c: Conversation, request: Wire) -> Wire:
     """M4: the edits that ride on this request. They make the provider read less, which is no break of ours to report (K3)."""
     if not c.capabilities.cache_edits:
-        c.room(MicroState).edits.sent = ()
+        c.layer_state(MicroState).edits.sent = ()
         return request
     edits = followed(c).edits
     edits.sent = ()
@@ -63,7 +63,7 @@ def with_edits(c: Conversation, request: Wire) -> Wire:
 
 def riding(c: Conversation) -> Wire:
     """The same edits for a fork's request: it reads the entries they were made in, and changes nothing here."""
-    edits = c.room(MicroState).edits
+    edits = c.layer_state(MicroState).edits
     return {"cache_edits": {"delete": list(edits.marked)}} if c.capabilities.cache_edits and edits.marked else {}
 
 
@@ -75,12 +75,12 @@ def confirmed(c: Conversation, reply: Reply) -> None:
         return
     done = state.edits.confirm(reply.notes.get("cache_edits"))
     if done.ignored:
-        c.tell(EDITS_EVENT, {"ids": [], "ignored": True})
-        c.notices.append(NO_EDITS)
+        c.record_event(EDITS_EVENT, {"ids": [], "ignored": True})
+        c.notify(NO_EDITS)
     elif done.ids:
         sizes = {row.block.tool_use_id: row.tokens for row in state.registry.rows}
         saved = sum(sizes.get(call, 0) for call in done.ids)
-        c.tell("clearing", {"ids": list(done.ids), "tokens_saved": saved, "trigger": "cache_edits"})
+        c.record_event("clearing", {"ids": list(done.ids), "tokens_saved": saved, "trigger": "cache_edits"})
 
 
 def options(
@@ -117,7 +117,7 @@ def _after_pause(c: Conversation, state: MicroState) -> bool:
         return False
     if state.edits.marked:
         state.edits.reset()
-        c.tell(EDITS_EVENT, {"ids": []})
+        c.record_event(EDITS_EVENT, {"ids": []})
     return True
 
 
@@ -126,7 +126,7 @@ def _mark(c: Conversation, state: MicroState) -> None:
     if not rows:
         return
     state.edits.mark(rows)
-    c.tell(EDITS_EVENT, {"ids": list(state.edits.marked)})
+    c.record_event(EDITS_EVENT, {"ids": list(state.edits.marked)})
     if c.count.measured is not None:
         # The next request holds so much less; its usage says exactly how much.
         c.count = replace(c.count, measured=max(0, c.count.measured - sum(row.tokens for row in rows)))
@@ -168,5 +168,5 @@ def _pays(c: Conversation, registry: Registry, rows: Sequence[Clearable], count:
 def _tell_applied(c: Conversation, state: MicroState, reply: Reply) -> None:
     applied = read_applied(reply.notes.get("context_management"))
     if applied.tokens not in (0, state.applied):
-        c.tell("clearing", {"ids": [], "tokens_saved": applied.tokens, "trigger": "provider", "edits": list(applied.edits)})
+        c.record_event("clearing", {"ids": [], "tokens_saved": applied.tokens, "trigger": "provider", "edits": list(applied.edits)})
     state.applied = applied.tokens

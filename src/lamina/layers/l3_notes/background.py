@@ -48,7 +48,7 @@ class State:
 
 
 def state_of(c: Conversation) -> State:
-    state = c.room(State)
+    state = c.layer_state(State)
     if not state.known:
         state.known = True
         # A session continued under another id has the cursor of the old one and none of its files.
@@ -187,10 +187,10 @@ def landed(c: Conversation, one: Landed) -> None:
         case Updated():
             state.cursor, state.earlier, state.failed = value.cursor, None, Failed()
             beside = {"beside": value.beside} if value.beside else {}
-            c.tell(NAME, {**msgspec.to_builtins(value.cursor), "size": value.tokens, **beside})
+            c.record_event(NAME, {**msgspec.to_builtins(value.cursor), "size": value.tokens, **beside})
         case NotUpdated():
             state.failed = Failed(state.failed.times + 1, c.count.tokens)
-            c.tell("notes_failed", {"why": value.why, "times": state.failed.times})
+            c.record_event("notes_failed", {"why": value.why, "times": state.failed.times})
         case _:
             assert_never(value)
-    c.notices.extend(remark for remark in value.remarks if remark not in c.notices)
+    c.notify_once(*value.remarks)

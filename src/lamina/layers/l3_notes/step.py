@@ -102,12 +102,12 @@ def compact(c: Conversation, wanted: Before) -> Flow[Compacted | None]:
     done = planned if isinstance(planned, GivenUp) else _asked(wanted) or _enter(c, planned, wanted.trigger)
     if isinstance(done, GivenUp):
         detail = {"detail": done.detail} if done.detail else {}
-        c.tell("notes_compaction_skipped", {"reason": done.reason, **detail})
+        c.record_event("notes_compaction_skipped", {"reason": done.reason, **detail})
         return None
     seconds = seconds_between(began, c.clock())
     made = Compacted(done.boundary, "notes", before, c.count.tokens, seconds=seconds, fidelity=fidelity(c, items))
     made = msgspec.structs.replace(made, files=done.put.files, not_back=done.put.skipped)
-    c.tell("compaction", as_told(made, wanted.trigger))
+    c.record_event("compaction", as_told(made, wanted.trigger))
     return made
 
 
@@ -273,4 +273,4 @@ def _hooks(c: Conversation, parent: str, decision: str) -> list[Attachment]:
 def _tell_host(c: Conversation, said: str, trigger: str, decision: str) -> None:
     if c.host.post_compact is not None:
         for words in said_by(c, "post_compact", partial(c.host.post_compact, trigger, said)):
-            c.enter([Attachment(str(uuid4()), c.log.tree.leaf, c.clock(), HOOK, (text(words),), by=decision)])
+            c.append([Attachment(str(uuid4()), c.log.tree.leaf, c.clock(), HOOK, (text(words),), by=decision)])

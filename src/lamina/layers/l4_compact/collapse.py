@@ -59,13 +59,13 @@ def _enter(c: Conversation, kind: str, fate: Fate, found: fold.Folded) -> Span:
     _, parent, time = c.head()
     text = fold.text(kind, found, len(ids), uuid[:SHORT])
     span = Span(uuid, parent, time, kind, ids, text, found.tokens, receipt.to_json())
-    c.enter([span], reason="collapse" if kind == "collapse" else "snip")
+    c.append([span], reason="collapse" if kind == "collapse" else "snip")
     return span
 
 
 def _tell(c: Conversation, last: Span, data: Wire) -> None:
     """What was learnt of the tokens goes with the last of the decisions, as with a clearing (T10)."""
-    c.tell(last.kind, {**data, "tokens_after": c.count.tokens, "decision": last.uuid, "count": c.count.to_json()})
+    c.record_event(last.kind, {**data, "tokens_after": c.count.tokens, "decision": last.uuid, "count": c.count.to_json()})
 
 
 def _pinned(c: Conversation) -> set[str]:

@@ -41,7 +41,7 @@ class Ahead(msgspec.Struct):
 def begin(c: Conversation, count: int) -> None:
     """Near the threshold a summary is begun, unless one of the same beginning is there or under way."""
     ahead = c.limits.scaled(c.policy.compact.ahead_tokens)
-    state = c.room(Ahead)
+    state = c.layer_state(Ahead)
     if not ahead or _notes_will_do(c) or count < c.limits.autocompact - ahead:
         return
     if _stands(c, state) or c.background.running(PURPOSE) is not None:
@@ -76,17 +76,17 @@ def landed(c: Conversation, one: Landed) -> None:
         return
     outcome: ForkOutcome = one.value
     forks.ended(c, PURPOSE, outcome, one.seconds)
-    state = c.room(Ahead)
+    state = c.layer_state(Ahead)
     found = read_summary(outcome.reply, most=state.most, tokens=lambda words: tokens_of(c, words))
     if isinstance(found, Rejected):
-        c.tell("summary_rejected", {"why": found.why})
+        c.record_event("summary_rejected", {"why": found.why})
     else:
         state.text, state.usage = found.text, outcome.usage
 
 
 def ready(c: Conversation, items: Sequence[Item]) -> Flow[Ahead | None]:
     """One that can be used now."""
-    state = c.room(Ahead)
+    state = c.layer_state(Ahead)
     if not _stands(c, state):
         return None
     age = c.background.running(PURPOSE)

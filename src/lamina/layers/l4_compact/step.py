@@ -77,7 +77,7 @@ def _by_itself(c: Conversation, ledger: Ledger, refused: PromptTooLong | None = 
     before = Before(c, "auto")
     done = (yield from notes.compact(c, before)) or (yield from _full(c, before, refused=refused))
     if before.refused:
-        c.notices.append(
+        c.notify(
             f"Nothing was compacted, because {before.refused.rstrip('.')}. It is asked again after your next message."
         )
         _write(c, msgspec.structs.replace(ledger, refused=_last_said(c)))
@@ -157,7 +157,7 @@ def _full(
     if not isinstance(asked, Failed) and not _goes_on(items, now):
         asked = Failed(CHANGED, asked.usage)
     if isinstance(asked, Failed):
-        c.tell("compaction_failed", {"trigger": before.trigger, "why": asked.why})
+        c.record_event("compaction_failed", {"trigger": before.trigger, "why": asked.why})
         return Compacted(why=asked.why, usage=asked.usage, tokens_before=wanted.before)
     made = Plan(made.start, made.end, len(now))
     return enter(c, now, made, asked, "rules" if asked.mechanical else how, wanted)
@@ -220,6 +220,6 @@ def _since(c: Conversation) -> int | None:
 
 def _write(c: Conversation, ledger: Ledger, why: str = "") -> None:
     """Kept in the log; when compaction by itself stops, the person is told."""
-    c.tell(EVENT, ledger.to_json())
+    c.record_event(EVENT, ledger.to_json())
     if sentence := explanation(ledger, c.policy.compact):
-        c.notices.append(f"{sentence} The last reason: {why}." if why else sentence)
+        c.notify(f"{sentence} The last reason: {why}." if why else sentence)

@@ -78,7 +78,7 @@ def summarise(
         found = read_summary(outcome.reply, most=attempt.size, tokens=lambda words: tokens_of(c, words))
         if not isinstance(found, Rejected):
             return attempt.got(found.text)
-        c.tell("summary_rejected", {"why": found.why})
+        c.record_event("summary_rejected", {"why": found.why})
         if not attempt.again(found.why):
             return Failed(found.why, attempt.usage, answered=True)
 

@@ -58,7 +58,7 @@ class State:
 
 
 def state_of(c: Conversation) -> State:
-    state = c.room(State)
+    state = c.layer_state(State)
     if not state.known:
         state.known = True
         event = c.log.events.get(EXTRACTION)
@@ -114,14 +114,14 @@ def _gates(c: Conversation, lent: Remembers, failures: int) -> Gates:
 def _tell_once(c: Conversation, state: State, why: str) -> None:
     if state.told_skip != why:
         state.told_skip = why
-        c.tell(EXTRACTION, {"skipped": why, "cursor": state.cursor})
+        c.record_event(EXTRACTION, {"skipped": why, "cursor": state.cursor})
 
 
 def _skip(c: Conversation, state: State, passed: Skipped) -> None:
     """The turns are counted from here where the range is done with; where nothing was said the next turn is looked at."""
     if passed.cursor != state.cursor:
         state.cursor, state.turns = passed.cursor, 0
-        c.tell(EXTRACTION, {"skipped": passed.why, "cursor": state.cursor})
+        c.record_event(EXTRACTION, {"skipped": passed.why, "cursor": state.cursor})
 
 
 def _order(c: Conversation, lent: Remembers) -> Order:
@@ -213,11 +213,11 @@ def landed(c: Conversation, one: Landed) -> None:
             case Reviewed():
                 state.cursor, state.failures = ran.cursor, 0
                 ended(c, EXTRACTION, ran.outcome, one.seconds)
-                c.tell(EXTRACTION, {"cursor": ran.cursor, **_figures(ran.outcome), **_written(ran.written, ran.outcome.denied)})
+                c.record_event(EXTRACTION, {"cursor": ran.cursor, **_figures(ran.outcome), **_written(ran.written, ran.outcome.denied)})
                 _announce(c, ran.written)
             case Skipped():
                 state.cursor = ran.cursor
-                c.tell(EXTRACTION, {"skipped": ran.why, "cursor": ran.cursor})
+                c.record_event(EXTRACTION, {"skipped": ran.why, "cursor": ran.cursor})
             case Failed():
                 _failed(c, state, ran)
             case _:
@@ -233,12 +233,12 @@ def _failed(c: Conversation, state: State, ran: Failed) -> None:
         denied = ran.outcome.denied
         ended(c, EXTRACTION, ran.outcome, 0.0)
     written = _written(ran.written, denied) if ran.written is not None else {}
-    c.tell(EXTRACTION, {"failed": ran.why, "cursor": state.cursor, **written})
+    c.record_event(EXTRACTION, {"failed": ran.why, "cursor": state.cursor, **written})
     if ran.written is not None:
         _announce(c, ran.written)
     state.failures += not ran.stopped
     if state.failures == MOST_FAILURES and PAUSED not in c.notices:
-        c.notices.append(f"{PAUSED} The last reason: {ran.why}")
+        c.notify(f"{PAUSED} The last reason: {ran.why}")
 
 
 def _figures(outcome: ForkOutcome) -> Wire:
@@ -259,4 +259,4 @@ def _written(written: Outcome, denied: int) -> Wire:
 
 
 def _announce(c: Conversation, written: Outcome) -> None:
-    c.notices.extend(notice for notice in written.notices if notice not in c.notices)
+    c.notify_once(*written.notices)

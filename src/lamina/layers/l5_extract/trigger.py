@@ -25,4 +25,4 @@ def begin_extraction(c: Conversation) -> None:
             except (LaminaError, OSError):
                 raise
             except Exception as error:  # noqa: BLE001  # the turn is done: nothing behind it may take it away
-                c.tell("layer_failed", {"layer": "l5_extract", "why": f"{type(error).__name__}: {error}"})
+                c.record_event("layer_failed", {"layer": "l5_extract", "why": f"{type(error).__name__}: {error}"})

@@ -63,7 +63,7 @@ def after_turn(c: Conversation, lent: Remembers) -> None:
 
 def _stopped(c: Conversation, lent: Remembers) -> Stop | None:
     """The gates behind that of time, the cheapest first."""
-    state, settings = c.room(State), c.settings
+    state, settings = c.layer_state(State), c.settings
     standing = Standing(
         on=settings.dream,
         remote=settings.remote,
@@ -171,7 +171,7 @@ def landed(c: Conversation, one: Landed) -> None:
         _failed(c, {"failed": str(one.error) or type(one.error).__name__}, stopped=False)
         return
     outcome: DreamOutcome = one.value
-    c.notices.extend(outcome.recovered)
+    c.notify(*outcome.recovered)
     if outcome.error is not None:
         failed(c, DREAM, outcome.error)
     if outcome.fork is not None:
@@ -183,26 +183,26 @@ def landed(c: Conversation, one: Landed) -> None:
     record = outcome.record
     match record.status:
         case "completed":
-            c.room(State).failures = 0
-            c.tell(DREAM, _told(record, outcome))
-            c.notices.append(sentence(record))
+            c.layer_state(State).failures = 0
+            c.record_event(DREAM, _told(record, outcome))
+            c.notify(sentence(record))
         case "killed":
             _failed(c, {"killed": record.why, "id": record.id}, stopped=True)
-            c.notices.append(f"The dream was stopped: {record.why}. Memory is as it was.")
+            c.notify(f"The dream was stopped: {record.why}. Memory is as it was.")
         case "failed" | "running" | "undone":
             _failed(c, {"failed": record.why, "id": record.id}, stopped=False)
             if record.phase == "applying":
-                c.notices.append(HALF.format(why=record.why.rstrip(".")))
+                c.notify(HALF.format(why=record.why.rstrip(".")))
         case _:
             assert_never(record.status)
 
 
 def _failed(c: Conversation, told: Wire, *, stopped: bool) -> None:
-    state = c.room(State)
+    state = c.layer_state(State)
     state.failures += not stopped
-    c.tell(DREAM, told)
+    c.record_event(DREAM, told)
     if state.failures == MOST_FAILURES and PAUSED not in c.notices:
-        c.notices.append(f"{PAUSED} The last reason: {told['failed']}")
+        c.notify(f"{PAUSED} The last reason: {told['failed']}")
 
 
 def _told(record: Record, outcome: DreamOutcome) -> Wire:

@@ -42,11 +42,11 @@ def begin_dream(c: Conversation) -> None:
         except (LaminaError, OSError):
             raise
         except Exception as error:  # noqa: BLE001  # the turn is done: nothing behind it may take it away
-            c.tell("layer_failed", {"layer": LAYER, "why": f"{type(error).__name__}: {error}"})
+            c.record_event("layer_failed", {"layer": LAYER, "why": f"{type(error).__name__}: {error}"})
 
 
 def _look(c: Conversation, lent: Remembers) -> None:
-    state = c.room(State)
+    state = c.layer_state(State)
     if not state.registered and c.store.path is not None:
         from .sessions import register
 
@@ -78,10 +78,10 @@ def too_soon(c: Conversation, last_ns: int | None) -> Stop | None:
 
 def tell_once(c: Conversation, stop: Stop) -> None:
     """K5: the gate that stopped a dream, where it is another one than before."""
-    state = c.room(State)
+    state = c.layer_state(State)
     if state.told != stop.gate:
         state.told = stop.gate
-        c.tell(DREAM, {"stopped": stop.gate, "why": stop.why})
+        c.record_event(DREAM, {"stopped": stop.gate, "why": stop.why})
 
 
 def recover_dreams(c: Conversation) -> None:
@@ -98,4 +98,4 @@ def recover_dreams(c: Conversation) -> None:
         with stepping_aside(c, LAYER):
             from .step import recovered
 
-            c.notices.extend(recovered(c, lent))
+            c.notify(*recovered(c, lent))

@@ -26,7 +26,7 @@ def enter(c: Conversation, arrived: Sequence[Arrived], about: Sequence[str] = ()
     uuid, parent, time = c.head()
     told = [{"id": one.letter.id, "from": one.letter.sender, "way": one.way} for one in arrived]
     words = text(rendered(arrived, about))
-    c.enter([Attachment(uuid, parent, time, KIND, (words,)), Event(new_id(), uuid, time, EVENT, {"messages": told})])
+    c.append([Attachment(uuid, parent, time, KIND, (words,)), Event(new_id(), uuid, time, EVENT, {"messages": told})])
 
 
 def from_mailbox(c: Conversation, mailbox: Mailbox, transcript: Path) -> None:

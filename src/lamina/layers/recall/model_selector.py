@@ -86,10 +86,10 @@ def _named() -> dict[str, str]:
 
 def landed(c: Conversation, one: Landed) -> None:
     """A job is done: what it used is told; what it chose is held for the turn it was made for."""
-    state, chosen = c.room(RecallState), one.value
+    state, chosen = c.layer_state(RecallState), one.value
     if one.error is not None:
         if not isinstance(one.error, Aborted):
-            c.tell(EVENT, {"files": [], "by": "model", "skipped": str(one.error) or type(one.error).__name__})
+            c.record_event(EVENT, {"files": [], "by": "model", "skipped": str(one.error) or type(one.error).__name__})
         return
     if not isinstance(chosen, Selected):
         return

@@ -53,7 +53,7 @@ def may_bring(c: Conversation) -> bool:
     """Whether there can be anything to bring now; costs the listing of a directory for each message of the person."""
     if not c.settings.recall or c.home is None or c.directory is None or c.host.subagent:
         return False
-    state = c.room(RecallState)
+    state = c.layer_state(RecallState)
     return state.held is not None or (unanswered(c.log.view.items) and _holds_any(placed(c, state)))
 
 
@@ -77,13 +77,8 @@ def placed(c: Conversation, state: RecallState) -> Place | None:
             state.place = memory_place(cwd=c.cwd, home=c.home, settings=c.settings, user_home=user_home(os.environ) or c.home)
             state.project = project_root(c.cwd)
         except DiskError as error:
-            say_once(c, f"{error} This session goes on without memory.")
+            c.notify_once(f"{error} This session goes on without memory.")
     return state.place
-
-
-def say_once(c: Conversation, sentence: str) -> None:
-    if sentence not in c.notices:
-        c.notices.append(sentence)
 
 
 def _holds_any(place: Place | None) -> bool:
@@ -109,9 +104,9 @@ def _may_be_topic(entry: os.DirEntry[str]) -> bool:
 
 def leave_selection(c: Conversation) -> None:
     """The turn is over: what a model would still choose comes too late, and counts as never surfaced (Q7)."""
-    state = c.room(RecallState)
+    state = c.layer_state(RecallState)
     if state.held is not None:
-        c.tell(EVENT, {"message": state.held.message, "files": [], "by": state.held.choice.by, "skipped": TOO_LATE})
+        c.record_event(EVENT, {"message": state.held.message, "files": [], "by": state.held.choice.by, "skipped": TOO_LATE})
         state.held = None
     if state.message and c.background.running(SELECT) is not None:
         c.background.abort(SELECT)

@@ -21,11 +21,11 @@ from ...core.records import Attachment, Event
 from ...memory.recall.choice import Brought, Choice, by_ranker
 from ...memory.recall.library import Look
 from ...memory.recall.plan import KIND, Asked, Noticed, Seen, asked_in, surfaced_behind, why_not
-from .state import EVENT, RecallState, leave_selection, placed, say_once
+from .state import EVENT, RecallState, leave_selection, placed
 
 
 def bring(c: Conversation) -> None:
-    state = c.room(RecallState)
+    state = c.layer_state(RecallState)
     items = c.log.view.items
     asked = asked_in(items)
     if state.held is not None:
@@ -73,7 +73,7 @@ def _now(c: Conversation, state: RecallState, asked: Asked, seen: Seen, *, silen
             choice = by_ranker(memory, asked, seen, c.policy.surfacing)
             state.looked = memory
     except (DiskError, OSError) as error:
-        say_once(c, f"{error} No memories are brought to messages until then.")
+        c.notify_once(f"{error} No memories are brought to messages until then.")
         return
     if choice.brought or not silent:
         enter(c, asked.message, choice, seconds=time.perf_counter() - began)
@@ -91,7 +91,7 @@ def enter(c: Conversation, message: str, choice: Choice, *, seconds: float | Non
     facts = {"memories": [each.facts for each in brought]}
     attachment = Attachment(uuid, parent, now, KIND, tuple(text(each.text) for each in brought), facts=facts)
     told = _told(message, choice._replace(brought=brought), seconds=seconds) | {"attachment": uuid}
-    c.enter([attachment, Event(new_id(), uuid, now, EVENT, told)])
+    c.append([attachment, Event(new_id(), uuid, now, EVENT, told)])
 
 
 def _that_fit(c: Conversation, brought: tuple[Brought, ...]) -> tuple[Brought, ...]:
@@ -106,7 +106,7 @@ def _that_fit(c: Conversation, brought: tuple[Brought, ...]) -> tuple[Brought, .
 
 
 def tell(c: Conversation, message: str, choice: Choice, *, skipped: str = "", seconds: float | None = None) -> None:
-    c.tell(EVENT, _told(message, choice, skipped=skipped, seconds=seconds))
+    c.record_event(EVENT, _told(message, choice, skipped=skipped, seconds=seconds))
 
 
 def _told(message: str, choice: Choice, *, skipped: str = "", seconds: float | None = None) -> Wire:
