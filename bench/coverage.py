@@ -28,7 +28,8 @@ from lamina.core.blocks import ToolUse, read_block
 from lamina.core.settings import Settings
 from lamina.fork.tool_runner import run_calls
 from lamina.session.session import Session
-from lamina.tools import builtin_tools, definition
+from lamina.tools.registry import builtin_tools
+from lamina.tools.tool import definition
 
 # Below an effective window of 180,000 tokens a policy's tail and budgets shrink in proportion, so that what is left stays under 25,000.
 WINDOWS = {"classic": 200_000, "lean": 100_000}

@@ -99,7 +99,7 @@ def bench_cost(runs: int) -> dict[str, dict[str, float]]:
 
 def _first_of_a_process(home: Path) -> float:
     program = (
-        "import sys, time; from lamina.session import Session\n"
+        "import sys, time; from lamina import Session\n"
         "with Session('offline', home=sys.argv[1], cwd=sys.argv[1]) as session:\n"
         "    session.add_user(sys.argv[2]); began = time.perf_counter(); session.before_call()\n"
         "    print((time.perf_counter() - began) * 1000)"

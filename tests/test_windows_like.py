@@ -48,7 +48,7 @@ TURN = (
     "import asyncio; loop = asyncio.new_event_loop()"
     + HIDE
     + """
-from lamina.session import AsyncSession, Session
+from lamina import AsyncSession, Session
 home = sys.argv[1]
 
 def answer(name, words):

@@ -17,7 +17,8 @@ from lamina.core.settings import Settings
 from lamina.fork.tool_runner import Consent
 from lamina.providers.retry import Waits
 from lamina.testing import MessagesServer, Received
-from lamina.tools import Output, builtin_tools
+from lamina.tools.registry import builtin_tools
+from lamina.tools.tool import Output
 
 from .doing import PATIENCE, Pipe, accepted, answers, contexts, press_ctrl_c, records, reminders, results, texts
 

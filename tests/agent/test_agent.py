@@ -18,7 +18,8 @@ from lamina.core.settings import Settings
 from lamina.fork.tool_runner import Consent
 from lamina.permissions.decision import Ask
 from lamina.testing import MessagesServer
-from lamina.tools import Output, builtin_tools
+from lamina.tools.registry import builtin_tools
+from lamina.tools.tool import Output
 
 from .doing import accepted, answers, canonical, records, reminders, results, texts
 

@@ -530,7 +530,7 @@ def test_close_ends_what_is_not_done_in_time(opened: Open, messages_server: Mess
 
 
 def test_an_agent_with_tools_of_ones_own_has_no_agent_tool(opened: Open, messages_server: MessagesServer) -> None:
-    from lamina.tools import builtin_tools
+    from lamina.tools.registry import builtin_tools
 
     agent = opened(tools=builtin_tools())
     assert agent.agents is None

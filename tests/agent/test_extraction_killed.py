@@ -21,7 +21,7 @@ from .test_extraction import RULE, WORDS, Watched, arrives, forks
 
 PROGRAM = """
 import sys
-from lamina.agent import Agent
+from lamina import Agent
 from lamina.providers.anthropic import AnthropicProvider
 
 url, directory, words = sys.argv[1:]

@@ -18,7 +18,8 @@ from lamina.core.settings import Permissions
 from lamina.fork.tool_runner import Consent, Desk, Ran, run_calls
 from lamina.permissions.decision import Allow, Ask, Deny, Mode, PermissionContext
 from lamina.permissions.rules import Rules, read_rules
-from lamina.tools import Context, Output, Tool, builtin_tools
+from lamina.tools.registry import builtin_tools
+from lamina.tools.tool import Context, Output, Tool
 
 # Far more than a thread needs to get going on a busy machine; only a test that fails waits for it.
 PATIENCE = 120

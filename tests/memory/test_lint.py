@@ -81,7 +81,7 @@ def test_short_texts_are_not_judged() -> None:
 
 
 def test_the_same_texts_give_the_same_pairs_in_any_process() -> None:
-    code = f"from lamina.memory.likeness import near_pairs; print(near_pairs([{TEXT!r}, {TEXT!r}, {TEXT.upper()!r}]))"
+    code = f"from lamina.memory.store.similarity import near_pairs; print(near_pairs([{TEXT!r}, {TEXT!r}, {TEXT.upper()!r}]))"
     seen = {
         subprocess.run(
             [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed, **_path()}, capture_output=True, text=True, check=True

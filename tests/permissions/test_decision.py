@@ -11,7 +11,7 @@ from tests.permissions.house import MODES, House, build, call, rules, shown
 
 from lamina.core.blocks import ToolUse
 from lamina.permissions.decision import Allow, Ask, Deny, Mode, Rules
-from lamina.permissions.readonly import run_readonly
+from lamina.permissions.readonly.run import run_readonly
 
 
 @pytest.fixture

@@ -23,7 +23,8 @@ from lamina.fork.fork_tools import lend
 from lamina.fork.tool_runner import Consent, Desk, Ran, run_calls
 from lamina.memory.memory import Memory
 from lamina.permissions.decision import Ask, Mode, PermissionContext, read_rules
-from lamina.tools import Context, builtin_tools
+from lamina.tools.registry import builtin_tools
+from lamina.tools.tool import Context
 
 from .house import call
 

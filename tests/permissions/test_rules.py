@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.permissions.house import rules
 
 from lamina.permissions.patterns import Bases, PathPattern, covers, quoted, read_pattern
-from lamina.permissions.readonly import Refusal, split
+from lamina.permissions.readonly.words import Refusal, split
 from lamina.permissions.request import Asked, host_of
 from lamina.permissions.rule_match import allowing, holding
 from lamina.permissions.shell_rules import ShellPattern, allows, holds_back, is_exactly, read_shell

@@ -17,7 +17,7 @@ from lamina.core.policy import CLASSIC
 from lamina.core.records import Attachment, Boundary, Message, Pin
 from lamina.disk.session_list import TAIL_BYTES, look
 from lamina.fork.host import Restorable
-from lamina.hooks import HookOutcome
+from lamina.hooks.events import HookOutcome
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer

@@ -21,7 +21,7 @@ from lamina.core.settings import Settings
 from lamina.disk.session_list import look
 from lamina.fork.background import Background
 from lamina.fork.host import Restorable
-from lamina.hooks import HookOutcome
+from lamina.hooks.events import HookOutcome
 from lamina.layers.l3_notes import step as notes
 from lamina.layers.l3_notes.background import state_of
 from lamina.layers.l3_notes.due import Cursor

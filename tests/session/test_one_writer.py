@@ -23,7 +23,7 @@ from .words import answer, records, refused, said
 
 HOLD = """
 import sys
-from lamina.session import Session
+from lamina import Session
 session = Session(home=sys.argv[1], resume=sys.argv[2])
 session.add_user("from the other process")
 print("held", flush=True)

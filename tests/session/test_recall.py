@@ -212,7 +212,7 @@ def test_without_memories_nothing_is_made_and_nothing_is_told(home: Path) -> Non
 @pytest.mark.spec("Q1")
 def test_without_memories_nothing_of_it_is_loaded(home: Path) -> None:
     program = (
-        "import sys; from lamina.session import Session\n"
+        "import sys; from lamina import Session\n"
         "with Session('offline', home=sys.argv[1], cwd=sys.argv[1]) as session:\n"
         "    session.add_user('What do we deploy on Fridays?'); session.before_call()\n"
         "print(*sorted(name for name in sys.modules if name.startswith('lamina.memory.') or name == 'lamina.layers.recall.step'))"

@@ -30,8 +30,9 @@ from ..disk.settings_files import lamina_home
 from ..fork import loop
 from ..fork.host import Host, Source
 from ..fork.tool_runner import AskPerson, Consent, Desk, No, Ran, run_calls
-from ..hooks import HookOutcome, run_hooks
 from ..hooks.events import Event as HookEvent
+from ..hooks.events import HookOutcome
+from ..hooks.run import run_hooks
 from ..layers.l1_results.step import adopts
 from ..layers.l6_dream.trigger import recover_dreams
 from ..layers.l7_agents.call import agent_tool
@@ -46,8 +47,9 @@ from ..prompt.instruction_files import Approved
 from ..prompt.system import system_prompt, with_section
 from ..providers import OnEvent, Provider
 from ..session.session import Session
-from ..tools import Context, Tool, builtin_tools, definition
+from ..tools.registry import builtin_tools
 from ..tools.todo import rendered
+from ..tools.tool import Context, Tool, definition
 from .agent_tool import DEEPEST, Delegating
 from .driver import Asking, MainTalk, Showing
 from .memory_binding import Remembering

@@ -34,8 +34,7 @@ from ..layers.l7_agents.files import Catalog
 from ..layers.l7_agents.report import State, launched, lost, restorables
 from ..layers.l7_agents.types import AGENT
 from ..session.session import Session
-from ..tools import Context, Output
-from ..tools.tool import failure
+from ..tools.tool import Context, Output, failure
 from .main_thread import Errands
 from .messaging import Mailing
 from .runs import STOPPED, Batch, Run

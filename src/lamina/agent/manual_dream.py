@@ -38,7 +38,8 @@ from ..prompt.system import system_prompt, with_section
 from ..providers import Provider
 from ..session.offline_table import offline
 from ..session.provider import provider_for
-from ..tools import Context, builtin_tools, definition
+from ..tools.registry import builtin_tools
+from ..tools.tool import Context, definition
 
 # A long memory fits, and every known model can say as much.
 MAX_TOKENS = 8_000

@@ -20,8 +20,7 @@ from ..layers.l7_agents.queues import Arrived, AskedToEnd, Post, Put
 from ..layers.l7_agents.send import MAIN, Sending, read_sending, send_tool, unknown
 from ..layers.l7_agents.types import SEND
 from ..session.session import Session
-from ..tools import Context, Output, Tool
-from ..tools.tool import failure
+from ..tools.tool import Context, Output, Tool, failure
 from .transports import Outside
 
 # Who else may be asked to end is not this agent's to decide.

@@ -16,7 +16,7 @@ from ..core.blocks import Block, Text
 from ..core.view import Item
 from ..disk.settings_files import user_home
 from ..fork.tool_runner import Ran
-from ..hooks import HookOutcome
+from ..hooks.events import HookOutcome
 from ..prompt.git_status import git_status
 from ..prompt.instruction_files import Approved, Instructions
 from ..prompt.instructions import load_instructions, nested_for

@@ -32,7 +32,7 @@ from ..providers import Provider, read_spec
 from ..providers.models import Cost
 from ..session.open import AGENT_FILE, AgentOf
 from ..session.session import Session
-from ..tools import Tool, definition
+from ..tools.tool import Tool, definition
 from .messaging import Mailing
 
 if TYPE_CHECKING:

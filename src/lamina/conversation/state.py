@@ -219,7 +219,9 @@ class Conversation:
             self.notify(f"{problem} Until then this session counts its background work for itself.")
         if out is not None and meter.first(out.what):
             self.notify(out.sentence())
-            self.record_event("budget", {"ran_out": out.what, "used": out.used, "limit": out.limit, "day": meter.ledger.day, "job": job})
+            self.record_event(
+                "budget", {"ran_out": out.what, "used": out.used, "limit": out.limit, "day": meter.ledger.day, "job": job}
+            )
         return out is None
 
     def idle(self) -> float:

@@ -15,11 +15,11 @@ from ..core.blocks import Wire
 if TYPE_CHECKING:  # a session that lends nothing pays for none of it
     from pathlib import Path
 
-    from ..hooks import HookOutcome
+    from ..hooks.events import HookOutcome
     from ..memory.store.contract import Why
     from ..memory.store.scopes import Place
     from ..memory.tool_writes import Written
-    from ..tools import ReadState
+    from ..tools.reads import ReadState
     from ..tools.tool import Change
     from .background import Landed
     from .tool_runner import Desk

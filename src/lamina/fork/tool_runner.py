@@ -21,11 +21,12 @@ from ..core.blocks import ToolResult, ToolUse, tool_result
 from ..core.errors import InputError
 from ..disk.files import remove
 from ..permissions.decision import Allow, Ask, Deny, Mode, PermissionContext, Verdict, judge
-from ..permissions.readonly import Result, run_readonly
+from ..permissions.readonly.run import Result, run_readonly
 from ..permissions.request import Unclear, read_call
 from ..permissions.rules import WRITERS, Rules
-from ..tools import Context, Output, Tool, run_call
 from ..tools.capture import Capture
+from ..tools.registry import run_call
+from ..tools.tool import Context, Output, Tool
 from .loop import DENIED
 
 # More files than this are not read faster at once; more questions than a person answers are asked one by one anyway.

@@ -21,8 +21,9 @@ from ..core.settings import Permissions
 from ..disk.paths import check_child
 from . import suggestions as suggest
 from .patterns import Base, Bases
-from .readonly import Part, Plan, Refusal, plan_parts, split
 from .readonly.places import within
+from .readonly.plan import Plan, plan_parts
+from .readonly.words import Part, Refusal, split
 from .request import MOVING, Asked, Unclear, read_call, readable, real
 from .rule_match import allowing, holding, unreadable_below
 from .rules import READERS, WRITERS, Rule, Rules, read_rules

@@ -17,7 +17,8 @@ import msgspec
 from ..core.blocks import ToolUse
 from ..core.errors import PathRefused
 from ..disk.user_paths import resolve
-from .readonly import Plan, Refusal, plan_readonly
+from .readonly.plan import Plan, plan_readonly
+from .readonly.words import Refusal
 from .rules import READERS, WRITERS
 from .verdicts import PermissionContext
 

@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from typing import assert_never
 
 from .patterns import Bases, PathPattern, could_cover_below, covers
-from .readonly import Plan
+from .readonly.plan import Plan
 from .request import Asked
 from .rules import READERS, WRITERS, Domain, Named, Rule
 from .shell_rules import MAX_LOOKED_AT, Match, ShellPattern, holds_back, words_of

@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from .readonly import Part, Refusal, Word, split
+from .readonly.words import Part, Refusal, Word, split
 
 Match: TypeAlias = Literal["no", "maybe", "yes"]
 

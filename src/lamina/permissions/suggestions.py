@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..core.settings.shapes import LONGEST_NAME
 from .patterns import quoted
-from .readonly import Part, Refusal, split
+from .readonly.words import Part, Refusal, split
 from .rules import READERS, WRITERS
 from .shell_rules import canonical
 

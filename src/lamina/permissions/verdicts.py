@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from .readonly import Plan
+from .readonly.plan import Plan
 
 Mode: TypeAlias = Literal["ask", "accept-edits", "read-only", "all"]
 

@@ -22,8 +22,8 @@ from lamina.layers.l6_dream.bounds import (
 )
 from lamina.layers.l6_dream.transcripts import MOST_SEARCHES
 from lamina.permissions.decision import Allow, Deny
-from lamina.tools import Context, Output, builtin_tools
-from lamina.tools.tool import Change, Kept
+from lamina.tools.registry import builtin_tools
+from lamina.tools.tool import Change, Context, Kept, Output
 
 
 class Desk:

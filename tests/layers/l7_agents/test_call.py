@@ -11,7 +11,7 @@ from lamina.layers.l7_agents.call import MOST_LISTED, Forked, Fresh, Refusal, ag
 from lamina.layers.l7_agents.files import Catalog, load_kinds
 from lamina.layers.l7_agents.report import MOST_REPORTED, State, launched, reported, restorables
 from lamina.layers.l7_agents.types import Kind
-from lamina.tools import Context
+from lamina.tools.tool import Context
 
 CATALOG = Catalog((Kind(name="general-purpose", description="d", prompt="p"), Kind(name="reviewer", description="r", prompt="p")))
 STATE = State(id="ab12cd34", type="fork", description="look around", background=True)

@@ -27,7 +27,8 @@ from lamina.layers.l7_agents.mail import rendered
 from lamina.layers.l7_agents.queues import MOST_CHARACTERS, MOST_WAITING, Arrived, Post
 from lamina.layers.l7_agents.send import Sending, read_sending, send_tool, unknown
 from lamina.layers.l7_agents.types import AGENT, SEND, Kind, general, picked
-from lamina.tools import Context, Output, Tool, builtin_tools
+from lamina.tools.registry import builtin_tools
+from lamina.tools.tool import Context, Output, Tool
 
 
 @pytest.mark.spec("A6")

@@ -9,7 +9,7 @@ import pytest
 from tests.permissions.readonly.conftest import Tree
 from tests.permissions.readonly.test_run import bash, ours
 
-from lamina.permissions.readonly import Plan, plan_readonly
+from lamina.permissions.readonly.plan import Plan, plan_readonly
 
 pytestmark = pytest.mark.spec("G2")
 

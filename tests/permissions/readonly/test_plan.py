@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.permissions.readonly.conftest import Tree
 
-from lamina.permissions.readonly import Plan, Refusal, plan_readonly
 from lamina.permissions.readonly.commands import COMMANDS
+from lamina.permissions.readonly.plan import Plan, plan_readonly
+from lamina.permissions.readonly.words import Refusal
 
 pytestmark = pytest.mark.spec("G2")
 

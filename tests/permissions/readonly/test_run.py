@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.permissions.readonly.conftest import Tree
 
-from lamina.permissions.readonly import Pipeline, Plan, Result, Stage, plan_readonly, run_readonly
+from lamina.permissions.readonly.plan import Pipeline, Plan, Stage, plan_readonly
+from lamina.permissions.readonly.run import Result, run_readonly
 
 pytestmark = pytest.mark.spec("G2")
 

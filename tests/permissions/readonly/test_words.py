@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina.permissions.readonly import Part, Refusal, Word, split
-from lamina.permissions.readonly.words import MAX_COMMANDS, MAX_LENGTH, MAX_WORDS
+from lamina.permissions.readonly.words import MAX_COMMANDS, MAX_LENGTH, MAX_WORDS, Part, Refusal, Word, split
 
 pytestmark = pytest.mark.spec("G2")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...hooks import HookOutcome
+from ...hooks.events import HookOutcome
 from ..isolate import lent
 from ..state import Conversation
 

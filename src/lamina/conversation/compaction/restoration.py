@@ -20,7 +20,7 @@ from ...core.view import Item
 from ...disk.files import read_head
 from ...disk.user_files import open_regular
 from ...fork.host import Restorable
-from ...hooks import HookOutcome
+from ...hooks.events import HookOutcome
 from ...tools.reads import ReadFile
 from .. import pins
 from ..isolate import lent

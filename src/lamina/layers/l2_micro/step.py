@@ -168,5 +168,7 @@ def _pays(c: Conversation, registry: Registry, rows: Sequence[Clearable], count:
 def _tell_applied(c: Conversation, state: MicroState, reply: Reply) -> None:
     applied = read_applied(reply.notes.get("context_management"))
     if applied.tokens not in (0, state.applied):
-        c.record_event("clearing", {"ids": [], "tokens_saved": applied.tokens, "trigger": "provider", "edits": list(applied.edits)})
+        c.record_event(
+            "clearing", {"ids": [], "tokens_saved": applied.tokens, "trigger": "provider", "edits": list(applied.edits)}
+        )
     state.applied = applied.tokens

@@ -77,9 +77,7 @@ def _by_itself(c: Conversation, ledger: Ledger, refused: PromptTooLong | None = 
     before = Before(c, "auto")
     done = (yield from notes.compact(c, before)) or (yield from _full(c, before, refused=refused))
     if before.refused:
-        c.notify(
-            f"Nothing was compacted, because {before.refused.rstrip('.')}. It is asked again after your next message."
-        )
+        c.notify(f"Nothing was compacted, because {before.refused.rstrip('.')}. It is asked again after your next message.")
         _write(c, msgspec.structs.replace(ledger, refused=_last_said(c)))
     else:
         _write(c, _judged(c, ledger, done), done.why)

@@ -213,7 +213,9 @@ def landed(c: Conversation, one: Landed) -> None:
             case Reviewed():
                 state.cursor, state.failures = ran.cursor, 0
                 ended(c, EXTRACTION, ran.outcome, one.seconds)
-                c.record_event(EXTRACTION, {"cursor": ran.cursor, **_figures(ran.outcome), **_written(ran.written, ran.outcome.denied)})
+                c.record_event(
+                    EXTRACTION, {"cursor": ran.cursor, **_figures(ran.outcome), **_written(ran.written, ran.outcome.denied)}
+                )
                 _announce(c, ran.written)
             case Skipped():
                 state.cursor = ran.cursor

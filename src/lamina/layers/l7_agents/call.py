@@ -13,8 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from ...core.blocks import Wire
-from ...tools import Context, Output
-from ...tools.tool import Builtin, failure
+from ...tools.tool import Builtin, Context, Output, failure
 from .files import Catalog
 from .types import AGENT, FORK, Kind
 

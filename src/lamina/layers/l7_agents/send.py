@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ...core.blocks import Wire
-from ...tools import Context, Output
-from ...tools.tool import Builtin, Guarded, Tool, failure
+from ...tools.tool import Builtin, Context, Guarded, Output, Tool, failure
 from .call import Act, Refusal
 from .letters import MOST_NAME, MOST_SUMMARY, MOST_TEXT, Structured, Unreadable, read_structured
 from .types import SEND

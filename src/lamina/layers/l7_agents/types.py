@@ -26,7 +26,7 @@ import msgspec
 
 from ...core.fence import escape
 from ...core.front_matter import Value, read_front_matter
-from ...tools import Tool
+from ...tools.tool import Tool
 
 Source: TypeAlias = Literal["built-in", "user", "project"]
 MemoryScope: TypeAlias = Literal["user", "project", "local"]

@@ -9,24 +9,3 @@ spec     G2, X6
 `words` cuts the text, `commands` holds the lists, `options` and `finding` read the words by them, `places` and `globs` look at
 the disk. Not on Windows: there are no such programs there, and everything is refused.
 """
-
-from __future__ import annotations
-
-from .plan import Pipeline, Place, Plan, Stage, plan_parts, plan_readonly
-from .run import Result, run_readonly
-from .words import Part, Refusal, Word, split
-
-__all__ = [
-    "Part",
-    "Pipeline",
-    "Place",
-    "Plan",
-    "Refusal",
-    "Result",
-    "Stage",
-    "Word",
-    "plan_parts",
-    "plan_readonly",
-    "run_readonly",
-    "split",
-]
