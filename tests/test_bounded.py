@@ -51,10 +51,8 @@ CACHES = {
     "core/settings/numbers.py:policy_defaults": "the names of the policies",
     "layers/l3_notes/template.py:parts": "the names of our own prompts",
     "layers/l3_notes/template.py:whole": "the names of our own prompts",
-    "layers/l4_compact/texts.py:sections": "the names of our own prompts",
-    "memory/texts.py:sections": "the names of our own prompts",
-    "prompt/texts.py:sections": "the names of our own prompts",
-    "prompt/texts.py:whole": "the names of our own prompts",
+    "core/prompt_files.py:prompt_text": "the names of our own prompts",
+    "core/prompt_files.py:prompt_sections": "the names of our own prompts",
 }
 # Files that only grow, and what shortens or removes them.
 APPENDED = {

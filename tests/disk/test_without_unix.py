@@ -33,7 +33,7 @@ if "windows locks" in hidden:
     import lamina.disk.temp_files
     os.name = name
 from lamina.core.errors import DiskError, LockHeld, PathRefused
-from lamina.disk import at, oslock
+from lamina.disk import dirfd, oslock
 from lamina.disk.dream_lock import Hold, Lock
 from lamina.disk.files import Appender, replace, staged, sweep_temps, update
 from lamina.disk.lock import LifeLock, guard, live_holder
@@ -47,7 +47,7 @@ def refused(act):
         return True
     return False
 
-assert at.HAS_DIR_FD == ("dir_fd" not in hidden)
+assert dirfd.HAS_DIR_FD == ("dir_fd" not in hidden)
 assert oslock.kernel_locks() == ("msvcrt" not in hidden)
 
 replace(base / "a" / "f", b"one")

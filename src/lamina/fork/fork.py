@@ -17,8 +17,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -29,6 +27,7 @@ from ..core.cache import BREAK_HEADER, FORK_HEADER
 from ..core.effects import Ask, Flow, RunTools
 from ..core.errors import LaminaError, ProviderError
 from ..core.flatten import Flat
+from ..core.prompt_files import prompt_text
 from ..core.reply import Reply
 from ..core.usage import Usage
 from ..prompt.cache_marks import End, end_before_last_answer, mark_at, mark_messages
@@ -228,7 +227,7 @@ def _run(calls: tuple[ToolUse, ...]) -> Flow[list[ToolResult]]:
 
 
 def tagged(directive: str, tag: str) -> str:
-    return f'<fork purpose="{tag}">\n{_preface()}\n\n{directive.strip()}{_CLOSING}'
+    return f'<fork purpose="{tag}">\n{prompt_text(__file__, "fork")}\n\n{directive.strip()}{_CLOSING}'
 
 
 def directive_in(request: Mapping[str, Any]) -> str | None:
@@ -236,17 +235,15 @@ def directive_in(request: Mapping[str, Any]) -> str | None:
     found = [body for body in _texts(request.get("messages") or ()) if _OPENING.match(body)]
     if not found:
         return None
-    return _OPENING.sub("", found[-1], count=1).removesuffix(_CLOSING).removeprefix(_preface()).strip()
+    return _OPENING.sub("", found[-1], count=1).removesuffix(_CLOSING).removeprefix(prompt_text(__file__, "fork")).strip()
 
 
 def is_fork(messages: Iterable[Mapping[str, Any]]) -> bool:
     """A3: whether these are a fork's messages; a fork does not fork again."""
-    return any((found := _OPENING.match(body)) and body.startswith(_preface(), found.end()) for body in _texts(messages))
-
-
-@cache
-def _preface() -> str:
-    return (Path(__file__).with_name("prompts") / "fork.md").read_text("utf-8").strip()
+    return any(
+        (found := _OPENING.match(body)) and body.startswith(prompt_text(__file__, "fork"), found.end())
+        for body in _texts(messages)
+    )
 
 
 def _texts(messages: Iterable[Mapping[str, Any]]) -> Iterable[str]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from ..core.errors import DiskError
 from ..core.fence import escape, fence
+from ..core.prompt_files import prompt_sections
 from ..core.settings import Mode, Scope, Settings
 from ..core.settings.kinds import printable
 from ..disk.files import Durability
@@ -23,7 +24,6 @@ from .store.inbox import DIRECTORY as INBOX
 from .store.index import loaded
 from .store.modes import GatedStore
 from .store.scopes import AgentPlace, AgentScope, Place, project_root
-from .texts import sections
 
 SCOPES: Mapping[AgentScope, Scope] = {"user": "agentUser", "project": "agentProject", "local": "agentLocal"}
 IGNORED = ".gitignore"
@@ -57,7 +57,7 @@ def agent_instructions(place: AgentPlace, *, mode: Mode, tools: Sequence[str], i
     """The section of an agent's system prompt; empty where its memory is off. `index` is the index file's text."""
     if mode == "off":
         return ""
-    own, shared = sections("agent"), sections("memory")
+    own, shared = prompt_sections(__file__, "agent"), prompt_sections(__file__, "memory")
     writes = mode != "read-only" and "Write" in tools
     path = escape(printable(str(place.path), LONGEST_PATH))
     listed = loaded(index)

@@ -11,12 +11,12 @@ thinking is left out, since another model may not be given it.
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 import msgspec
 
 from ..core.blocks import ToolUse, Wire, canonical
 from ..core.errors import ProviderError
+from ..core.prompt_files import prompt_text
 from ..core.reply import Reply
 from ..core.usage import Usage
 from ..providers import Provider
@@ -108,4 +108,4 @@ def _without_thinking(message: Wire) -> Wire:
 
 @cache
 def _system() -> Wire:
-    return {"type": "text", "text": (Path(__file__).parent / "prompts" / "asked.md").read_text("utf-8").strip()}
+    return {"type": "text", "text": prompt_text(__file__, "asked")}

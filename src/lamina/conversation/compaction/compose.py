@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...layers.l4_compact.texts import sections
+from ...core.prompt_files import prompt_sections
 from .files import listed
 from .user_messages import Tokens, Users, rendered, select
 
@@ -48,7 +48,7 @@ class Made(msgspec.Struct, frozen=True):
 def compose(
     summary: str, *, said: Sequence[str], files: Sequence[str], way: Way, budget: Budget, tokens: Tokens, made: Made
 ) -> str:
-    texts = sections("framed")
+    texts = prompt_sections(__file__, "framed")
     head = [texts["opening partial" if made.partial else "opening"]]
     if made.mechanical:
         head.append(texts["mechanical"])
@@ -75,7 +75,7 @@ def users_section(users: Users) -> str:
 
 
 def _way_back(way: Way) -> list[str]:
-    texts = sections("framed")
+    texts = prompt_sections(__file__, "framed")
     if not way.transcript:
         return [texts["back in memory"].format(node=way.node)]
     back = texts["back"].format(transcript=way.transcript, node=way.node)

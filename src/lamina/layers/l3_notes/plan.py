@@ -11,9 +11,9 @@ from typing import NamedTuple, TypeAlias
 
 from ...core.blocks import Block, Text, ToolResult, ToolUse
 from ...core.fence import escape, reminder
+from ...core.prompt_files import prompt_sections
 from ...core.view import Item
 from .sections import Notes, render
-from .template import parts
 
 SizeOf: TypeAlias = Callable[[Block], int]
 
@@ -116,6 +116,6 @@ def covered_after(tail: Tail, covered: str, summary: str) -> str:
 
 def summary_text(notes: Notes, *, path: str, transcript: str, node: str) -> str:
     """The first message after the boundary: the notes as data, and where all of it lies."""
-    said = parts("summary")
+    said = prompt_sections(__file__, "summary")
     whole = said["whole"].format(path=path, transcript=transcript, node=node)
     return "\n\n".join([said["opening"], whole, reminder([escape(render(notes).rstrip("\n"))])])

@@ -42,6 +42,7 @@ from ...conversation.window.count import replaced
 from ...conversation.window.features import measure_all
 from ...core.blocks import Block, ToolUse, text
 from ...core.effects import Flow, Wait
+from ...core.prompt_files import prompt_sections
 from ...core.receipts import Told, write_receipt
 from ...core.records import Attachment, Boundary, Message
 from ...core.view import Item
@@ -50,7 +51,6 @@ from .due import Cursor, lowered
 from .file import notes_path, read_file
 from .plan import Keep, Tail, covered_after, plan_tail, summary_text
 from .sections import Misfit, Notes, cut, is_fresh
-from .template import parts
 from .update import load_texts, read_current
 
 __all__ = ["after_answer", "compact", "landed"]
@@ -181,7 +181,7 @@ def _tail(c: Conversation, covered: str) -> Tail | None:
 
 def _summary(c: Conversation, notes: Notes, tail: Tail, node: str) -> str:
     assert c.directory is not None
-    shown = cut(notes, lambda words: tokens_of(c, words), limits_of(c).section, parts("summary")["cut"])
+    shown = cut(notes, lambda words: tokens_of(c, words), limits_of(c).section, prompt_sections(__file__, "summary")["cut"])
     said = escaped(summary_text(shown, path=str(notes_path(c.directory)), transcript=str(c.store.path), node=node))
     return "\n\n".join([said, *_beside(c, tail, said)])
 

@@ -2,8 +2,8 @@
 
 Decides  which agent types there are, what a call of Agent or SendMessage asks for, which tools a subagent gets, what its parent reads
          of it, how a message stands in a conversation, which words tell what an agent is doing
-Does     queues messages of one process (post) and carries them over sockets (uds); `agent/agent_tool.py` runs forks, subagents and background
-         agents for one conversation, `agent/messaging.py` and `agent/transports.py` send and bring messages, `agent/progress.py` asks what agents are doing
+Does     queues messages of one process (queues.py), carries them over sockets (sockets.py), takes them from a mailbox (step.py);
+         agents themselves are run by `agent/`
 Costs    a fork its directive and its answer, the rest is read from the prompt cache; a subagent a conversation of its own; a message
          nothing but its words; an agent summary a call of a few words every half minute
 Switch   an agent opened with tools of one's own has none of it; deny rules `Agent` and `SendMessage` refuse every call;

@@ -19,13 +19,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 
 from ...core.fence import escape
 from ...core.front_matter import Value, read_front_matter
+from ...core.prompt_files import prompt_text
 from ...tools.tool import Tool
 
 Source: TypeAlias = Literal["built-in", "user", "project"]
@@ -74,7 +74,7 @@ def general() -> Kind:
     return Kind(
         name=GENERAL,
         description="Searches, reads and carries out tasks of several steps; for whatever no other type is made for.",
-        prompt=(Path(__file__).with_name("prompts") / "general.md").read_text("utf-8").strip(),
+        prompt=prompt_text(__file__, "general"),
     )
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...core.fence import Fenced, escape, fence, reminder
+from ...core.prompt_files import prompt_sections
 from ...core.settings.kinds import printable
 from ...core.words import normal
 from ..store.evidence import Freshness
 from ..store.topic import Topic, evidence_of
-from ..texts import sections
 
 DAY = 86_400.0
 # No system takes longer paths; a reason is one line.
@@ -48,7 +48,7 @@ def cut(text: str, *, lines: int, size: int) -> Cut:
 
 def shown(topic: Topic, path: Path, *, age: float, evidence: Freshness, lines: int, size: int) -> str:
     """One memory as a reminder of its own."""
-    texts = sections("recall")
+    texts = prompt_sections(__file__, "recall")
     part = cut(_text(topic), lines=lines, size=size)
     kind = f", type {topic.type}" if topic.type else ""
     said = [Fenced(f"{heading(path)}{kind}, saved {age_words(age)}):\n{fence('recalled-memory', part.text)}")]

@@ -14,9 +14,9 @@ import msgspec
 
 from ...core.blocks import Wire
 from ...core.fence import escape, fence
+from ...core.prompt_files import prompt_sections
 from ...core.settings.kinds import printable
 from ..store.scan import Header
-from ..texts import sections
 from .rank import Corpus, Document
 from .threshold import LOOKED_AT, clear_fits
 
@@ -46,7 +46,7 @@ def line_of(header: Header) -> str:
 
 
 def request(model: str, manifest: Sequence[Header], words: str, *, tools: Iterable[str], most: int) -> Wire:
-    texts, names = sections("recall"), sorted(tools)
+    texts, names = prompt_sections(__file__, "recall"), sorted(tools)
     in_use = texts["tools in use"].format(names=escape(printable(", ".join(names), 1_000))) + "\n\n" if names else ""
     listed = fence("memory-index", "\n".join(map(line_of, manifest)))
     said = [{"type": "text", "text": listed}, {"type": "text", "text": f"The message:\n{escape(words[:MOST_CHARS])}"}]
