@@ -12,7 +12,8 @@ from typing import Any
 from lamina import turn
 from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
-from lamina.disk.paths import RootDir, slug
+from lamina.disk.project import slug
+from lamina.disk.rootdir import RootDir
 from lamina.disk.settings_files import lamina_home
 from lamina.fork.fork import directive_in
 from lamina.layers.l6_dream.directive import read_directive

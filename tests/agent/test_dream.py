@@ -17,7 +17,7 @@ from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
 from lamina.disk.dream_lock import Lock
 from lamina.disk.ledger import days, lines_of
-from lamina.disk.paths import RootDir
+from lamina.disk.rootdir import RootDir
 from lamina.disk.settings_files import lamina_home
 from lamina.layers.l6_dream.bounds import FIRST
 from lamina.layers.l6_dream.directive import ROUNDS

@@ -14,7 +14,7 @@ from lamina.agent.agent import Agent
 from lamina.agent.manual_dream import run_by_hand
 from lamina.core.settings import Settings
 from lamina.disk.dream_lock import Lock, NotWon
-from lamina.disk.paths import RootDir
+from lamina.disk.rootdir import RootDir
 from lamina.layers.l6_dream.record import Record
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer

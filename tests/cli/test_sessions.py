@@ -12,7 +12,7 @@ from tests.session.foreign import SESSION, TEXTS, foreign_transcript
 from tests.session.play import compact, turns
 
 from lamina.cli.sessions import _info, _table
-from lamina.disk.paths import slug
+from lamina.disk.project import slug
 from lamina.disk.session_list import SessionInfo
 from lamina.session.session import Session
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError
-from lamina.disk.approvals import FILE_NAME, load_approvals, record_approval, withdraw_approval
+from lamina.disk.approvals import FILE_NAME, load_approvals, record_approval
 
 PROJECT = Path("/work/project")
 FILE = Path("/shared/style.md")
@@ -29,13 +29,10 @@ def test_without_a_file_nobody_was_asked(tmp_path: Path) -> None:
     assert load_approvals(tmp_path / "none", PROJECT).answer(FILE) is None
 
 
-def test_an_answer_can_be_changed_and_taken_back(tmp_path: Path) -> None:
+def test_an_answer_can_be_changed(tmp_path: Path) -> None:
     record_approval(tmp_path, PROJECT, FILE, allowed=True)
     record_approval(tmp_path, PROJECT, FILE, allowed=False)
     assert load_approvals(tmp_path, PROJECT).answer(FILE) is False
-    withdraw_approval(tmp_path, PROJECT, FILE)
-    assert load_approvals(tmp_path, PROJECT).answer(FILE) is None
-    assert json.loads((tmp_path / FILE_NAME).read_text())["includes"] == {}
 
 
 def test_the_file_is_private_and_keeps_what_it_does_not_know(tmp_path: Path) -> None:

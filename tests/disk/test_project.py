@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.disk.paths import canonical_git_root, slug
+from lamina.disk.project import canonical_git_root, slug
 
 
 @pytest.mark.parametrize(

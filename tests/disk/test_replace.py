@@ -22,10 +22,12 @@ from lamina.disk import crash_points as crash
 from lamina.disk import oslock
 from lamina.disk import temp_files as temps
 from lamina.disk.dirfd import private_dir
-from lamina.disk.files import is_bookkeeping, read, remove, replace, staged, sweep_temps
+from lamina.disk.files import is_bookkeeping, read, remove, replace
 from lamina.disk.sync import sync_fd
+from lamina.disk.temp_files import sweep_temps
 
 from .processes import needs_fork, run_child, together
+from .staging import staged
 
 PIECE = 64 << 10
 

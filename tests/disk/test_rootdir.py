@@ -6,13 +6,13 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from lamina.core.errors import DiskError, PathRefused
 from lamina.disk import crash_points as crash
+from lamina.disk.compare_and_swap import guarded, replace_if
 from lamina.disk.rootdir import Entry, RootDir
 
 from .processes import needs_fork, together
@@ -61,11 +61,10 @@ def test_directories_are_0700_and_files_0600(root: Path, umask: int) -> None:
         with RootDir.open(root) as tree:
             tree.replace("a/x.md", b"x")
             tree.append("a/log", [b"x"])
-            tree.update("a/y.md", lambda _: b"x")
     finally:
         os.umask(before)
     found = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (root, *root.rglob("*"))}
-    assert found == {"root": 0o700, "a": 0o700, "x.md": 0o600, "log": 0o600, "y.md": 0o600, ".y.md.lock": 0o600}
+    assert found == {"root": 0o700, "a": 0o700, "x.md": 0o600, "log": 0o600}
 
 
 @pytest.mark.spec("G1")
@@ -78,7 +77,7 @@ def test_a_path_that_could_leave_the_root_is_refused(root: Path, rel: str) -> No
             lambda: tree.read_bytes(rel, LIMIT),
             lambda: tree.open_read(rel),
             lambda: tree.replace(rel, b"x"),
-            lambda: tree.update(rel, lambda _: b"x"),
+            lambda: replace_if(tree, rel, b"x", expected=None),
             lambda: tree.append(rel, [b"x"]),
             lambda: tree.unlink(rel),
             lambda: tree.stat(rel),
@@ -108,7 +107,7 @@ def every_action(tree: RootDir, rel: str) -> list[Callable[[], object]]:
         lambda: tree.read_bytes(rel, LIMIT),
         lambda: tree.open_read(rel),
         lambda: tree.replace(rel, b"evil"),
-        lambda: tree.update(rel, lambda _: b"evil"),
+        lambda: replace_if(tree, rel, b"evil", expected=b"precious"),
         lambda: tree.append(rel, [b"evil"]),
         lambda: tree.unlink(rel),
         lambda: tree.rename(rel, "moved"),
@@ -167,7 +166,7 @@ def test_another_users_files_are_refused_unless_the_directory_is_shared(root: Pa
 
 @pytest.mark.spec("G1")
 @pytest.mark.parametrize("victim", ["sub", "sub/deep", "sub/deep/x.md"])
-@pytest.mark.parametrize("action", ["replace", "update", "append", "read"])
+@pytest.mark.parametrize("action", ["replace", "replace_if", "append", "read"])
 def test_a_link_swapped_in_at_any_point_touches_nothing_outside(tmp_path: Path, outside: Path, victim: str, action: str) -> None:
     """At the k-th point of the call the directory or file is moved away and a link to the outside put in its place; for all k."""
     (outside / "deep").mkdir()
@@ -190,8 +189,8 @@ def test_a_link_swapped_in_at_any_point_touches_nothing_outside(tmp_path: Path, 
                 try:
                     if action == "replace":
                         tree.replace("sub/deep/x.md", b"new")
-                    elif action == "update":
-                        tree.update("sub/deep/x.md", lambda _: b"new")
+                    elif action == "replace_if":
+                        replace_if(tree, "sub/deep/x.md", b"new", expected=b"old")
                     elif action == "append":
                         tree.append("sub/deep/x.md", [b"new"])
                     else:
@@ -244,7 +243,7 @@ def test_a_twin_that_differs_only_in_case_or_unicode_form_is_not_made(root: Path
         tree.replace(first, b"first")
         actions: list[Callable[[], object]] = [
             lambda: tree.replace(second, b"x"),
-            lambda: tree.update(second, lambda _: b"x"),
+            lambda: replace_if(tree, second, b"x", expected=None),
             lambda: tree.append(second, [b"x"]),
             lambda: tree.rename("other", second),
             lambda: tree.replace(f"{second}/y", b"x"),
@@ -280,16 +279,14 @@ def test_a_file_moves_within_the_root_and_replaces_nothing(root: Path) -> None:
         assert [entry.name for entry in tree.listdir()] == [".trash", "d"]
 
 
-def with_line(line: bytes, old: bytes | None) -> bytes:
-    return (old or b"") + line + b"\n"
-
-
 @needs_fork
 def test_many_processes_update_and_append_through_the_root_and_lose_nothing(root: Path) -> None:
     def act(number: int) -> None:
         with RootDir.open(root) as tree:
             for line in (b"%d %d" % (number, turn) for turn in range(20)):
-                tree.update("i/MEMORY.md", partial(with_line, line), durability="process", timeout=60)
+                with guarded(tree, ".g.lock", timeout=60):
+                    old = tree.read_bytes("i/MEMORY.md", LIMIT)
+                    assert replace_if(tree, "i/MEMORY.md", (old or b"") + line + b"\n", expected=old, durability="process")
                 tree.append("i/log", [line], durability="process")
 
     together(6, act)

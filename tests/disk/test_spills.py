@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError, PathRefused
-from lamina.disk.files import is_temp
 from lamina.disk.spills import DIRECTORY, Lying, open_result, spilling, stem_of, sweep_results, take_over, write_spill
 from lamina.disk.spool import Spool
+from lamina.disk.temp_files import is_temp
 
 from .processes import needs_fork as needs_unix
 

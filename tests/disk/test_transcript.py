@@ -20,7 +20,7 @@ from lamina.disk import transcript
 from lamina.disk.crash_points import watched
 from lamina.disk.jsonl import Health
 from lamina.disk.resume import live_lines, resume_point
-from lamina.disk.transcript import FileStore, MemoryStore, load_live, lock_path, origin, read_transcript, refuse_newer
+from lamina.disk.transcript import FileTranscript, InMemoryTranscript, load_live, lock_path, origin, read_transcript, refuse_newer
 from lamina.disk.transcript_search import find_transcript, newest_transcript, transcripts
 
 from .processes import needs_fork, run_child
@@ -34,18 +34,18 @@ def message(number: int, parent: int | None = None, **more: Any) -> Message:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[FileStore]:
-    opened = FileStore.open(tmp_path / "projects" / "p" / "s.jsonl", ENVELOPE)
+def store(tmp_path: Path) -> Iterator[FileTranscript]:
+    opened = FileTranscript.open(tmp_path / "projects" / "p" / "s.jsonl", ENVELOPE)
     assert opened is not None
     yield opened
     opened.close()
 
 
-def uuids(store: FileStore | MemoryStore, start: int = 0) -> list[str | None]:
+def uuids(store: FileTranscript | InMemoryTranscript, start: int = 0) -> list[str | None]:
     return [record.uuid for record in store.read(start)]
 
 
-def on_disk(store: FileStore) -> list[str]:
+def on_disk(store: FileTranscript) -> list[str]:
     assert store.path is not None
     return [json.loads(line)["uuid"] for line in store.path.read_bytes().splitlines() if line.startswith(b"{")]
 
@@ -64,8 +64,8 @@ KINDS: list[Record] = [
 ]
 
 
-def test_both_stores_read_back_exactly_what_was_written(store: FileStore) -> None:
-    memory = MemoryStore(ENVELOPE)
+def test_both_stores_read_back_exactly_what_was_written(store: FileTranscript) -> None:
+    memory = InMemoryTranscript(ENVELOPE)
     for kept in (store, memory):
         first = kept.append(KINDS[:4])
         later = kept.append(KINDS[4:])
@@ -84,7 +84,7 @@ def full(name: str, _: int) -> int | None:
     return None
 
 
-def test_what_a_full_disk_does_not_take_waits_and_goes_out_in_order(store: FileStore) -> None:
+def test_what_a_full_disk_does_not_take_waits_and_goes_out_in_order(store: FileTranscript) -> None:
     store.append([message(1)])
     with watched(full):
         store.append([message(2, 1)])
@@ -101,7 +101,7 @@ def test_what_a_full_disk_does_not_take_waits_and_goes_out_in_order(store: FileS
     assert on_disk(store) == uuids(store) == ["m1", "m2", "m3", "m4", "m5"]
 
 
-def test_what_waits_goes_out_with_a_sync_or_the_end_too(store: FileStore) -> None:
+def test_what_waits_goes_out_with_a_sync_or_the_end_too(store: FileTranscript) -> None:
     with watched(full):
         store.append([message(1)])
     store.sync()
@@ -113,7 +113,7 @@ def test_what_waits_goes_out_with_a_sync_or_the_end_too(store: FileStore) -> Non
     assert on_disk(store) == ["m1", "m2"]
 
 
-def test_what_never_went_out_is_told_at_the_end(store: FileStore) -> None:
+def test_what_never_went_out_is_told_at_the_end(store: FileTranscript) -> None:
     store.append([message(1)])
     with watched(full):
         store.append([message(2, 1)])
@@ -122,7 +122,7 @@ def test_what_never_went_out_is_told_at_the_end(store: FileStore) -> None:
     assert on_disk(store) == ["m1"]
 
 
-def test_a_disk_that_takes_half_a_line_leaves_no_record_out(store: FileStore) -> None:
+def test_a_disk_that_takes_half_a_line_leaves_no_record_out(store: FileTranscript) -> None:
     sizes = iter([40, 0, 25])
 
     def short(name: str, size: int) -> int | None:
@@ -143,7 +143,7 @@ def test_a_disk_that_takes_half_a_line_leaves_no_record_out(store: FileStore) ->
     assert [record.uuid for record in read_transcript(store.path)] == ["m1", "m2", "m3"]
 
 
-def test_what_waits_is_bounded_and_the_sentence_says_so(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_waits_is_bounded_and_the_sentence_says_so(store: FileTranscript, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transcript, "MAX_WAITING", 1_000)
     with watched(full):
         store.append([message(1)])
@@ -158,10 +158,10 @@ def test_what_waits_is_bounded_and_the_sentence_says_so(store: FileStore, monkey
 
 
 def test_a_record_no_reader_would_take_is_refused_before_anything_is_written(
-    store: FileStore, monkeypatch: pytest.MonkeyPatch
+    store: FileTranscript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transcript, "MAX_LINE", 400)
-    for kept in (store, MemoryStore(ENVELOPE)):
+    for kept in (store, InMemoryTranscript(ENVELOPE)):
         kept.append([message(1)])
         with pytest.raises(InputError, match="record: is larger than 0 MiB; hand over a part of it"):
             kept.append([message(2, 1), Event("e", None, "t", "big", {"x": "y" * 400})])
@@ -169,7 +169,7 @@ def test_a_record_no_reader_would_take_is_refused_before_anything_is_written(
         assert uuids(kept) == ["m1", "m3"]
 
 
-def test_a_sync_that_fails_is_told_and_never_tried_again_on_the_same_descriptor(store: FileStore) -> None:
+def test_a_sync_that_fails_is_told_and_never_tried_again_on_the_same_descriptor(store: FileTranscript) -> None:
     def broken(name: str, _: int) -> None:
         if name == "append.fsync":
             raise OSError(errno.EIO, "broken")
@@ -184,7 +184,7 @@ def test_a_sync_that_fails_is_told_and_never_tried_again_on_the_same_descriptor(
     assert on_disk(store) == ["m1", "m2"]
 
 
-def test_a_store_without_news_waits_for_nothing(store: FileStore) -> None:
+def test_a_store_without_news_waits_for_nothing(store: FileTranscript) -> None:
     seen: list[str] = []
     store.append([message(1)])
     store.sync(force=True)
@@ -194,7 +194,7 @@ def test_a_store_without_news_waits_for_nothing(store: FileStore) -> None:
     assert seen == []
 
 
-def test_a_transcript_removed_under_its_writer_is_told_once_and_begun_anew(store: FileStore) -> None:
+def test_a_transcript_removed_under_its_writer_is_told_once_and_begun_anew(store: FileTranscript) -> None:
     assert store.path is not None
     store.append([message(1)])
     shutil.rmtree(store.path.parent)
@@ -210,12 +210,12 @@ def test_a_transcript_removed_under_its_writer_is_told_once_and_begun_anew(store
         list(store.read())
 
 
-def test_one_transcript_has_one_writer(store: FileStore) -> None:
+def test_one_transcript_has_one_writer(store: FileTranscript) -> None:
     assert store.path is not None
-    assert FileStore.open(store.path, ENVELOPE) is None
+    assert FileTranscript.open(store.path, ENVELOPE) is None
     store.close()
     store.close()
-    again = FileStore.open(store.path, ENVELOPE)
+    again = FileTranscript.open(store.path, ENVELOPE)
     assert again is not None
     again.append([message(1)])
     again.close()
@@ -224,7 +224,7 @@ def test_one_transcript_has_one_writer(store: FileStore) -> None:
 
 
 @needs_fork
-def test_a_forked_child_does_not_write_into_its_parents_transcript(store: FileStore) -> None:
+def test_a_forked_child_does_not_write_into_its_parents_transcript(store: FileTranscript) -> None:
     store.append([message(1)])
 
     def child() -> None:
@@ -237,7 +237,7 @@ def test_a_forked_child_does_not_write_into_its_parents_transcript(store: FileSt
     store.append([message(3, 1)])
     assert on_disk(store) == ["m1", "m3"]
     assert store.path is not None
-    assert FileStore.open(store.path, ENVELOPE) is None, "the parent still holds it"
+    assert FileTranscript.open(store.path, ENVELOPE) is None, "the parent still holds it"
 
 
 @pytest.mark.spec("Z9")
@@ -245,13 +245,13 @@ def test_a_forked_child_does_not_write_into_its_parents_transcript(store: FileSt
 def test_everything_is_private_whatever_the_umask(tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
-        opened = FileStore.open(tmp_path / "home" / "projects" / "p" / "s.jsonl", ENVELOPE)
+        opened = FileTranscript.open(tmp_path / "home" / "projects" / "p" / "s.jsonl", ENVELOPE)
         assert opened is not None
         opened.append([message(1)])
         opened.close()
         assert opened.path is not None
         forked = Forked("f", None, "t", "s", "p")
-        FileStore.fork(opened.path.with_name("f.jsonl"), ENVELOPE, opened.path, forked, Health()).close()
+        FileTranscript.fork(opened.path.with_name("f.jsonl"), ENVELOPE, opened.path, forked, Health()).close()
     finally:
         os.umask(before)
     modes = {(path.is_dir(), path.stat().st_mode & 0o777) for path in (tmp_path / "home").rglob("*")}
@@ -268,11 +268,11 @@ def test_a_fork_holds_every_line_and_then_says_where_it_came_from(tmp_path: Path
     rows = [b'{"type":"user", "uuid":"m%d","n": %d}' % (number, number) for number in range(count)]
     source = source_with(tmp_path / "source.jsonl", rows)
     path = tmp_path / "p" / "fork.jsonl"
-    store = FileStore.fork(path, ENVELOPE, source, Forked("f", None, "t", "source", str(source)), Health())
+    store = FileTranscript.fork(path, ENVELOPE, source, Forked("f", None, "t", "source", str(source)), Health())
     lines = path.read_bytes().splitlines()
     assert lines[:-1] == rows
     assert json.loads(lines[-1])["uuid"] == "f"
-    assert FileStore.open(path, ENVELOPE) is None, "a fork is locked from its first moment"
+    assert FileTranscript.open(path, ENVELOPE) is None, "a fork is locked from its first moment"
     store.append([message(1)])
     store.close()
     assert [found.name for found in path.with_suffix("").iterdir()] == ["writer.lock"]
@@ -282,9 +282,9 @@ def test_a_fork_that_fails_leaves_no_transcript_and_no_lock(tmp_path: Path) -> N
     source = source_with(tmp_path / "source.jsonl", [b'{"type":"user","uuid":"m1"}'])
     path = tmp_path / "p" / "fork.jsonl"
     with watched(full), pytest.raises(DiskError):
-        FileStore.fork(path, ENVELOPE, source, Forked("f", None, "t", "source", "x"), Health())
+        FileTranscript.fork(path, ENVELOPE, source, Forked("f", None, "t", "source", "x"), Health())
     assert list(transcripts(path.parent)) == []
-    FileStore.fork(path, ENVELOPE, source, Forked("f", None, "t", "source", "x"), Health()).close()
+    FileTranscript.fork(path, ENVELOPE, source, Forked("f", None, "t", "source", "x"), Health()).close()
 
 
 def compacted(boundary: str, *, kept: tuple[str, ...] = (), start: int = 0) -> list[Record]:
@@ -292,10 +292,10 @@ def compacted(boundary: str, *, kept: tuple[str, ...] = (), start: int = 0) -> l
     return [Boundary(boundary, "m2", "t", "auto", 0, kept), summary, Checkpoint(f"{boundary}-c", "m2", "t", boundary, start)]
 
 
-def both(records: list[Record], tmp_path: Path) -> tuple[FileStore, MemoryStore]:
-    store = FileStore.open(tmp_path / "s.jsonl", ENVELOPE)
+def both(records: list[Record], tmp_path: Path) -> tuple[FileTranscript, InMemoryTranscript]:
+    store = FileTranscript.open(tmp_path / "s.jsonl", ENVELOPE)
     assert store is not None
-    memory = MemoryStore(ENVELOPE)
+    memory = InMemoryTranscript(ENVELOPE)
     for record in records:
         store.append([record])
         memory.append([record])
@@ -353,7 +353,7 @@ def test_a_checkpoint_that_moves_to_another_file_points_to_its_beginning(tmp_pat
     store.append([Checkpoint("c", "m2", "t", "b1", start, {"count": {"fixed": 3}})])
     store.close()
     assert store.path is not None
-    moved = MemoryStore(ENVELOPE, live_lines(store.path, Health()))
+    moved = InMemoryTranscript(ENVELOPE, live_lines(store.path, Health()))
     at, checkpoint = moved.resume_point()
     assert at == 0
     assert checkpoint is not None

@@ -16,7 +16,6 @@ from lamina.disk.trust import (
     FILE_NAME,
     MOST_ANSWERS,
     MOST_LINES,
-    distrust,
     enabled,
     trust,
     trusted,
@@ -52,9 +51,6 @@ def test_nothing_is_trusted_before_a_yes_and_everything_there_after_it(home: Pat
     assert not trusted(home, project)
     trust(home, project)
     assert trusted(home, project)
-    assert distrust(home, project)
-    assert not trusted(home, project)
-    assert not distrust(home, project)
 
 
 @pytest.mark.spec("F2")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from lamina.core.errors import DiskError, DiskFull, LockHeld, LockUnsupported, P
 from lamina.disk import crash_points as crash
 from lamina.disk import files
 from lamina.disk.files import read, update
-from lamina.disk.lock import guard
+from lamina.disk.lock import guard, guard_at
 
 from .processes import needs_fork, together
 
@@ -22,14 +23,19 @@ def add(line: bytes) -> Callable[[bytes | None], bytes | None]:
     return lambda old: (old or b"") + line
 
 
+def wait_for_guards(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr(files, "guard_at", partial(guard_at, timeout=seconds))
+
+
 @pytest.mark.spec("Z3")
 @needs_fork
-def test_sixteen_processes_with_forty_updates_each_lose_none(tmp_path: Path) -> None:
+def test_sixteen_processes_with_forty_updates_each_lose_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "index"
+    wait_for_guards(monkeypatch, 60)
 
     def act(number: int) -> None:
         for turn in range(40):
-            assert update(path, add(b"%d %d\n" % (number, turn)), durability="process", timeout=60)
+            assert update(path, add(b"%d %d\n" % (number, turn)), durability="process")
 
     together(16, act)
     lines = path.read_bytes().splitlines()
@@ -58,19 +64,22 @@ def test_no_change_writes_nothing(tmp_path: Path, answer: bytes | None) -> None:
     assert (tmp_path / "f").stat().st_ino == before.st_ino
 
 
-def test_a_function_that_raises_changes_nothing_and_frees_the_guard(tmp_path: Path) -> None:
+def test_a_function_that_raises_changes_nothing_and_frees_the_guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait_for_guards(monkeypatch, 0)
+
     def broken(_: bytes | None) -> bytes:
         raise KeyError("a bug")
 
     with pytest.raises(KeyError):
         update(tmp_path / "f", broken)
     assert read(tmp_path / "f", 10) is None
-    assert update(tmp_path / "f", add(b"x"), timeout=0)
+    assert update(tmp_path / "f", add(b"x"))
 
 
-def test_a_guard_that_is_taken_ends_in_lock_held_and_writes_nothing(tmp_path: Path) -> None:
+def test_a_guard_that_is_taken_ends_in_lock_held_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait_for_guards(monkeypatch, 0.01)
     with guard(tmp_path / ".f.lock"), pytest.raises(LockHeld) as caught:
-        update(tmp_path / "f", add(b"x"), timeout=0.01)
+        update(tmp_path / "f", add(b"x"))
     assert caught.value.path == str(tmp_path / ".f.lock")
     assert read(tmp_path / "f", 10) is None
 
@@ -117,7 +126,8 @@ def test_a_file_too_large_to_be_ours_is_not_read_into_memory(tmp_path: Path, mon
         update(tmp_path / "f", add(b"x"))
 
 
-def test_a_full_disk_leaves_the_content_and_frees_the_guard(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_content_and_frees_the_guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait_for_guards(monkeypatch, 0)
     (tmp_path / "f").write_bytes(b"old")
 
     def full(name: str, size: int) -> None:
@@ -126,5 +136,5 @@ def test_a_full_disk_leaves_the_content_and_frees_the_guard(tmp_path: Path) -> N
 
     with crash.watched(full), pytest.raises(DiskFull):
         update(tmp_path / "f", add(b"x"))
-    assert update(tmp_path / "f", add(b" and new"), timeout=0)
+    assert update(tmp_path / "f", add(b" and new"))
     assert (tmp_path / "f").read_bytes() == b"old and new"

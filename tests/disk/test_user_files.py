@@ -16,7 +16,7 @@ import pytest
 from lamina.core.errors import DiskError, DiskFull, PathRefused
 from lamina.disk import crash_points as crash
 from lamina.disk import user_files
-from lamina.disk.files import is_temp, sweep_temps
+from lamina.disk.temp_files import is_temp, sweep_temps
 from lamina.disk.user_files import Version, open_regular, read_whole, replace, version
 
 from .crash.harness import Fail, Kill, Say, Short, every, points
@@ -324,10 +324,10 @@ from pathlib import Path
 os.supports_dir_fd.clear()
 del os.O_NOFOLLOW, os.fchown, os.fchmod
 sys.modules["fcntl"] = None
-from lamina.disk import at
+from lamina.disk import dirfd
 from lamina.disk.spool import Spool
 from lamina.disk.user_files import read_whole, replace
-assert not at.HAS_DIR_FD
+assert not dirfd.HAS_DIR_FD
 base = Path(sys.argv[1])
 replace(base / "a" / "f", b"one", expect=None)
 content = read_whole(base / "a" / "f", 100)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lamina.disk import crash_points as crash
 from lamina.disk.compare_and_swap import Found
-from lamina.disk.paths import RootDir
+from lamina.disk.rootdir import RootDir
 from lamina.memory.store.scan import CACHE, MOST_IN_MANIFEST, Header, Scanner, header_of, manifest
 from lamina.memory.store.topic import Topic, read_topic, write_topic
 

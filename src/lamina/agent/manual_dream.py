@@ -20,7 +20,8 @@ from ..core.effects import Ask
 from ..core.errors import Aborted, PathRefused
 from ..core.reply import Reply
 from ..core.settings import Settings
-from ..disk.paths import RootDir, slug
+from ..disk.project import slug
+from ..disk.rootdir import RootDir
 from ..disk.settings_files import lamina_home, user_home
 from ..fork.handover import Handover
 from ..fork.model_call import ask_until

@@ -22,7 +22,7 @@ def sessions(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     """Newest first; an id is offered by its beginning, and files as well."""
     from click.shell_completion import CompletionItem
 
-    from ..disk.paths import slug
+    from ..disk.project import slug
     from ..disk.session_list import list_sessions
     from .sessions import homes
 

@@ -17,7 +17,7 @@ from .safe_text import sentence
 if TYPE_CHECKING:
     from ..core.settings import Settings
     from ..disk.dream_lock import Holder
-    from ..disk.paths import RootDir
+    from ..disk.rootdir import RootDir
     from ..layers.l6_dream.gates import Stop
     from ..layers.l6_dream.record import Record
     from ..layers.l6_dream.rollback import Undone
@@ -57,7 +57,7 @@ def status_of(memory: Memory, settings: Settings, *, cwd: Path, home: Path | Non
 def kept_in(cwd: Path) -> tuple[Record, ...]:
     """The dreams of the memory of `cwd`, newest first; nothing is made where there is none."""
     from ..core.errors import DiskError
-    from ..disk.paths import RootDir
+    from ..disk.rootdir import RootDir
     from ..disk.settings_files import load_settings, user_home
     from ..layers.l6_dream.record import records
     from ..memory.store.scopes import memory_place
@@ -118,7 +118,7 @@ def _in_the_way(
 
 
 def _lacking(root: RootDir, settings: Settings, last_ns: int | None, now_ns: int, *, cwd: Path, home: Path | None) -> Stop | None:
-    from ..disk.paths import slug
+    from ..disk.project import slug
     from ..layers.l6_dream.gates import Stop, too_few
     from ..layers.l6_dream.sessions import newer, places
     from ..memory.store.daily_logs import to_distil

@@ -17,7 +17,7 @@ from .safe_text import sentence
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
-    from ..disk.paths import RootDir
+    from ..disk.rootdir import RootDir
     from ..layers.l6_dream.record import Record
 
 # How often a running dream is looked at: a person sees each answer as it comes, and a look is one small file.

@@ -26,7 +26,7 @@ def at_work(cwd: Path, home: Path | None) -> list[AtWork]:
         return []
     from ..disk.agent_states import FILE, read_states
     from ..disk.lock import live_holder
-    from ..disk.paths import slug
+    from ..disk.project import slug
     from ..disk.transcript import lock_path
 
     found: list[AtWork] = []

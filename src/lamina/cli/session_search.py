@@ -53,7 +53,7 @@ def _hits(term: str, cwd: Path, unread: list[str]) -> Iterator[Hit]:
     """What cannot be read is added to `unread`, a sentence each."""
     from ..core.errors import LaminaError
     from ..core.records import Message
-    from ..disk.paths import slug
+    from ..disk.project import slug
     from ..disk.settings_files import lamina_home
     from ..disk.transcript import read_transcript
     from ..disk.transcript_search import transcripts

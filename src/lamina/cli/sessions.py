@@ -137,7 +137,7 @@ def locate(session: str, cwd: Path) -> Path:
 
 def _by_id(session: str, cwd: Path) -> Path:
     from ..core.errors import NoSuchSession
-    from ..disk.paths import slug
+    from ..disk.project import slug
     from ..disk.transcript_search import find_transcript
     from ..session.open import checked_id
 
@@ -153,8 +153,8 @@ def _by_id(session: str, cwd: Path) -> Path:
 
 
 def _projects(home: Path, cwd: Path | None) -> list[Path]:
-    from ..disk.paths import slug
-    from ..disk.session_list import project_directories
+    from ..disk.project import slug
+    from ..disk.transcript_search import project_directories
 
     return project_directories(home / "projects") if cwd is None else [home / "projects" / slug(cwd)]
 

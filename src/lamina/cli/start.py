@@ -108,7 +108,7 @@ def nobody_chosen(wish: Wish, settings: Settings) -> bool:
 
 
 def newest(wish: Wish, home: Path | None) -> Path:
-    from ..disk.paths import slug
+    from ..disk.project import slug
     from ..disk.transcript_search import newest_transcript
 
     return newest_transcript((home or Path()) / "projects", slug(wish.cwd))

@@ -98,9 +98,10 @@ def _rows(where: Path, everywhere: bool, days: float | None, limit: int) -> list
     import time
 
     from ..core.figures import figures_of
-    from ..disk.paths import slug
-    from ..disk.session_list import list_sessions, project_directories
+    from ..disk.project import slug
+    from ..disk.session_list import list_sessions
     from ..disk.transcript import read_transcript
+    from ..disk.transcript_search import project_directories
     from .sessions import homes
 
     directories = [

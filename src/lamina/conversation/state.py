@@ -26,7 +26,7 @@ from ..core.records import Attachment, Boundary, Checkpoint, Event, Message, Rec
 from ..core.reply import Reply
 from ..core.settings import Settings
 from ..core.usage import Usage
-from ..disk.transcript import Live, Store, load_live
+from ..disk.transcript import Live, TranscriptStore, load_live
 from ..fork.background import Background
 from ..fork.budget import LOCAL, Meter
 from ..fork.host import Host
@@ -97,7 +97,7 @@ class Conversation:
     def __init__(
         self,
         *,
-        store: Store,
+        store: TranscriptStore,
         live: Live,
         prompt: Prompt,
         policy: Policy,

@@ -14,6 +14,7 @@ import msgspec
 
 from ..core.errors import DiskError
 from .files import read, replace
+from .jsonl import UNDECODABLE
 
 FILE = "agents.json"
 MOST = 50
@@ -25,9 +26,9 @@ def write_states(directory: Path, states: Sequence[dict[str, Any]]) -> None:
 
 
 def read_states(directory: Path) -> list[dict[str, Any]]:
-    """None there, or none that can be read: nothing."""
+    """Return the states; none where there is no file, or none that can be read."""
     try:
         found = msgspec.json.decode(read(directory / FILE, MOST_BYTES) or b"{}", type=dict[str, list[dict[str, Any]]])
-    except (DiskError, OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (DiskError, *UNDECODABLE):
         return []
     return found.get("agents", [])[:MOST]

@@ -19,6 +19,7 @@ import msgspec
 
 from ..core.errors import DiskError
 from .files import read, update
+from .jsonl import decode_object
 
 FILE_NAME = "include-approvals.json"
 VERSION = 1
@@ -39,57 +40,37 @@ class Approvals(msgspec.Struct, frozen=True):
 def load_approvals(home: Path, project: Path) -> Approvals:
     """DiskError where the file can't be used; who starts a session says so and goes on with none."""
     path = home / FILE_NAME
-    data = read(path, MOST_BYTES + 1)
-    answers = _projects(_document(path, data)).get(str(project), {})
+    answers = _document(path, read(path, MOST_BYTES + 1)).get("includes", {}).get(str(project), {})
     return Approvals({name: yes for name, yes in answers.items() if isinstance(yes, bool)} if isinstance(answers, dict) else {})
 
 
 def record_approval(home: Path, project: Path, real: Path, *, allowed: bool) -> None:
-    """Remember a person's answer, so that they are asked once."""
-    _change(home, project, {str(real): allowed})
-
-
-def withdraw_approval(home: Path, project: Path, real: Path) -> None:
-    """Forget the answer: the person is asked again."""
-    _change(home, project, {str(real): None})
-
-
-def _change(home: Path, project: Path, given: Mapping[str, bool | None]) -> None:
+    """Remember the user's answer, so that they are asked once."""
     path = home / FILE_NAME
 
     def changed(old: bytes | None) -> bytes:
         document = _document(path, old)
-        projects = _projects(document)
+        projects = document.get("includes", {})
         answers = projects.get(str(project))
-        merged = {**(answers if isinstance(answers, dict) else {}), **given}
-        kept = {name: yes for name, yes in merged.items() if yes is not None}
-        projects = {**projects, str(project): kept}
-        new = {**document, "version": VERSION, "includes": {name: rows for name, rows in projects.items() if rows}}
-        return _encoded(path, new)
+        kept = {**(answers if isinstance(answers, dict) else {}), str(real): allowed}
+        return _encoded(path, {**document, "version": VERSION, "includes": {**projects, str(project): kept}})
 
     update(path, changed)
 
 
 def _document(path: Path, data: bytes | None) -> dict[str, Any]:
-    """What the file holds, keys we don't know included."""
+    """Return what the file holds, keys we don't know included."""
     if data is not None and len(data) > MOST_BYTES:
         raise DiskError(os.fspath(path), f"is larger than {MOST_BYTES:,} bytes", "remove it, and answer again when you are asked")
     if data is None or not data.strip():
         return {}
-    try:
-        document = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        document = None
-    if not isinstance(document, dict) or not isinstance(document.get("includes", {}), dict):
+    document = decode_object(data)
+    if document is None or not isinstance(document.get("includes", {}), dict):
         raise DiskError(os.fspath(path), "is no JSON object with approvals", "mend or remove it")
     version = document.get("version", VERSION)
     if not isinstance(version, int) or version > VERSION:
         raise DiskError(os.fspath(path), "was written by a newer Lamina", "upgrade, or remove it and answer again")
     return document
-
-
-def _projects(document: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(document.get("includes", {}))
 
 
 def _encoded(path: Path, document: dict[str, Any]) -> bytes:

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from ..core.errors import DiskError
-from .dirfd import READ, Dir, open_plain
-from .files import read_at, read_head
+from .dirfd import Dir
+from .files import read_at
 from .lock import GUARD_TIMEOUT, guard_at
 from .rootdir import MAX_DEPTH, Relative, RootDir, _refuse_twin
 from .temp_files import Durability, staged_at
@@ -47,15 +47,11 @@ def replace_if(
         _refuse_twin(where, name)
         with staged_at(where, name, data, durability=durability, mtime_ns=mtime_ns, shared=root.shared) as temp:
             # Everything slow is done: from here to the rename it is microseconds.
-            if read_at(where, name, _one_more(expected), shared=root.shared) != expected:
+            # One byte more is enough to see that a file has grown.
+            if read_at(where, name, len(expected or b"") + 1, shared=root.shared) != expected:
                 return False
             temp.publish()
             return True
-
-
-def _one_more(expected: bytes | None) -> int:
-    """Enough to see that a file has grown."""
-    return len(expected or b"") + 1
 
 
 class Found(NamedTuple):
@@ -141,17 +137,9 @@ def read_heads(root: RootDir, files: list[str], max_bytes: int) -> dict[str, byt
     with root._directory("") as top:
         for file in files:
             try:
-                data = root.read_bytes(file, max_bytes) if "/" in file else _head(top, file, max_bytes, shared=root.shared)
-            except (OSError, DiskError):
+                data = root.read_bytes(file, max_bytes) if "/" in file else read_at(top, file, max_bytes, shared=root.shared)
+            except DiskError:
                 continue
             if data is not None:
                 heads[file] = data
     return heads
-
-
-def _head(where: Dir, name: str, max_bytes: int, *, shared: bool) -> bytes:
-    fd = open_plain(where, name, READ, shared=shared)
-    try:
-        return read_head(fd, max_bytes)
-    finally:
-        os.close(fd)

@@ -14,7 +14,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -170,12 +171,24 @@ def _make_with_parents(path: str) -> Dir:
     while not os.path.isdir(above) and os.path.dirname(above) != above:
         above, name = os.path.split(above)
         missing.append(name)
-    here = Dir.open(above)
-    for name in reversed(missing):
+    return descend(Dir.open(above), reversed(missing), create=True)
+
+
+def descend(here: Dir, names: Iterable[str], *, create: bool = False) -> Dir:
+    """Walk down from an open directory, through no link, and return the last one; those on the way are closed."""
+    for name in names:
         with here:
-            below = here.child(name, create=True)
+            below = here.child(name, create=create)
         here = below
     return here
+
+
+@contextmanager
+def open_parent(path: str | os.PathLike[str], *, create: bool = False) -> Iterator[tuple[Dir, str]]:
+    """Open the directory that `path` lies in, and give it with the last name."""
+    directory, name = os.path.split(os.path.abspath(path))
+    with Dir.open(directory, create=create) as where:
+        yield where, name
 
 
 def private_dir(path: str | os.PathLike[str]) -> Path:
@@ -208,6 +221,17 @@ def open_plain(where: Dir, name: str, flags: int, *, shared: bool = False) -> in
         os.close(fd)
         raise
     return fd
+
+
+@contextmanager
+def reading(where: Dir, name: str, *, shared: bool = False) -> Iterator[int]:
+    """Open the plain file `name` for reading while the block lasts."""
+    with reporting(where.full(name)):
+        fd = open_plain(where, name, READ, shared=shared)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
 
 
 def set_private(fd: int, mode: int) -> None:

@@ -26,15 +26,17 @@ MAX_TRIES = 64
 MAX_TRIED = 256 << 20
 
 BOM = b"\xef\xbb\xbf"
+# What msgspec raises for bytes that are no JSON, or are nested deeper than anybody reads.
+UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-class Line(NamedTuple):
+class JsonLine(NamedTuple):
     offset: int
     value: dict[str, Any]
 
 
 class Health:
-    """What was wrong with a file, by kind. `skipped` counts lines (or parts of lines) that gave no record."""
+    """The damage found in a file, by kind. `skipped` counts lines (or parts of lines) that gave no record."""
 
     def __init__(self) -> None:
         self.skipped = 0
@@ -45,7 +47,7 @@ class Health:
         self.skipped += lost
 
     def sentence(self, path: str) -> str | None:
-        """One sentence for a person, or None when the file is whole."""
+        """Return one sentence for the user, or None when the file is whole."""
         if not self.skipped:
             return None
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items()))
@@ -53,21 +55,27 @@ class Health:
         return f"{path}: {self.skipped} {lines} could not be read and {were} skipped ({kinds}); all other records are loaded."
 
 
-def read_lines(
-    path: str | os.PathLike[str], *, start: int = 0, end: int | None = None, health: Health | None = None
-) -> Iterator[Line]:
-    """Every object from byte `start` on, with the offset of its line."""
-    health = health or Health()
-    for offset, raw in _raw_lines(os.fspath(path), start, end, health):
-        yield from _objects(offset, raw, health)
+def decode_object(data: bytes) -> dict[str, Any] | None:
+    """Return the JSON object that these bytes are; None for anything else."""
+    try:
+        value = msgspec.json.decode(data)
+    except UNDECODABLE:
+        return None
+    return value if isinstance(value, dict) else None
 
 
-def read_raw(path: str | os.PathLike[str], *, start: int = 0, health: Health | None = None) -> Iterator[bytes]:
-    """Every object as a line of its own: byte for byte where the line is whole, written anew where it is damaged."""
+def read_lines(path: str | os.PathLike[str], *, start: int = 0, health: Health | None = None) -> Iterator[JsonLine]:
+    """Read every object from byte `start` on, with the offset of its line."""
     health = health or Health()
-    for offset, raw in _raw_lines(os.fspath(path), start, None, health):
+    for offset, raw in raw_lines(path, start, health):
+        yield from parse_line(offset, raw, health)
+
+
+def read_raw(path: str | os.PathLike[str], *, start: int, health: Health) -> Iterator[bytes]:
+    """Read every object as a line of its own: byte for byte where the line is whole, written anew where it is damaged."""
+    for offset, raw in raw_lines(path, start, health):
         noted = sum(health.kinds.values())
-        found = list(_objects(offset, raw, health))
+        found = list(parse_line(offset, raw, health))
         if len(found) == 1 and sum(health.kinds.values()) == noted:
             yield _trimmed(raw)
         else:
@@ -75,20 +83,12 @@ def read_raw(path: str | os.PathLike[str], *, start: int = 0, health: Health | N
 
 
 def objects_in(raw: bytes) -> list[dict[str, Any]]:
-    """The objects of one line that was read as bytes."""
-    return [line.value for line in _objects(0, raw, Health())]
+    """Return the objects of one line that was read as bytes."""
+    return [line.value for line in parse_line(0, raw, Health())]
 
 
-def read_lines_back(path: str | os.PathLike[str], *, health: Health | None = None) -> Iterator[Line]:
-    """Every object from the end of the file to its beginning."""
-    health = health or Health()
-    for offset, raw in raw_lines_back(path, health=health):
-        yield from reversed(list(_objects(offset, raw, health)))
-
-
-def raw_lines_back(path: str | os.PathLike[str], *, health: Health | None = None) -> Iterator[tuple[int, bytes]]:
-    """The lines as bytes, last first: a caller that looks for one kind need not parse the others."""
-    health = health or Health()
+def raw_lines_back(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
+    """Read the lines as bytes, last first: a caller that looks for one kind need not parse the others."""
     with reporting(path), open(path, "rb") as file:
         at = file.seek(0, os.SEEK_END)
         rest: list[bytes] = []  # pieces of the line that began before the chunk at hand, last piece first
@@ -102,28 +102,22 @@ def raw_lines_back(path: str | os.PathLike[str], *, health: Health | None = None
             while (newline := chunk.rfind(b"\n", 0, stop)) >= 0:
                 if held + stop - newline - 1 <= MAX_LINE:
                     yield at + newline + 1, chunk[newline + 1 : stop] + b"".join(reversed(rest))
-                else:
-                    health.note("too long", lost=True)
                 rest, held, stop = [], 0, newline
             held += stop
             if held <= MAX_LINE:
                 rest.append(chunk[:stop])
             else:
                 rest = []
-        if held > MAX_LINE:
-            health.note("too long", lost=True)
-        elif rest:
+        if rest:
             yield 0, b"".join(reversed(rest))
 
 
-def _raw_lines(path: str, start: int, end: int | None, health: Health) -> Iterator[tuple[int, bytes]]:
+def raw_lines(path: str | os.PathLike[str], start: int, health: Health) -> Iterator[tuple[int, bytes]]:
+    """Read the lines as bytes, with their offsets; one that is too long is passed over."""
     with reporting(path), open(path, "rb") as file:
         file.seek(start)
         at = start
-        while end is None or at < end:
-            line = file.readline(MAX_LINE + 1)
-            if not line:
-                return
+        while line := file.readline(MAX_LINE + 1):
             if len(line) > MAX_LINE and not line.endswith(b"\n"):
                 health.note("too long", lost=True)
                 at += len(line) + _skip_line(file)
@@ -145,22 +139,23 @@ def _trimmed(raw: bytes) -> bytes:
     return raw.strip(b" \t\r\n").removeprefix(BOM)
 
 
-def _objects(offset: int, raw: bytes, health: Health) -> Iterator[Line]:
+def parse_line(offset: int, raw: bytes, health: Health) -> Iterator[JsonLine]:
+    """Yield the objects of one line; what could not be read is noted in `health`."""
     line = _trimmed(raw)
     if not line:
         return
     try:
         value = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         yield from _rescue(offset, line, health)
         return
     if isinstance(value, dict):
-        yield Line(offset, value)
+        yield JsonLine(offset, value)
     else:
         health.note("no object", lost=True)
 
 
-def _rescue(offset: int, line: bytes, health: Health) -> Iterator[Line]:
+def _rescue(offset: int, line: bytes, health: Health) -> Iterator[JsonLine]:
     """Objects inside a line that as a whole is no JSON."""
     if b"\0" in line:
         health.note("NUL bytes", lost=False)
@@ -184,7 +179,7 @@ def _rescue(offset: int, line: bytes, health: Health) -> Iterator[Line]:
         # An object inside a torn one is a part of it, not a record.
         if _is_record(value):
             found += 1
-            yield Line(offset, value)
+            yield JsonLine(offset, value)
         at = stop
     if text[at:].strip() or not found:
         lost = True

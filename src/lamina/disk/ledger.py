@@ -21,8 +21,8 @@ import msgspec
 from ..core.budget import Line, Spent, spent_in
 from ..core.errors import DiskError
 from .append import Appender
-from .dirfd import READ, Dir, open_plain
-from .faults import AbsentIsFine, reporting
+from .dirfd import open_parent, reading
+from .faults import AbsentIsFine
 
 DIRECTORY = "ledger"
 # Calls of its own that a process remembers; far more than a day's budget allows.
@@ -131,9 +131,7 @@ class _Place:
 
 def _lines(place: _Place) -> Iterator[Line]:
     """What is new behind `place.end`, which follows. A line that is still being written is left for the next time."""
-    with reporting(str(place.path)), Dir.open(place.path.parent) as where:
-        fd = open_plain(where, place.path.name, READ)
-    try:
+    with open_parent(place.path) as (where, name), reading(where, name) as fd:
         place.inode = os.fstat(fd).st_ino
         os.lseek(fd, place.end, os.SEEK_SET)
         held = b""
@@ -148,5 +146,3 @@ def _lines(place: _Place) -> Iterator[Line]:
             if len(held) > CHUNK:  # no line of ours: it is not held
                 place.end += len(held)
                 held = b""
-    finally:
-        os.close(fd)

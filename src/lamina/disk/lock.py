@@ -20,7 +20,7 @@ from typing import Self
 from ..core.errors import DiskError, LockHeld
 from . import crash_points as crash
 from .crash_points import point
-from .dirfd import OPEN_OR_CREATE, READ, READ_WRITE, Dir, open_plain
+from .dirfd import OPEN_OR_CREATE, READ_WRITE, Dir, open_parent, open_plain, reading
 from .faults import AbsentIsFine, reporting
 from .oslock import Held
 
@@ -38,8 +38,7 @@ _NOBODY_KNOWN = "another process"
 @contextmanager
 def guard(path: str | os.PathLike[str], *, timeout: float = GUARD_TIMEOUT) -> Iterator[None]:
     """Holds the lock file `path` exclusively; LockHeld when it is still taken after `timeout` seconds."""
-    directory, name = os.path.split(os.path.abspath(path))
-    with Dir.open(directory, create=True) as where, guard_at(where, name, timeout=timeout):
+    with open_parent(path, create=True) as (where, name), guard_at(where, name, timeout=timeout):
         yield
 
 
@@ -98,22 +97,20 @@ def _stands(where: Dir, name: str, fd: int) -> bool:
 class LifeLock:
     """A lock held until `close` or the end of the process. A forked child does not hold it, whatever its parent does."""
 
-    __slots__ = ("_held", "holder", "path")
+    __slots__ = ("_held",)
 
-    def __init__(self, held: Held, holder: str) -> None:
+    def __init__(self, held: Held) -> None:
         self._held = held
-        self.path = held.path
-        self.holder = holder
 
     @classmethod
     def acquire(cls, path: str | os.PathLike[str]) -> LifeLock | None:
         """None while another live holder has it, in this process or any other; `holder(path)` names it then."""
-        directory, name = os.path.split(os.path.abspath(path))
-        with Dir.open(directory, create=True) as where:
+        with open_parent(path, create=True) as (where, name):
             # Somebody who only looks has it for microseconds, or longer where their process waits for its turn.
             for _ in _waits(GUARD_TIMEOUT):
                 if (held := _try(where, name)) is not None:
-                    return cls(held, _sign(held))
+                    _sign(held)
+                    return cls(held)
                 if _is_exclusive(where, name):
                     return None
         return None
@@ -132,16 +129,14 @@ class LifeLock:
         self.close()
 
 
-def _sign(held: Held) -> str:
-    """Says in the file who holds it. Only read for messages, so a file system with no space left is no reason to fail."""
+def _sign(held: Held) -> None:
+    """Write into the file who holds it. Only read for messages, so a file system with no space left is no reason to fail."""
     host = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "this computer")
-    text = f"process {os.getpid()} on {host}"
     with suppress(OSError):
         point("lock.truncate")
         os.ftruncate(held.fd, 0)
         os.lseek(held.fd, 0, os.SEEK_SET)
-        crash.write("lock.sign", held.fd, f"{text}\n".encode("utf-8", "replace"))
-    return text
+        crash.write("lock.sign", held.fd, f"process {os.getpid()} on {host}\n".encode("utf-8", "replace"))
 
 
 def _is_exclusive(where: Dir, name: str) -> bool:
@@ -159,20 +154,14 @@ def _is_exclusive(where: Dir, name: str) -> bool:
 
 def live_holder(path: str | os.PathLike[str]) -> str | None:
     """Who holds the life lock `path` now; None when nobody does. Takes nothing and makes no file."""
-    directory, name = os.path.split(os.path.abspath(path))
-    with AbsentIsFine(), Dir.open(directory) as where:
+    with AbsentIsFine(), open_parent(path) as (where, name):
         return holder(path) if _is_exclusive(where, name) else None
     return None
 
 
 def holder(path: str | os.PathLike[str]) -> str:
     """What the last holder wrote into the life lock's file, for a message."""
-    directory, name = os.path.split(os.path.abspath(path))
-    with suppress(OSError, DiskError), Dir.open(directory) as where:
-        fd = open_plain(where, name, READ)
-        try:
-            text = os.read(fd, _HOLDER_BYTES).decode("utf-8", "replace").strip()
-        finally:
-            os.close(fd)
+    with suppress(DiskError), open_parent(path) as (where, name), reading(where, name) as fd:
+        text = os.read(fd, _HOLDER_BYTES).decode("utf-8", "replace").strip()
         return text if text.isprintable() and text else _NOBODY_KNOWN
     return _NOBODY_KNOWN

@@ -26,10 +26,12 @@ import msgspec
 
 from ..core.errors import DiskError, InputError
 from .append import Appender
-from .dirfd import Dir
+from .dirfd import Dir, descend
 from .faults import AbsentIsFine
-from .files import Durability, guard_name, read_at, remove_at, replace_at
+from .files import guard_name, read_at, remove_at, replace_at
+from .jsonl import UNDECODABLE
 from .lock import LifeLock, guard_at
+from .temp_files import Durability
 
 DIRECTORY = "teams"
 INBOX, CLAIM, OWNER = "inbox.jsonl", "claim.json", ".owner.lock"
@@ -70,7 +72,7 @@ class Taken(NamedTuple):
         return tuple(name for name, _ in self.lines)
 
 
-class _Line(msgspec.Struct):
+class _MessageLine(msgspec.Struct):
     id: str
 
 
@@ -117,11 +119,7 @@ def deliver(home: Path, to: Address, line: bytes, *, durability: Durability = "f
 
 def _place(home: Path, address: Address, *, create: bool = False) -> Dir:
     """A mailbox's directory; a link on the way to it is refused."""
-    here = Dir.open(home, create=create)
-    for name in (DIRECTORY, address.team, address.name):
-        with here as above:
-            here = above.child(name, create=create)
-    return here
+    return descend(Dir.open(home, create=create), (DIRECTORY, address.team, address.name), create=create)
 
 
 class Mailbox:
@@ -170,10 +168,9 @@ class Mailbox:
         data = read_at(where, CLAIM, MOST_CLAIM)
         if data is None:
             return
-        try:
+        claim = _Claim()
+        with suppress(*UNDECODABLE):
             claim = msgspec.json.decode(data, type=_Claim)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            claim = _Claim()
         self._drop(where, _standing_in(Path(claim.transcript), claim.ids, claim.size) if claim.transcript else ())
 
     def _drop(self, where: Dir, ids: Collection[str]) -> None:
@@ -192,8 +189,8 @@ def _rows(data: bytes) -> dict[str, bytes]:
     """By id, in order; what is no message, or half of one, is passed over."""
     rows: dict[str, bytes] = {}
     for row in data.split(NEWLINE):
-        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the last: nested deeper than anybody reads
-            rows.setdefault(msgspec.json.decode(row, type=_Line).id, row)
+        with suppress(*UNDECODABLE):
+            rows.setdefault(msgspec.json.decode(row, type=_MessageLine).id, row)
     return rows
 
 

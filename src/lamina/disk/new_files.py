@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from . import crash_points as crash
+from .crash_points import write_all
 from .dirfd import CREATE_NEW, Dir, open_plain
 from .faults import reporting
 from .rootdir import RootDir
@@ -33,8 +33,6 @@ def _write(where: Dir, name: str, data: bytes) -> None:
     with reporting(where.full(name)):
         fd = open_plain(where, name, CREATE_NEW)
         try:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[crash.write("copy.write", fd, rest) :]
+            write_all("copy.write", fd, data)
         finally:
             os.close(fd)

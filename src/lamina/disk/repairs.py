@@ -19,19 +19,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.errors import DiskError, LockHeld
-from . import crash_points as crash
-from .crash_points import point
-from .dirfd import PRIVATE_DIR, PRIVATE_FILE, READ, Dir, open_plain
+from .crash_points import point, write_all
+from .dirfd import PRIVATE_DIR, PRIVATE_FILE, Dir, open_parent, reading
 from .faults import reporting
 from .files import remove
-from .jsonl import Health, _objects, _raw_lines
+from .jsonl import Health, parse_line, raw_lines
 from .lock import LifeLock, holder
 from .sync import sync_fd
-from .temp_files import Temp, _create
+from .temp_files import staged_at
 from .transcript import lock_path
 from .tree_survey import HAS_MODES
 
-FORK_NAME = "fork.jsonl"
 BACKUP_NAME = "damaged"
 # A file that is damaged a hundred times over needs another cure.
 MOST_BACKUPS = 100
@@ -53,17 +51,12 @@ def make_private(path: str | os.PathLike[str]) -> bool:
     """0600 for a plain file, 0700 for a directory; False where modes mean nothing or it is so already. A link is refused."""
     if not HAS_MODES:
         return False
-    above, name = os.path.split(os.path.abspath(path))
-    with Dir.open(above) as where:
+    with open_parent(path) as (where, name):
         if os.path.isdir(path):
             with where.child(name) as directory:
                 return directory.fd is not None and _chmod(directory.fd, PRIVATE_DIR, directory.path)
-        with reporting(where.full(name)):
-            fd = open_plain(where, name, READ)
-        try:
+        with reading(where, name) as fd:
             return _chmod(fd, PRIVATE_FILE, where.full(name))
-        finally:
-            os.close(fd)
 
 
 def _chmod(fd: int, mode: int, path: str) -> bool:
@@ -92,14 +85,14 @@ def _locked(path: Path) -> Iterator[None]:
 
 def repair_transcript(path: Path) -> Repaired:
     """Takes out of a transcript of ours what is no record. LockHeld while a session writes it."""
-    with _locked(lock_path(path)), Dir.open(path.parent) as where, _reading(where, path.name) as source:
+    with _locked(lock_path(path)), open_parent(path) as (where, name), reading(where, name) as source:
         before = os.fstat(source)
         if before.st_size > MOST_BYTES:
             raise DiskError(os.fspath(path), f"is larger than {MOST_BYTES >> 30} GiB", "copy out of it what you need")
         health = Health()
-        with _growing(where, path.name) as mended:
+        with staged_at(where, name, b"", durability="process") as mended:
             for piece in _mended(path, health):
-                _put(mended.fd, piece)
+                write_all("mend.write", mended.fd, piece)
             point("mend.utime")
             os.utime(mended.fd, ns=(before.st_atime_ns, before.st_mtime_ns))
             sync_fd(mended.fd, "mend.fsync")
@@ -108,46 +101,20 @@ def repair_transcript(path: Path) -> Repaired:
             if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
                 raise DiskError(os.fspath(path), "is being written by another program", "close it there first")
             mended.publish()
+            where.sync()
         return Repaired(backup, health.skipped)
-
-
-@contextmanager
-def _reading(where: Dir, name: str) -> Iterator[int]:
-    with reporting(where.full(name)):
-        fd = open_plain(where, name, READ)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-@contextmanager
-def _growing(where: Dir, name: str) -> Iterator[Temp]:
-    """A temporary file that is written piece by piece; gone at the end of the block unless it was published."""
-    with reporting(where.full(name)):
-        temp = _create(where, name, "full")
-    try:
-        with reporting(where.full(name)):
-            yield temp
-    finally:
-        temp.drop()
-
-
-def _put(fd: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[crash.write("mend.write", fd, rest) :]
 
 
 def _backed_up(directory: Path, source: int) -> Path:
     with Dir.open(directory) as where:
         target = _free_name(where)
-        with _growing(where, target) as copy:
+        with reporting(where.full(target)), staged_at(where, target, b"", durability="process") as copy:
             os.lseek(source, 0, os.SEEK_SET)
             while piece := os.read(source, _CHUNK):
-                _put(copy.fd, piece)
+                write_all("mend.write", copy.fd, piece)
             sync_fd(copy.fd, "mend.fsync")
             copy.publish()
+            where.sync()
         return Path(where.full(target))
 
 
@@ -162,7 +129,7 @@ def _free_name(where: Dir) -> str:
 def _mended(path: Path, health: Health) -> Iterator[bytes]:
     """The file with blanks where damage was: each record that is left stands where it stood."""
     at, moved = 0, False
-    for offset, raw in _raw_lines(os.fspath(path), 0, None, health):
+    for offset, raw in raw_lines(path, 0, health):
         yield from _blank(offset - at)
         new = _line(raw, health)
         moved = moved or len(new) > len(raw)
@@ -179,7 +146,7 @@ def _mended(path: Path, health: Health) -> Iterator[bytes]:
 def _line(raw: bytes, health: Health) -> bytes:
     """A whole line as it is; of a damaged one the records in it, a line each."""
     noted = sum(health.kinds.values())
-    found = list(_objects(0, raw, health))
+    found = list(parse_line(0, raw, health))
     if sum(health.kinds.values()) == noted:
         return raw
     return b"".join(_encoded(line.value) for line in found)

@@ -11,16 +11,14 @@ call.
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..core.errors import DiskError, PathRefused
-from . import crash_points as crash
-from .crash_points import point
-from .dirfd import Dir
+from .crash_points import point, write_all
+from .dirfd import Dir, open_parent
 from .faults import AbsentIsFine, reporting
 from .jsonl import MAX_LINE
 from .sync import sync_fd
@@ -69,13 +67,12 @@ def raw_lines(path: AnyPath) -> Iterator[RawLine]:
 
 def rewrite(path: AnyPath, parts: Iterable[bytes], *, before: Seen, shared: bool = False) -> None:
     """Puts the joined `parts` at `path` if it is still as `before`; DiskError, and nothing changed, if it is not."""
-    directory, name = os.path.split(os.path.abspath(path))
     if not before.mode & 0o222:
         raise PathRefused(os.fspath(path), "is read-only", "allow writing to it first")
-    with Dir.open(directory) as where, staged_at(where, name, b"", durability="process", shared=shared) as temp:
+    with open_parent(path) as (where, name), staged_at(where, name, b"", durability="process", shared=shared) as temp:
         with reporting(path):
             for part in parts:
-                _write(temp.fd, part)
+                write_all("rewrite.write", temp.fd, part)
             if os.utime in os.supports_fd:
                 point("rewrite.utime")
                 os.utime(temp.fd, ns=(before.mtime_ns, before.mtime_ns))
@@ -88,19 +85,9 @@ def rewrite(path: AnyPath, parts: Iterable[bytes], *, before: Seen, shared: bool
             where.sync()
 
 
-def _write(fd: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        written = crash.write("rewrite.write", fd, rest)
-        if written <= 0:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        rest = rest[written:]
-
-
 def remove_tree(path: AnyPath) -> bool:
     """Removes a directory with all in it; False when there was none. A link is unlinked, what it leads to is not touched."""
-    directory, name = os.path.split(os.path.abspath(path))
-    with AbsentIsFine(), Dir.open(directory) as where:
+    with AbsentIsFine(), open_parent(path) as (where, name):
         if where.stat(name) is None:
             return False
         _remove(where, name, MAX_DEPTH)
@@ -142,9 +129,7 @@ def remove_empty(path: AnyPath) -> bool:
 
 def move(source: AnyPath, target: AnyPath) -> None:
     """Renames a file or directory; what stands at `target` is refused, but for an empty directory in the place of a directory."""
-    there, name = os.path.split(os.path.abspath(target))
-    here, old = os.path.split(os.path.abspath(source))
-    with Dir.open(here) as above, Dir.open(there, create=True) as where:
+    with open_parent(source) as (above, old), open_parent(target, create=True) as (where, name):
         found, taken = above.stat(old), where.stat(name)
         if found is None or stat.S_ISLNK(found.st_mode):
             raise PathRefused(os.fspath(source), "is not there or is a link", "name the directory itself")

@@ -14,19 +14,18 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from ..core.errors import PathRefused
 from .append import Appender
 from .crash_points import point
-from .dirfd import READ, Dir, open_plain, refuse_unless_plain
+from .dirfd import READ, Dir, descend, open_plain, refuse_unless_plain
 from .faults import AbsentIsFine, reporting
 from .file_names import fold
-from .files import Durability, is_bookkeeping, read_at, remove_at, replace_at, update_at
-from .lock import GUARD_TIMEOUT
-from .temp_files import is_temp, sweep_at
+from .files import is_bookkeeping, read_at, remove_at, replace_at
+from .temp_files import Durability, is_temp, sweep_at
 
 # How deep a sweep or a walk goes: deeper trees are not ours.
 MAX_DEPTH = 16
@@ -66,10 +65,7 @@ class RootDir:
         are followed, but none from `below` on, a directory that holds it."""
         where = os.path.abspath(path)
         start = os.path.dirname(where) if below is None else os.path.abspath(below)
-        root = Dir.open(start, create=create)
-        for name in Path(where).relative_to(start).parts:
-            with root as parent:
-                root = parent.child(name, create=create)
+        root = descend(Dir.open(start, create=create), Path(where).relative_to(start).parts, create=create)
         opened = cls(root, shared=shared)
         try:
             opened._refuse_foreign()
@@ -137,19 +133,6 @@ class RootDir:
             _refuse_twin(where, name)
             replace_at(where, name, data, durability=durability, shared=self.shared)
 
-    def update(
-        self,
-        rel: Relative,
-        fn: Callable[[bytes | None], bytes | None],
-        *,
-        timeout: float = GUARD_TIMEOUT,
-        durability: Durability = "full",
-    ) -> bool:
-        """As `files.update`."""
-        with self._parent(rel, create=True) as (where, name):
-            _refuse_twin(where, name)
-            return update_at(where, name, fn, timeout=timeout, durability=durability, shared=self.shared)
-
     def append(self, rel: Relative, records: Sequence[bytes], *, durability: Durability = "full") -> int:
         """Adds whole lines to a log; where the first begins."""
         with self._parent(rel, create=True) as (where, name):
@@ -189,22 +172,9 @@ class RootDir:
                 there.sync()
                 here.sync()
 
-    def sweep(self, *, now: float | None = None) -> int:
-        """Removes what dead writers left, in the whole tree; how many temporary files there were."""
-        return self._sweep(self._root, now, MAX_DEPTH)
-
-    def _sweep(self, where: Dir, now: float | None, depth: int) -> int:
-        # Listed once: hardly ever is there anything to sweep, and a directory may hold ten thousand files.
-        left, below = False, list[str]()
-        for found in where.entries():
-            left = left or is_temp(found.name)
-            if depth and found.is_dir(follow_symlinks=False):
-                below.append(found.name)
-        swept = sweep_at(where, now=now) if left else 0
-        for name in below:
-            with where.child(name) as directory:
-                swept += self._sweep(directory, now, depth - 1)
-        return swept
+    def sweep(self) -> int:
+        """Remove what dead writers left, in the whole tree, and return how many temporary files there were."""
+        return _sweep(self._root, MAX_DEPTH)
 
     # The walk
 
@@ -213,6 +183,20 @@ class RootDir:
 
     def _directory(self, rel: Relative, *, create: bool = False) -> _Inside:
         return _Inside(self._root, _parts(rel) if os.fspath(rel) not in ("", ".") else [], create)
+
+
+def _sweep(where: Dir, depth: int) -> int:
+    # Listed once: hardly ever is there anything to sweep, and a directory may hold ten thousand files.
+    left, below = False, list[str]()
+    for found in where.entries():
+        left = left or is_temp(found.name)
+        if depth and found.is_dir(follow_symlinks=False):
+            below.append(found.name)
+    swept = sweep_at(where) if left else 0
+    for name in below:
+        with where.child(name) as directory:
+            swept += _sweep(directory, depth - 1)
+    return swept
 
 
 class _Walk:

@@ -6,18 +6,18 @@ most two bounded reads whatever its size.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from .titles import TITLES
+from .jsonl import decode_object
+from .titles import HEAD_BYTES, TITLES
 from .transcript_search import transcripts
 
-# The first prompt follows hooks, snapshots and listings; titles are written again near the end.
-HEAD_BYTES = 256 << 10
+# Titles are written again near the end.
 TAIL_BYTES = 64 << 10
 TITLE_CHARS = 120
 
@@ -42,14 +42,6 @@ def list_sessions(directories: Iterable[Path]) -> list[SessionInfo]:
     return sorted(found, key=lambda info: info.modified, reverse=True)
 
 
-def project_directories(projects: Path) -> list[Path]:
-    try:
-        with os.scandir(projects) as entries:
-            return sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False))
-    except OSError:
-        return []
-
-
 def look(path: Path) -> SessionInfo | None:
     """What a list shows of one transcript; None when it cannot be read or has not begun."""
     try:
@@ -64,14 +56,14 @@ def look(path: Path) -> SessionInfo | None:
                 tail = file.read(TAIL_BYTES)
     except OSError:
         return None
-    first = list(_objects(head))
-    last = list(_objects(tail))
+    first = tuple(_objects(head))
+    rows = (*first, *_objects(tail))
     return SessionInfo(
         id=path.stem,
         path=str(path),
-        source="lamina" if any("lamina" in row for row in (*first, *last)) else "claude-code",
+        source="lamina" if any("lamina" in row for row in rows) else "claude-code",
         cwd=next((row["cwd"] for row in first if isinstance(row.get("cwd"), str)), ""),
-        title=_title(first, last),
+        title=_title(rows),
         started=next((row["timestamp"] for row in first if isinstance(row.get("timestamp"), str)), ""),
         modified=stat.st_mtime,
         size=stat.st_size,
@@ -79,26 +71,15 @@ def look(path: Path) -> SessionInfo | None:
 
 
 def _objects(data: bytes) -> Iterator[dict[str, Any]]:
-    """Whole lines that are objects; the cut ones at either end are not."""
-    for line in data.split(b"\n"):
-        try:
-            value = msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            yield value
+    """Yield whole lines that are objects; the cut ones at either end are not."""
+    return (value for line in data.split(b"\n") if (value := decode_object(line)) is not None)
 
 
-def _title(first: list[dict[str, Any]], last: list[dict[str, Any]]) -> str:
-    for row in reversed((*first, *last)):
-        for kind, field in TITLES.items():
-            if row.get("type") == kind and isinstance(row.get(field), str):
-                return _short(row[field])
-    for row in (*first, *last):
-        said = _prompt(row)
-        if said:
-            return _short(said)
-    return ""
+def _title(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the last title that was given, else the first prompt."""
+    given = (row.get(TITLES[row["type"]]) for row in reversed(rows) if row.get("type") in tuple(TITLES))
+    titles = (text for text in given if isinstance(text, str))
+    return _short(next(chain(titles, filter(None, map(_prompt, rows))), ""))
 
 
 def _prompt(row: dict[str, Any]) -> str:
@@ -108,7 +89,7 @@ def _prompt(row: dict[str, Any]) -> str:
     blocks = content if isinstance(content, list) else ()
     parts = [content] if isinstance(content, str) else [block.get("text") for block in blocks if isinstance(block, dict)]
     texts = [part for part in parts if isinstance(part, str) and part.strip() and not part.lstrip().startswith(_INJECTED)]
-    return texts[0] if texts else ""
+    return next(iter(texts), "")
 
 
 def _short(text: str) -> str:

@@ -10,7 +10,6 @@ made anew when somebody deleted it. Windows has no modes; the files are as priva
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 from collections.abc import Container, Iterable, Iterator
@@ -20,13 +19,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.errors import DiskError
-from . import crash_points as crash
-from .crash_points import point
-from .dirfd import READ, Dir, open_plain
+from .crash_points import point, write_all
+from .dirfd import READ, Dir, open_parent, open_plain, reading
 from .faults import reporting
 from .file_names import bad_name
 from .sync import sync_fd
-from .temp_files import Durability, staged_at, sweep_at
+from .temp_files import Durability, check_size, staged_at, sweep_at
 
 DIRECTORY = "tool-results"
 ENDINGS = (".txt", ".json")
@@ -137,12 +135,9 @@ def take_over(session: str | os.PathLike[str], tool_use_id: str, file: str | os.
         if directory != where.path or not _SPOOL.fullmatch(os.path.splitext(old)[0]):
             raise DiskError(os.fspath(file), f"is no output kept in {where.path}", "hand over its text instead")
         name = _free(where, stem_of(tool_use_id), ".txt")
+        with reading(where, old) as fd:
+            size, digest = _digest(fd)
         with reporting(where.full(old)):
-            fd = open_plain(where, old, READ)
-            try:
-                size, digest = _digest(fd)
-            finally:
-                os.close(fd)
             point("spill.rename")
             os.rename(where.at(old), where.at(name), src_dir_fd=where.fd, dst_dir_fd=where.fd)
         return Written(Path(where.full(name)), size, digest)
@@ -150,8 +145,7 @@ def take_over(session: str | os.PathLike[str], tool_use_id: str, file: str | os.
 
 def open_result(path: str | os.PathLike[str]) -> int:
     """A descriptor of a spilled result, for the caller to close; DiskError when it is gone."""
-    directory, name = os.path.split(os.path.abspath(path))
-    with Dir.open(directory) as where, reporting(where.full(name)):
+    with open_parent(path) as (where, name), reporting(where.full(name)):
         return open_plain(where, name, READ)
 
 
@@ -189,15 +183,8 @@ def _fill(fd: int, parts: Iterable[bytes | memoryview]) -> tuple[int, str]:
     for part in parts:
         digest.update(part)
         size += len(part)
-        rest = memoryview(part)
-        while rest:
-            written = crash.write("spill.write", fd, rest)
-            if written <= 0:
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
-            rest = rest[written:]
-    # Some file systems have claimed more than they kept.
-    if os.fstat(fd).st_size != size:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
+        write_all("spill.write", fd, part)
+    check_size(fd, size)
     return size, digest.hexdigest()
 
 

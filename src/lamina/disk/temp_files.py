@@ -20,8 +20,7 @@ from contextlib import contextmanager, suppress
 from typing import Literal
 
 from ..core.errors import DiskError, LockUnsupported, PathRefused
-from . import crash_points as crash
-from .crash_points import point
+from .crash_points import point, write_all
 from .dirfd import CREATE_NEW, READ_WRITE, Dir, open_plain, refuse_unless_plain, set_private
 from .faults import AbsentIsFine, reporting
 from .oslock import Held, kernel_locks
@@ -34,8 +33,7 @@ _TEMP_PREFIX = ".lamina-"
 _TEMP_SUFFIX = ".tmp"
 # Each try is lost only to a sweep in the very microsecond between making the file and locking it.
 _TEMP_TRIES = 20
-# The largest single write that every system takes; larger ones are EINVAL on macOS.
-_CHUNK = 1 << 30
+
 # Where no lock tells whether a temporary file's writer lives: no write takes an hour.
 _ABANDONED_AFTER = 3_600.0
 # Windows refuses to replace a file that somebody has open, and readers are quick.
@@ -90,22 +88,10 @@ class Temp:
 
 
 @contextmanager
-def staged(
-    path: str | os.PathLike[str], data: bytes, *, durability: Durability = "full", mtime_ns: int | None = None
-) -> Iterator[Temp]:
-    """`data` written and synced under a temporary name; `publish` on it puts it at `path`, leaving the block drops it."""
-    directory, name = os.path.split(os.path.abspath(path))
-    with (
-        Dir.open(directory, create=True) as where,
-        staged_at(where, name, data, durability=durability, mtime_ns=mtime_ns) as temp,
-    ):
-        yield temp
-
-
-@contextmanager
 def staged_at(
     where: Dir, name: str, data: bytes, *, durability: Durability, mtime_ns: int | None = None, shared: bool = False
 ) -> Iterator[Temp]:
+    """Write and sync `data` under a temporary name; `publish` on it puts it at `name`, leaving the block drops it."""
     full = where.full(name)
     if (there := where.stat(name)) is not None:
         refuse_unless_plain(there, full, shared=shared)
@@ -113,7 +99,8 @@ def staged_at(
         temp = _create(where, name, durability)
     try:
         with reporting(full):
-            _fill(temp.fd, data)
+            write_all("temp.write", temp.fd, data)
+            check_size(temp.fd, len(data))
             if mtime_ns is not None:
                 point("temp.utime")
                 os.utime(temp.fd, ns=(mtime_ns, mtime_ns))
@@ -156,15 +143,9 @@ def _claimed(temp: Temp) -> bool:
         return True
 
 
-def _fill(fd: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        written = crash.write("temp.write", fd, rest[:_CHUNK])
-        if written <= 0:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        rest = rest[written:]
-    # Some file systems have claimed more than they kept.
-    if os.fstat(fd).st_size != len(data):
+def check_size(fd: int, size: int) -> None:
+    """Raise OSError unless the file is as long as what was written: some file systems have claimed more than they kept."""
+    if os.fstat(fd).st_size != size:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from ..core.record_lines import FORMAT
-from .jsonl import raw_lines_back
+from .jsonl import decode_object, raw_lines_back
 
 # Kinds that are a title, with the field that holds it.
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
@@ -22,7 +22,7 @@ TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summ
 OTHERS = ("tag", "agent-name", "agent-color", "mode", "permission-mode", "pr-link")
 # No such line is longer; longer ones are conversation.
 LONGEST = 16 << 10
-# As much of the beginning as a listing reads.
+# As much of the beginning as a listing reads: the first prompt follows hooks, snapshots and listings.
 HEAD_BYTES = 256 << 10
 PROMPT_CHARS = 200
 
@@ -58,9 +58,6 @@ def _since_ours(path: Path) -> Iterable[bytes]:
 def _listed(line: bytes) -> dict[str, Any] | None:
     if len(line) > LONGEST or not any(kind in line for kind in _KINDS):
         return None
-    try:
-        value = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    known = isinstance(value, dict) and "uuid" not in value and value.get("type") in (*TITLES, *OTHERS)
+    value = decode_object(line)
+    known = value is not None and "uuid" not in value and value.get("type") in (*TITLES, *OTHERS)
     return value if known else None

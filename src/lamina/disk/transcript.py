@@ -17,6 +17,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -38,103 +39,96 @@ from .resume import live_lines, offset_in, records_in, resume_in
 MAX_WAITING = 64 << 20
 # A power loss may cost at most this much of a transcript; a fsync takes milliseconds and every turn would pay for it.
 SYNC_SECONDS = 5.0
+# A fork that is being copied, beside its lock.
+FORK_NAME = "fork.jsonl"
 # Lines of a fork that go out in one write.
 FORK_BATCH = 500
 # How a prompt snapshot of ours looks in its line.
 SNAPSHOT_MARK = b'"kind":"snapshot"'
 
 
-class Store(Protocol):
+class TranscriptStore:
     """Where a session's records live: a file or, for servers that keep their own, memory."""
 
-    path: Path | None
-    health: Health
-    trouble: str | None
+    path: Path | None = None
 
-    def append(self, records: Sequence[Record]) -> int:
-        """Add records; the offset of the first is returned."""
-
-    def append_lines(self, lines: Sequence[bytes]) -> None:
-        """Add lines that are no records of a conversation, for who lists transcripts."""
-
-    def read(self, start: int = 0) -> Iterator[Record]:
-        """All records from `start` on, in file order."""
-
-    def lines_back(self) -> Iterator[tuple[int, bytes]]:
-        """The lines as bytes with their offsets, last first."""
-
-    def resume_point(self) -> tuple[int, Checkpoint | None]: ...
-
-    def mentions(self, mark: bytes) -> bool:
-        """Whether these bytes stand anywhere in it; no line is parsed."""
-
-    def offset_of(self, uuids: Iterable[str]) -> int:
-        """Where the first of these records begins; 0 when one of them is not found."""
-
-    def sync(self, *, force: bool = False) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class MemoryStore:
-    """Records kept as lines, as a file would, so that both stores read back exactly what was written."""
-
-    def __init__(self, envelope: Envelope, lines: Iterable[bytes] = ()) -> None:
-        self.path: Path | None = None
+    def __init__(self, envelope: Envelope) -> None:
         self.health = Health()
         self.trouble: str | None = None
         self._envelope = envelope
-        self._lines = list(lines)
 
     def append(self, records: Sequence[Record]) -> int:
-        first = len(self._lines)
-        self._lines.extend(_encoded(records, self._envelope))
-        return first
+        """Add records and return the offset of the first."""
+        return self.append_lines(_encoded(records, self._envelope))
 
-    def append_lines(self, lines: Sequence[bytes]) -> None:
+    def append_lines(self, lines: Sequence[bytes]) -> int:
+        """Add lines, which may be no records of a conversation but for who lists transcripts."""
+        raise NotImplementedError
+
+    def read(self, start: int = 0) -> Iterator[Record]:
+        """Read all records from `start` on, in file order."""
+        raise NotImplementedError
+
+    def lines_back(self) -> Iterator[tuple[int, bytes]]:
+        """Read the lines as bytes with their offsets, last first."""
+        raise NotImplementedError
+
+    def _written_back(self) -> Iterator[tuple[int, bytes]]:
+        """Read the lines that have an offset, last first."""
+        return self.lines_back()
+
+    def resume_point(self) -> tuple[int, Checkpoint | None]:
+        return resume_in(self._written_back())
+
+    def mentions(self, mark: bytes) -> bool:
+        """Whether these bytes stand anywhere in it; no line is parsed."""
+        return any(mark in line for _, line in self._written_back())
+
+    def offset_of(self, uuids: Iterable[str]) -> int:
+        """Return where the first of these records begins; 0 when one of them is not found."""
+        return offset_in(self._written_back(), set(uuids))
+
+    def sync(self, *, force: bool = False) -> None:
+        """Wait for the disk, where there is one."""
+
+    def close(self) -> None:
+        """End the writing; memory goes with its owner."""
+
+
+class InMemoryTranscript(TranscriptStore):
+    """Records kept as lines, as a file would, so that both stores read back exactly what was written."""
+
+    def __init__(self, envelope: Envelope, lines: Iterable[bytes] = ()) -> None:
+        super().__init__(envelope)
+        self._lines = list(lines)
+
+    def append_lines(self, lines: Sequence[bytes]) -> int:
+        first = len(self._lines)
         self._lines.extend(lines)
+        return first
 
     def read(self, start: int = 0) -> Iterator[Record]:
         for line in self._lines[start:]:
             yield from (_own(record, self._envelope) for record in records_in(line))
 
-    def resume_point(self) -> tuple[int, Checkpoint | None]:
-        return resume_in(self.lines_back())
-
-    def mentions(self, mark: bytes) -> bool:
-        return any(mark in line for line in self._lines)
-
-    def offset_of(self, uuids: Iterable[str]) -> int:
-        return offset_in(self.lines_back(), set(uuids))
-
     def lines_back(self) -> Iterator[tuple[int, bytes]]:
         return ((index, self._lines[index]) for index in range(len(self._lines) - 1, -1, -1))
 
-    def sync(self, *, force: bool = False) -> None:
-        """Memory has nothing to wait for."""
 
-    def close(self) -> None:
-        """Memory goes with its owner."""
-
-
-class FileStore:
+class FileTranscript(TranscriptStore):
     def __init__(self, path: Path, envelope: Envelope, lock: LifeLock, appender: Appender | None) -> None:
-        self.path: Path | None = path
-        self.health = Health()
-        self.trouble: str | None = None
-        self._where = path
-        self._envelope = envelope
+        super().__init__(envelope)
+        self.path = self._where = path
         self._lock = lock
         self._appender = appender
         self._waiting: list[bytes] = []
-        self._waiting_bytes = 0
         self._synced = time.monotonic()
         self._unsynced = False
         self._file = _file_at(path)
         self._removed = False
 
     @classmethod
-    def open(cls, path: Path, envelope: Envelope) -> FileStore | None:
+    def open(cls, path: Path, envelope: Envelope) -> FileTranscript | None:
         """Open for writing, creating the file; None when another live session is writing it."""
         lock = LifeLock.acquire(lock_path(path))
         if lock is None:
@@ -146,16 +140,17 @@ class FileStore:
             raise
 
     @classmethod
-    def fork(cls, path: Path, envelope: Envelope, source: Path, forked: Forked, health: Health) -> FileStore:
+    def fork(cls, path: Path, envelope: Envelope, source: Path, forked: Forked, health: Health) -> FileTranscript:
         """A new transcript that continues `source`. It gets its name when it is whole and locked: nobody ever sees a part of it."""
         lock = LifeLock.acquire(lock_path(path))
         if lock is None:
             raise LockHeld(str(path))
         # In the session's own directory, where nobody looks for transcripts.
-        growing = lock_path(path).with_name("fork.jsonl")
+        growing = lock_path(path).with_name(FORK_NAME)
         try:
             with Appender.open(growing) as appender:
-                for batch in _batches(live_lines(source, health)):
+                lines = live_lines(source, health)
+                while batch := list(islice(lines, FORK_BATCH)):
                     appender.append(batch)
                 appender.append([write_record(forked, envelope)])
                 appender.sync()
@@ -170,14 +165,8 @@ class FileStore:
             lock.close()
             raise
 
-    def append(self, records: Sequence[Record]) -> int:
-        lines = _encoded(records, self._envelope)
-        if self._waiting:
-            lines = [*self._waiting, *lines]
-        return self._write(lines)
-
-    def append_lines(self, lines: Sequence[bytes]) -> None:
-        self._write([*self._waiting, *lines])
+    def append_lines(self, lines: Sequence[bytes]) -> int:
+        return self._write([*self._waiting, *lines])
 
     def _write(self, lines: list[bytes]) -> int:
         if self._appender is None:
@@ -190,15 +179,14 @@ class FileStore:
         except DiskError as error:
             self._keep(lines, error)
             return self._appender.end
-        self._waiting, self._waiting_bytes, self.trouble = [], 0, None
+        self._waiting, self.trouble = [], None
         self._unsynced = True
         return offset
 
     def _keep(self, lines: list[bytes], error: DiskError) -> None:
-        size = sum(map(len, lines))
         lost = ""
-        if size <= MAX_WAITING:
-            self._waiting, self._waiting_bytes = lines, size
+        if sum(map(len, lines)) <= MAX_WAITING:
+            self._waiting = lines
         else:
             lost = f", what came after them is not kept ({MAX_WAITING >> 20} MiB is the most that waits)"
         waiting = f"{len(self._waiting)} records wait in memory for the next write"
@@ -215,16 +203,10 @@ class FileStore:
 
     def lines_back(self) -> Iterator[tuple[int, bytes]]:
         yield from ((-1, line) for line in reversed(self._waiting))
-        yield from raw_lines_back(self._where)
+        yield from self._written_back()
 
-    def resume_point(self) -> tuple[int, Checkpoint | None]:
-        return resume_in(raw_lines_back(self._where))
-
-    def mentions(self, mark: bytes) -> bool:
-        return any(mark in line for _, line in raw_lines_back(self._where))
-
-    def offset_of(self, uuids: Iterable[str]) -> int:
-        return offset_in(raw_lines_back(self._where), set(uuids))
+    def _written_back(self) -> Iterator[tuple[int, bytes]]:
+        return raw_lines_back(self._where)
 
     def sync(self, *, force: bool = False) -> None:
         """Wait for the disk if there is something to wait for and the last time is long enough ago."""
@@ -288,7 +270,7 @@ def lock_path(path: Path) -> Path:
     return path.with_suffix("") / "writer.lock"
 
 
-class Readable(Protocol):
+class RecordSource(Protocol):
     """Where records can be read from both ends: a store, or a file that somebody else may be writing."""
 
     def lines_back(self) -> Iterator[tuple[int, bytes]]: ...
@@ -296,7 +278,7 @@ class Readable(Protocol):
     def read(self, start: int = 0) -> Iterator[Record]: ...
 
 
-class OnDisk:
+class TranscriptReader:
     """A transcript that is only looked at."""
 
     def __init__(self, path: Path) -> None:
@@ -323,7 +305,7 @@ class Live(NamedTuple):
     state: dict[str, Any]
 
 
-def load_live(store: Store) -> Live:
+def load_live(store: TranscriptStore) -> Live:
     """Read as little as the last checkpoint allows."""
     start, checkpoint = store.resume_point()
     state = checkpoint.state if checkpoint is not None else {}
@@ -342,7 +324,7 @@ def _is_enough(log: Log) -> bool:
     return all(uuid in log.tree.nodes for uuid in boundaries[-1].kept)
 
 
-def _has_prompt(log: Log, store: Store) -> bool:
+def _has_prompt(log: Log, store: TranscriptStore) -> bool:
     """A compaction that was cut off before its checkpoint may leave the prompt behind; other programs record none at all."""
     return log.view.snapshot is not None or not store.mentions(SNAPSHOT_MARK)
 
@@ -367,13 +349,3 @@ def refuse_newer(path: Path) -> None:
     found = origin(path).newer
     if found is not None:
         raise NewerVersion(str(path), found, FORMAT)
-
-
-def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
-    batch: list[bytes] = []
-    for line in lines:
-        batch.append(line)
-        if len(batch) == FORK_BATCH:
-            yield batch
-            batch = []
-    yield batch

@@ -19,7 +19,7 @@ _RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 def find_transcript(projects: Path, slug: str, session_id: str) -> Path:
     """A session by its id or the beginning of it, in this project first, then in all. An id that somebody chose is given in full:
     `user-1` never opens `user-12`."""
-    directories = [projects / slug, *(entry for entry in _directories(projects) if entry.name != slug)]
+    directories = [projects / slug, *(entry for entry in project_directories(projects) if entry.name != slug)]
     for directory in directories:
         if (exact := directory / f"{session_id}.jsonl").is_file():
             return exact
@@ -45,21 +45,19 @@ def newest_transcript(projects: Path, slug: str) -> Path:
 
 
 def transcripts(directory: Path) -> Iterator[Path]:
-    """The transcript files of one project; anything that is no regular file is passed over."""
-    try:
-        entries = list(os.scandir(directory))
-    except OSError:
-        return
-    for entry in entries:
+    """Yield the transcript files of one project; anything that is no regular file is passed over."""
+    for entry in _entries(directory):
         if entry.name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
             yield Path(entry.path)
 
 
-def _directories(projects: Path) -> Iterator[Path]:
+def project_directories(projects: Path) -> list[Path]:
+    return sorted(Path(entry.path) for entry in _entries(projects) if entry.is_dir(follow_symlinks=False))
+
+
+def _entries(directory: Path) -> list[os.DirEntry[str]]:
     try:
-        entries = sorted(os.scandir(projects), key=lambda entry: entry.name)
+        with os.scandir(directory) as entries:
+            return list(entries)
     except OSError:
-        return
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            yield Path(entry.path)
+        return []

@@ -66,20 +66,10 @@ def trust(home: Somewhere, project: Somewhere) -> None:
     def added(old: bytes | None) -> bytes:
         answers = _parsed(old)
         kept = [known for known in answers.pop(key, []) if known != digest]
-        return _file({**answers, key: [*kept, digest][-MOST_ANSWERS:]})
+        answers[key] = [*kept, digest][-MOST_ANSWERS:]
+        return (json.dumps({"projects": dict(list(answers.items())[-MOST_PROJECTS:])}, indent=2) + "\n").encode()
 
     update(Path(home) / FILE_NAME, added)
-
-
-def distrust(home: Somewhere, project: Somewhere) -> bool:
-    """Takes every yes to this project back; False when there was none."""
-    key = _key(project)
-
-    def without(old: bytes | None) -> bytes | None:
-        answers = _parsed(old)
-        return _file(answers) if answers.pop(key, None) is not None else None
-
-    return update(Path(home) / FILE_NAME, without)
 
 
 def while_trusted(home: Somewhere, project: Somewhere, load: Callable[[bool], T]) -> T:
@@ -218,8 +208,3 @@ def _parsed(content: bytes | None) -> dict[str, list[str]]:
     if not isinstance(projects, dict):
         return {}
     return {key: [item for item in found if isinstance(item, str)] for key, found in projects.items() if isinstance(found, list)}
-
-
-def _file(answers: dict[str, list[str]]) -> bytes:
-    kept = dict(list(answers.items())[-MOST_PROJECTS:])
-    return (json.dumps({"projects": kept}, indent=2) + "\n").encode()

@@ -26,8 +26,8 @@ from ..disk.ledger import day_of, ledger_file
 from ..disk.ledger import days as ledger_days
 from ..disk.lock import LifeLock
 from ..disk.rewrite_tree import remove_tree
-from ..disk.session_list import project_directories
 from ..disk.transcript import lock_path
+from ..disk.transcript_search import project_directories
 from .forget.files import MEMORY, Session, files, sessions
 
 JOURNAL = "removed-sessions.jsonl"

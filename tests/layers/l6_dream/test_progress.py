@@ -11,7 +11,7 @@ from lamina.core.blocks import Wire, read_content
 from lamina.core.reply import Reply
 from lamina.core.usage import Usage
 from lamina.disk.dream_lock import Hold, Lock
-from lamina.disk.paths import RootDir
+from lamina.disk.rootdir import RootDir
 from lamina.layers.l6_dream.progress import Progress, Watch
 from lamina.layers.l6_dream.record import MOST_TURNS, Record, kill_request, read_record, write_record
 

@@ -19,8 +19,8 @@ from lamina.core.errors import InputError
 from lamina.core.log import Log
 from lamina.core.records import Spill
 from lamina.core.settings import Settings
-from lamina.disk.files import is_temp
 from lamina.disk.resume import resume_point
+from lamina.disk.temp_files import is_temp
 from lamina.disk.transcript import read_transcript
 from lamina.maintenance.forget.forget import forget
 from lamina.maintenance.forget.subject import Subject

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...disk.paths import slug
+from ...disk.project import slug
 from ...disk.session_list import SessionInfo, list_sessions
 from ..sessions import homes, locate
 from .banner import SHORT_ID, recap

@@ -16,7 +16,7 @@ from ...core.errors import DiskError
 from ...core.reply import Reply
 from ...core.usage import Usage
 from ...disk.dream_lock import Hold
-from ...disk.paths import RootDir
+from ...disk.rootdir import RootDir
 from ...fork.budget import LOCAL
 from ...providers.models import cost
 from .record import Record, kill_requested, with_file, with_turn, write_record

@@ -19,8 +19,8 @@ import msgspec
 from ...core.errors import DiskError
 from ...disk.compare_and_swap import read_heads
 from ...disk.new_files import write_new
-from ...disk.paths import RootDir
 from ...disk.rewrite_tree import remove_tree
+from ...disk.rootdir import RootDir
 from ...disk.tree_survey import Seen, survey
 from ...memory.store.contract import MOST_READ
 from ...memory.store.index import INDEX

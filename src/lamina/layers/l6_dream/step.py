@@ -24,7 +24,7 @@ from ...core.blocks import ToolUse, Wire
 from ...core.budget import limits_of
 from ...core.effects import Effect
 from ...disk.dream_lock import Lock
-from ...disk.paths import RootDir
+from ...disk.rootdir import RootDir
 from ...fork.background import Landed
 from ...fork.budget import LOCAL, AskSide, Meter
 from ...fork.fork_tools import lend

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...core.errors import DiskError
 from ...disk.files import is_bookkeeping
-from ...disk.paths import RootDir
+from ...disk.rootdir import RootDir
 from ...disk.tree_survey import Seen
 from ...memory.store.daily_logs import LOGS, MOST_BYTES, PATTERN, day_of
 from ...memory.store.lint import secrets_in

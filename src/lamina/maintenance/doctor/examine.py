@@ -16,7 +16,7 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...core.settings import Settings
-from ...disk.paths import slug
+from ...disk.project import slug
 from ...disk.settings_files import MANAGED_PATH, lamina_home, load_settings, user_home
 from ...disk.trust import while_trusted
 from ...memory.store.history import DIRECTORY

@@ -18,8 +18,8 @@ from typing import NamedTuple, assert_never
 from ...core.dates import dated
 from ...core.errors import DiskError, InputError, LaminaError
 from ...disk.dream_lock import Lock
-from ...disk.paths import RootDir
 from ...disk.repairs import drop_fork, make_private, repair_transcript
+from ...disk.rootdir import RootDir
 from ...disk.temp_files import sweep_temps
 from ...disk.tree_survey import look_at
 from ...layers.l6_dream.recovery import recover

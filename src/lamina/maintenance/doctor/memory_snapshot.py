@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ...core.errors import DiskError
 from ...disk.compare_and_swap import read_heads
-from ...disk.paths import RootDir
+from ...disk.rootdir import RootDir
 from ...disk.tree_survey import Seen, Survey, files_of, survey
 from ...memory.store.contract import MOST_READ
 from ...memory.store.index import INDEX

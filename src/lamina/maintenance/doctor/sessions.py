@@ -12,9 +12,9 @@ from ...core.errors import DiskError
 from ...disk.approvals import FILE_NAME as APPROVALS
 from ...disk.jsonl import Health, read_lines
 from ...disk.lock import live_holder
-from ...disk.repairs import FORK_NAME, MOST_BYTES
+from ...disk.repairs import MOST_BYTES
 from ...disk.settings_files import FILE_NAME, FLAGS_NAME
-from ...disk.transcript import lock_path, origin
+from ...disk.transcript import FORK_NAME, lock_path, origin
 from ...disk.tree_survey import Seen, look_at, survey
 from ...disk.trust import FILE_NAME as TRUST
 from .files import leftovers, not_plain, not_private, not_read

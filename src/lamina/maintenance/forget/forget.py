@@ -24,8 +24,8 @@ from ...disk.compare_and_swap import guarded
 from ...disk.dream_lock import Lock
 from ...disk.files import remove, update
 from ...disk.lock import LifeLock
-from ...disk.paths import RootDir
 from ...disk.rewrite_tree import Seen, raw_lines, remove_tree, rewrite, seen
+from ...disk.rootdir import RootDir
 from ...disk.transcript import lock_path
 from ...layers.l6_dream.record import home, is_open, kill_request, records
 from ...layers.l6_dream.recovery import recover

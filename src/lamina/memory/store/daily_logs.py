@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from ...core.errors import DiskError, InputError
 from ...disk.compare_and_swap import guarded, replace_if
-from ...disk.files import Durability
-from ...disk.paths import RootDir
+from ...disk.rootdir import RootDir
+from ...disk.temp_files import Durability
 from .directory import GUARD, PATIENCE
 from .secrets import redact
 

@@ -26,8 +26,9 @@ from ...core.errors import DiskError, InputError
 from ...core.front_matter import read_front_matter
 from ...core.settings import Scope
 from ...disk.compare_and_swap import guarded, replace_if
-from ...disk.files import Durability
-from ...disk.paths import RootDir, check_child
+from ...disk.paths import check_child
+from ...disk.rootdir import RootDir
+from ...disk.temp_files import Durability
 from .contract import MOST_READ, Saved, Version, Why
 from .draft import Cleaned, Draft, applied, cleaned, spelled
 from .history import History

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...core.errors import DiskError
 from ...disk.compare_and_swap import guarded
 from ...disk.git import git_program, run_git
-from ...disk.paths import RootDir
+from ...disk.rootdir import RootDir
 from .history import DIRECTORY, History
 from .journal import Line
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 
 from ...core.errors import DiskError
 from ...disk.compare_and_swap import replace_if
-from ...disk.files import Durability
-from ...disk.paths import RootDir
+from ...disk.rootdir import RootDir
+from ...disk.temp_files import Durability
 from .index import INDEX, Entry, entries, line_of, with_entry, without_entry
 from .scan import Header
 from .topic import Topic, folded

@@ -19,9 +19,9 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...disk.files import read, replace
-from ...disk.paths import slug
-from ...disk.session_list import look, project_directories
-from ...disk.transcript_search import transcripts
+from ...disk.project import slug
+from ...disk.session_list import look
+from ...disk.transcript_search import project_directories, transcripts
 from .scopes import project_root
 
 FILE_NAME = "project.json"

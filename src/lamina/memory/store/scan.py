@@ -17,7 +17,7 @@ import msgspec
 from ...core.errors import DiskError
 from ...core.front_matter import MOST_BYTES
 from ...disk.compare_and_swap import Compared, Found, compare, read_heads
-from ...disk.paths import RootDir
+from ...disk.rootdir import RootDir
 from .topic import DESCRIPTION_CHARS, INDEX, KINDS, Kind, one_line, one_name, read_topic
 
 HEAD_LINES = 30
