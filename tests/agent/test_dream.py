@@ -15,7 +15,7 @@ import pytest
 
 from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
-from lamina.disk.dream_lock import Lock
+from lamina.disk.dream_lock import DreamLock
 from lamina.disk.ledger import days, lines_of
 from lamina.disk.rootdir import RootDir
 from lamina.disk.settings_files import lamina_home
@@ -83,7 +83,7 @@ def test_the_next_turn_does_not_dream_again_and_says_why_once(
     assert [event.get("stopped") for event in one.events] == [None, "time"]
     assert len(kept(memory)) == 1
     with RootDir.open(memory, create=False) as root:
-        assert Lock(root).holder() is None
+        assert DreamLock(root).holder() is None
     assert last(memory) is not None
 
 

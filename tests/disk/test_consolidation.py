@@ -15,10 +15,9 @@ import pytest
 from lamina.core.errors import DiskError, Fenced, LockHeld, PathRefused
 from lamina.disk import crash_points as crash
 from lamina.disk import oslock
-from lamina.disk.dream_lock import Hold, Holder, Lock, NotWon
-from lamina.disk.dream_lock_files import GUARD, INFO, LOCK
+from lamina.disk.dream_lock import GUARD, INFO, LOCK, DreamLock, HeldDreamLock, NotWon
 from lamina.disk.lock import guard
-from lamina.disk.lock_owner import Info
+from lamina.disk.lock_owner import DreamLockHolder, HolderRecord
 from lamina.disk.rootdir import RootDir
 
 from .processes import needs_fork, run_child
@@ -43,12 +42,12 @@ class Place:
         self.wall = NOW
         self.boot = 10 * HOUR
 
-    def lock(self) -> Lock:
-        return Lock(self.root, clock=lambda: self.wall, boottime=lambda: self.boot)
+    def lock(self) -> DreamLock:
+        return DreamLock(self.root, clock=lambda: self.wall, boottime=lambda: self.boot)
 
-    def won(self, expected: int | None = None) -> Hold:
+    def won(self, expected: int | None = None) -> HeldDreamLock:
         got = self.lock().acquire(expected)
-        assert isinstance(got, Hold), got
+        assert isinstance(got, HeldDreamLock), got
         return got
 
     def lost(self, expected: int | None) -> str:
@@ -71,7 +70,7 @@ class Place:
 
     def leave_record(self, **changed: object) -> None:
         """Rewrites the record of the present holder, as another machine would have written it."""
-        info = msgspec.json.decode((self.path / INFO).read_bytes(), type=Info)
+        info = msgspec.json.decode((self.path / INFO).read_bytes(), type=HolderRecord)
         (self.path / INFO).write_bytes(msgspec.json.encode(msgspec.structs.replace(info, **changed)))
 
     def names(self) -> set[str]:
@@ -84,7 +83,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
         yield Place(root)
 
 
-def die(hold: Hold) -> None:
+def die(hold: HeldDreamLock) -> None:
     """What the kernel does for a process that was killed: its lock on the record is gone, the files stay."""
     hold._held.release()
 
@@ -140,7 +139,7 @@ def test_leaving_the_block_unresolved_rolls_back(place: Place) -> None:
 def test_while_one_dreams_no_other_does(place: Place) -> None:
     hold = place.won(None)
     assert place.lost(None) == place.lost(NOW) == "held"
-    assert place.lock().holder() == Holder(os.getpid(), NOW / 1e9, True)
+    assert place.lock().holder() == DreamLockHolder(os.getpid(), NOW / 1e9, True)
     assert not place.lock().recover()
     hold.commit()
     assert place.lock().holder() is None
@@ -196,7 +195,7 @@ def test_a_crash_does_not_count_as_a_dream(place: Place, prior: int | None) -> N
     if prior is not None:
         place.leave(b"", prior)
     die(place.won(prior))
-    assert place.lock().holder() == Holder(os.getpid(), NOW / 1e9, False)
+    assert place.lock().holder() == DreamLockHolder(os.getpid(), NOW / 1e9, False)
     assert place.lock().recover()
     assert place.lock().last_ns() == prior
     assert not place.lock().recover()
@@ -209,7 +208,7 @@ def test_a_hold_that_is_left_is_that_of_a_dead_one(place: Place) -> None:
     place.leave(b"", NOW - DAY)
     with place.won(NOW - DAY) as hold:
         hold.leave()
-    assert place.lock().holder() == Holder(os.getpid(), NOW / 1e9, False)
+    assert place.lock().holder() == DreamLockHolder(os.getpid(), NOW / 1e9, False)
     assert not hold.commit()
     assert place.lock().recover()
     assert place.lock().last_ns() == NOW - DAY
@@ -248,7 +247,7 @@ def test_a_holder_on_another_machine_has_its_hour(place: Place) -> None:
     assert not place.lock().recover()
     assert place.lost(NOW) == "held"
     place.wall += 1
-    assert place.lock().holder() == Holder(os.getpid(), NOW / 1e9, False)
+    assert place.lock().holder() == DreamLockHolder(os.getpid(), NOW / 1e9, False)
     assert place.lock().recover()
     assert place.mtime() is None
 
@@ -389,7 +388,7 @@ def test_a_file_system_that_keeps_whole_seconds_is_believed(place: Place, monkey
 @pytest.mark.parametrize("body", [b"%d", b"%d\n"])
 def test_the_lock_of_another_program_is_honoured_for_an_hour(place: Place, body: bytes) -> None:
     place.leave(body % os.getppid(), NOW - HOUR + 1)
-    assert place.lock().holder() == Holder(os.getppid(), (NOW - HOUR + 1) / 1e9, True)
+    assert place.lock().holder() == DreamLockHolder(os.getppid(), (NOW - HOUR + 1) / 1e9, True)
     assert place.lost(NOW - HOUR + 1) == "held"
     assert not place.lock().recover()
     place.wall += 1

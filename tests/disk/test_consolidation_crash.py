@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError
-from lamina.disk.dream_lock import Hold, Lock
-from lamina.disk.dream_lock_files import GUARD, INFO, LOCK
+from lamina.disk.dream_lock import GUARD, INFO, LOCK, DreamLock, HeldDreamLock
 from lamina.disk.rootdir import RootDir
 
 from .crash.harness import Act, Fail, Fault, Kill, Prepare, Run, Say, every
@@ -37,13 +36,13 @@ def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda fd: None)
 
 
-def lock_of(directory: Path) -> Lock:
-    return Lock(RootDir.open(directory))
+def lock_of(directory: Path) -> DreamLock:
+    return DreamLock(RootDir.open(directory))
 
 
-def won(lock: Lock) -> Hold:
+def won(lock: DreamLock) -> HeldDreamLock:
     hold = lock.acquire(lock.last_ns())
-    assert isinstance(hold, Hold), hold
+    assert isinstance(hold, HeldDreamLock), hold
     return hold
 
 
@@ -60,7 +59,7 @@ def crashed(directory: Path) -> None:
     """The last dream was at BEFORE, and a later one died."""
     dreamt(directory)
     with RootDir.open(directory) as root:
-        won(Lock(root))._held.release()
+        won(DreamLock(root))._held.release()
 
 
 def finish(directory: Path, say: Say) -> None:
@@ -84,7 +83,7 @@ def last_after(run: Run) -> int | None:
     """Checks what holds after any fault: nobody holds the lock, the next dream begins, and its end puts the same time back."""
     with RootDir.open(run.directory) as root:
         root.sweep()
-        lock = Lock(root)
+        lock = DreamLock(root)
         lock.recover()
         last = lock.last_ns()
         hold = won(lock)
@@ -153,12 +152,12 @@ def test_of_a_herd_on_a_lock_of_a_dead_holder_exactly_one_wins(tmp_path: Path) -
         for turn in range(rounds):
             lock = lock_of(tmp_path / f"memory{turn}")
             hold = lock.acquire(lock.last_ns())
-            (tmp_path / f"{turn}-{number}-{'won' if isinstance(hold, Hold) else 'lost'}").touch()
+            (tmp_path / f"{turn}-{number}-{'won' if isinstance(hold, HeldDreamLock) else 'lost'}").touch()
             deadline = time.monotonic() + PATIENCE
             while len(list(tmp_path.glob(f"{turn}-*"))) < size:
                 assert time.monotonic() < deadline, "a process is missing"
                 os.sched_yield()
-            if isinstance(hold, Hold):
+            if isinstance(hold, HeldDreamLock):
                 hold.commit()
 
     together(size, act)
@@ -182,7 +181,7 @@ def test_a_holder_killed_at_any_moment_leaves_the_time_before(tmp_path: Path) ->
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         with RootDir.open(tmp_path) as root:
-            Lock(root).recover()
-            assert Lock(root).last_ns() == BEFORE
+            DreamLock(root).recover()
+            assert DreamLock(root).last_ns() == BEFORE
     os.close(ready)
     os.close(tell)

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError, PathRefused
-from lamina.disk.rewrite_tree import move, raw_lines, remove_empty, remove_tree, rewrite, seen
+from lamina.disk.rewrite_tree import file_state, move, raw_lines, remove_empty, remove_tree, rewrite
 
 
 def test_a_file_is_rewritten_with_its_time_and_stays_private(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"one\ntwo")
     os.utime(path, ns=(1_000_000_000, 1_000_000_000))
-    before = seen(path)
+    before = file_state(path)
     assert before is not None
     assert b"".join(line.data for line in raw_lines(path)) == b"one\ntwo"
     assert [line.offset for line in raw_lines(path)] == [0, 4]
@@ -29,7 +29,7 @@ def test_a_file_is_rewritten_with_its_time_and_stays_private(tmp_path: Path) -> 
 def test_a_file_that_somebody_changed_meanwhile_is_left_to_them(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"one")
-    before = seen(path)
+    before = file_state(path)
     assert before is not None
     path.write_bytes(b"theirs")
     with pytest.raises(DiskError, match="another program"):
@@ -42,7 +42,7 @@ def test_a_read_only_file_and_a_second_name_are_left_alone(tmp_path: Path) -> No
     path = tmp_path / "a"
     path.write_bytes(b"one")
     path.chmod(0o400)
-    before = seen(path)
+    before = file_state(path)
     assert before is not None
     with pytest.raises(PathRefused):
         rewrite(path, [b"x"], before=before)

@@ -12,7 +12,6 @@ import pytest
 
 from lamina.core.errors import DiskError, PathRefused
 from lamina.disk import crash_points as crash
-from lamina.disk.compare_and_swap import guarded, replace_if
 from lamina.disk.rootdir import Entry, RootDir
 
 from .processes import needs_fork, together
@@ -77,7 +76,7 @@ def test_a_path_that_could_leave_the_root_is_refused(root: Path, rel: str) -> No
             lambda: tree.read_bytes(rel, LIMIT),
             lambda: tree.open_read(rel),
             lambda: tree.replace(rel, b"x"),
-            lambda: replace_if(tree, rel, b"x", expected=None),
+            lambda: tree.replace_if(rel, b"x", expected=None),
             lambda: tree.append(rel, [b"x"]),
             lambda: tree.unlink(rel),
             lambda: tree.stat(rel),
@@ -107,7 +106,7 @@ def every_action(tree: RootDir, rel: str) -> list[Callable[[], object]]:
         lambda: tree.read_bytes(rel, LIMIT),
         lambda: tree.open_read(rel),
         lambda: tree.replace(rel, b"evil"),
-        lambda: replace_if(tree, rel, b"evil", expected=b"precious"),
+        lambda: tree.replace_if(rel, b"evil", expected=b"precious"),
         lambda: tree.append(rel, [b"evil"]),
         lambda: tree.unlink(rel),
         lambda: tree.rename(rel, "moved"),
@@ -190,7 +189,7 @@ def test_a_link_swapped_in_at_any_point_touches_nothing_outside(tmp_path: Path, 
                     if action == "replace":
                         tree.replace("sub/deep/x.md", b"new")
                     elif action == "replace_if":
-                        replace_if(tree, "sub/deep/x.md", b"new", expected=b"old")
+                        tree.replace_if("sub/deep/x.md", b"new", expected=b"old")
                     elif action == "append":
                         tree.append("sub/deep/x.md", [b"new"])
                     else:
@@ -243,7 +242,7 @@ def test_a_twin_that_differs_only_in_case_or_unicode_form_is_not_made(root: Path
         tree.replace(first, b"first")
         actions: list[Callable[[], object]] = [
             lambda: tree.replace(second, b"x"),
-            lambda: replace_if(tree, second, b"x", expected=None),
+            lambda: tree.replace_if(second, b"x", expected=None),
             lambda: tree.append(second, [b"x"]),
             lambda: tree.rename("other", second),
             lambda: tree.replace(f"{second}/y", b"x"),
@@ -284,9 +283,9 @@ def test_many_processes_update_and_append_through_the_root_and_lose_nothing(root
     def act(number: int) -> None:
         with RootDir.open(root) as tree:
             for line in (b"%d %d" % (number, turn) for turn in range(20)):
-                with guarded(tree, ".g.lock", timeout=60):
+                with tree.guard(".g.lock", timeout=60):
                     old = tree.read_bytes("i/MEMORY.md", LIMIT)
-                    assert replace_if(tree, "i/MEMORY.md", (old or b"") + line + b"\n", expected=old, durability="process")
+                    assert tree.replace_if("i/MEMORY.md", (old or b"") + line + b"\n", expected=old, durability="process")
                 tree.append("i/log", [line], durability="process")
 
     together(6, act)

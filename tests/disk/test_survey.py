@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError
+from lamina.disk import tree_survey
 from lamina.disk.tree_survey import look_at, survey
 
 
@@ -39,14 +40,15 @@ def test_what_is_not_there_is_nothing_and_a_file_is_an_error(tmp_path: Path) -> 
 
 
 @pytest.mark.spec("Z7")
-def test_a_large_or_deep_tree_is_cut_and_said(tmp_path: Path) -> None:
+def test_a_large_or_deep_tree_is_cut_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(30):
         (tmp_path / f"d{number}").mkdir()
         (tmp_path / f"d{number}" / "x").write_text("x")
     cut = survey(tmp_path, most=10)
     assert cut is not None
     assert (len(cut.entries), cut.whole) == (10, False)
-    shallow = survey(tmp_path, depth=0)
+    monkeypatch.setattr(tree_survey, "MAX_DEPTH", 0)
+    shallow = survey(tmp_path)
     assert shallow is not None
     assert (len(shallow.entries), shallow.whole) == (30, False)
 

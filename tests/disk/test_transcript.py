@@ -18,8 +18,8 @@ from lamina.core.record_lines import FORMAT, Envelope
 from lamina.core.records import Boundary, Checkpoint, Event, Forked, Message, Record, Revoke, Rewind, Snapshot
 from lamina.disk import transcript
 from lamina.disk.crash_points import watched
-from lamina.disk.jsonl import Health
-from lamina.disk.resume import live_lines, resume_point
+from lamina.disk.jsonl import Health, raw_lines_back
+from lamina.disk.resume import live_lines, resume_in
 from lamina.disk.transcript import FileTranscript, InMemoryTranscript, load_live, lock_path, origin, read_transcript, refuse_newer
 from lamina.disk.transcript_search import find_transcript, newest_transcript, transcripts
 
@@ -343,7 +343,7 @@ def test_a_boundary_inside_a_damaged_line_is_found(tmp_path: Path) -> None:
     assert store.path is not None
     lines = store.path.read_bytes().splitlines()
     store.path.write_bytes(b"\n".join([lines[0], lines[1][:40] + lines[2], lines[3], b""]))
-    start, _ = resume_point(store.path)
+    start, _ = resume_in(raw_lines_back(store.path))
     assert [record.uuid for record in read_transcript(store.path, start=start)] == ["b1", "b1-summary"]
 
 

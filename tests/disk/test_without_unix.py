@@ -34,7 +34,7 @@ if "windows locks" in hidden:
     os.name = name
 from lamina.core.errors import DiskError, LockHeld, PathRefused
 from lamina.disk import dirfd, oslock
-from lamina.disk.dream_lock import Hold, Lock
+from lamina.disk.dream_lock import HeldDreamLock, DreamLock
 from lamina.disk.append import Appender
 from lamina.disk.files import replace, update
 from lamina.disk.temp_files import sweep_temps
@@ -106,10 +106,10 @@ if "msvcrt" in hidden:
     assert LifeLock.acquire(base / "lock") is None
 
 with RootDir.open(base / "memory") as root:
-    lock = Lock(root)
+    lock = DreamLock(root)
     hold = lock.acquire(None)
-    assert isinstance(hold, Hold) == oslock.kernel_locks()
-    if isinstance(hold, Hold):
+    assert isinstance(hold, HeldDreamLock) == oslock.kernel_locks()
+    if isinstance(hold, HeldDreamLock):
         assert lock.acquire(lock.last_ns()).reason == "held"
         assert lock.holder().alive
         with hold.fence():

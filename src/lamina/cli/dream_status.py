@@ -16,7 +16,7 @@ from .safe_text import sentence
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
-    from ..disk.dream_lock import Holder
+    from ..disk.lock_owner import DreamLockHolder
     from ..disk.rootdir import RootDir
     from ..layers.l6_dream.gates import Stop
     from ..layers.l6_dream.record import Record
@@ -33,18 +33,18 @@ class Status(NamedTuple):
 
     records: tuple[Record, ...]
     running: Record | None
-    holder: Holder | None
+    holder: DreamLockHolder | None
     last: float | None
     stop: Stop | None
     waiting: int
 
 
 def status_of(memory: Memory, settings: Settings, *, cwd: Path, home: Path | None) -> Status:
-    from ..disk.dream_lock import Lock
+    from ..disk.dream_lock import DreamLock
     from ..layers.l6_dream.record import records
 
     root = memory.store("private").store.root
-    lock, known = Lock(root), tuple(records(root))
+    lock, known = DreamLock(root), tuple(records(root))
     last_ns, holder = lock.last_ns(), lock.holder()
     running = running_in(known, holder)
     waiting = sum(proposal.why.who == "dream" for proposal in memory.store("private").inbox.waiting())
@@ -87,7 +87,7 @@ def summary_line(known: tuple[Record, ...]) -> str | None:
     return None if last is None else f"Last dream: {minute(last.ended or last.started)}, {sentence(outcome(last))}"
 
 
-def running_in(known: tuple[Record, ...], holder: Holder | None) -> Record | None:
+def running_in(known: tuple[Record, ...], holder: DreamLockHolder | None) -> Record | None:
     """The dream that runs, or whose process died: `holder` tells which."""
     return next((record for record in known if record.status == "running"), None) if holder is not None else None
 
@@ -97,7 +97,7 @@ def _seconds(last_ns: int | None) -> float | None:
 
 
 def _in_the_way(
-    root: RootDir, settings: Settings, last_ns: int | None, holder: Holder | None, *, cwd: Path, home: Path | None
+    root: RootDir, settings: Settings, last_ns: int | None, holder: DreamLockHolder | None, *, cwd: Path, home: Path | None
 ) -> Stop | None:
     """As the end of a turn would find it, for a person who sits there."""
     from ..layers.l6_dream.gates import Standing, Stop, last_dream, stopped
@@ -202,7 +202,7 @@ def status_lines(found: Status) -> Iterator[str]:
             yield f"  {record.id}  {outcome(record)}"
 
 
-def _running(record: Record, holder: Holder | None) -> str:
+def _running(record: Record, holder: DreamLockHolder | None) -> str:
     if holder is not None and not holder.alive:
         return f"{record.id}, but its process {record.pid} is gone; {PUT_RIGHT}"
     answers = f"{len(record.turns)} answer{'' if len(record.turns) == 1 else 's'}"

@@ -72,13 +72,11 @@ def run_git(
         return None
     try:
         printed, _ = process.communicate(stdin, timeout=seconds)
-    except subprocess.TimeoutExpired:
+    except BaseException as error:
         _end(process)
         process.communicate()
-        return None
-    except BaseException:
-        _end(process)
-        process.communicate()
+        if isinstance(error, subprocess.TimeoutExpired):
+            return None
         raise
     return printed[:MOST_OUTPUT] if process.returncode == 0 else None
 

@@ -52,7 +52,7 @@ def days(home: Path) -> list[str]:
 
 def lines_of(home: Path, day: str) -> list[Line]:
     with AbsentIsFine():
-        return list(_lines(_Place(ledger_file(home, day))))
+        return list(_lines(_ReadPosition(ledger_file(home, day))))
     return []
 
 
@@ -63,7 +63,7 @@ class Ledger:
         self._home = home
         self._now = now
         self._day = ""
-        self._read: _Place | None = None
+        self._read: _ReadPosition | None = None
         self._sum = Spent()
         self._added: deque[tuple[Line, bool]] = deque(maxlen=MOST_REMEMBERED)  # each with whether it is in the file
         self.problem: str | None = None
@@ -103,9 +103,9 @@ class Ledger:
 
     def _begin(self, day: str) -> None:
         self._day, self._sum = day, Spent()
-        self._read = _Place(ledger_file(self._home, day)) if self._home is not None else None
+        self._read = _ReadPosition(ledger_file(self._home, day)) if self._home is not None else None
 
-    def _follow(self, place: _Place) -> None:
+    def _follow(self, place: _ReadPosition) -> None:
         try:
             found = os.stat(place.path)
         except FileNotFoundError:
@@ -118,7 +118,7 @@ class Ledger:
                 self._sum = self._sum.with_line(line)
 
 
-class _Place:
+class _ReadPosition:
     """How far a file was read: up to the end of its last whole line."""
 
     __slots__ = ("end", "inode", "path")
@@ -129,7 +129,7 @@ class _Place:
         self.inode = 0
 
 
-def _lines(place: _Place) -> Iterator[Line]:
+def _lines(place: _ReadPosition) -> Iterator[Line]:
     """What is new behind `place.end`, which follows. A line that is still being written is left for the next time."""
     with open_parent(place.path) as (where, name), reading(where, name) as fd:
         place.inode = os.fstat(fd).st_ino

@@ -22,7 +22,7 @@ from . import crash_points as crash
 from .crash_points import point
 from .dirfd import OPEN_OR_CREATE, READ_WRITE, Dir, open_parent, open_plain, reading
 from .faults import AbsentIsFine, reporting
-from .oslock import Held
+from .oslock import LockDescriptor
 
 # Guards are held for a few system calls, one of them an fsync; ten seconds of that is a sick disk or a stopped process.
 GUARD_TIMEOUT = 10.0
@@ -61,22 +61,18 @@ def _waits(timeout: float) -> Iterator[None]:
     wait = _SHORTEST_WAIT
     yield
     while time.monotonic() < deadline:
-        time.sleep(_jittered(wait))
+        # Between half of it and all of it, so that many waiters do not ask in step.
+        time.sleep(wait * (0.5 + time.monotonic_ns() % 1_000 / 2_000))
         wait = min(wait * 2, _LONGEST_WAIT)
         yield
 
 
-def _jittered(wait: float) -> float:
-    """Between half of it and all of it, so that many waiters do not ask in step."""
-    return wait * (0.5 + time.monotonic_ns() % 1_000 / 2_000)
-
-
-def _try(where: Dir, name: str) -> Held | None:
+def _try(where: Dir, name: str) -> LockDescriptor | None:
     """The lock, or None while somebody has it. The lock counts only if its file still stands at the path."""
     full = where.full(name)
     for _ in range(_ROUNDS):
         with reporting(full):
-            held = Held(open_plain(where, name, OPEN_OR_CREATE), full)
+            held = LockDescriptor(open_plain(where, name, OPEN_OR_CREATE), full)
         keep = False
         try:
             if not held.try_lock():
@@ -99,7 +95,7 @@ class LifeLock:
 
     __slots__ = ("_held",)
 
-    def __init__(self, held: Held) -> None:
+    def __init__(self, held: LockDescriptor) -> None:
         self._held = held
 
     @classmethod
@@ -129,7 +125,7 @@ class LifeLock:
         self.close()
 
 
-def _sign(held: Held) -> None:
+def _sign(held: LockDescriptor) -> None:
     """Write into the file who holds it. Only read for messages, so a file system with no space left is no reason to fail."""
     host = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "this computer")
     with suppress(OSError):
@@ -143,7 +139,7 @@ def _is_exclusive(where: Dir, name: str) -> bool:
     """Whether a holder, and not only somebody who looks (`live_holder`), has the lock at this moment."""
     with reporting(where.full(name)):
         try:
-            looking = Held(open_plain(where, name, READ_WRITE), where.full(name))
+            looking = LockDescriptor(open_plain(where, name, READ_WRITE), where.full(name))
         except FileNotFoundError:
             return False
     try:

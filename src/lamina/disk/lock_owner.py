@@ -29,7 +29,7 @@ _ZOMBIE_OR_DEAD = frozenset("ZXx")
 _PROC_BYTES = 4_096
 
 
-class Holder(NamedTuple):
+class DreamLockHolder(NamedTuple):
     """For a person: who has the lock, since when (seconds since 1970), and whether it still runs."""
 
     pid: int
@@ -37,7 +37,7 @@ class Holder(NamedTuple):
     alive: bool
 
 
-class Info(msgspec.Struct, frozen=True):
+class HolderRecord(msgspec.Struct, frozen=True):
     """What a holder says of itself. It counts only beside a lock with the same process id and time."""
 
     pid: int
@@ -50,7 +50,7 @@ class Info(msgspec.Struct, frozen=True):
     boottime_ns: int
 
 
-class Here(NamedTuple):
+class ThisMachine(NamedTuple):
     """This machine and moment, as far as a holder is judged by them. `boot` is empty where the system has no such name."""
 
     host: str
@@ -59,7 +59,7 @@ class Here(NamedTuple):
     boottime_ns: int
 
 
-class State(NamedTuple):
+class DreamLockState(NamedTuple):
     """What the lock's files say: no `mtime_ns` is no lock file, no `pid` is nobody, no `info` a holder that left no record.
 
     `locked` is the kernel's answer about the record: True while its holder lives, None where nobody was asked or it can't say.
@@ -67,20 +67,20 @@ class State(NamedTuple):
 
     mtime_ns: int | None = None
     pid: int | None = None
-    info: Info | None = None
+    info: HolderRecord | None = None
     locked: bool | None = None
 
 
-def known(mtime_ns: int | None, now_ns: int) -> int | None:
+def known_time(mtime_ns: int | None, now_ns: int) -> int | None:
     """The time of the last dream; None for never, and for a time so far ahead that some clock must have been wrong."""
     return None if mtime_ns is None or mtime_ns > now_ns + AHEAD_NS else mtime_ns
 
 
-def held(state: State, here: Here) -> bool:
-    return state.pid is not None and is_young(state, here) and alive(state, here) is not False
+def is_held(state: DreamLockState, here: ThisMachine) -> bool:
+    return state.pid is not None and is_young(state, here) and is_alive(state, here) is not False
 
 
-def alive(state: State, here: Here) -> bool | None:
+def is_alive(state: DreamLockState, here: ThisMachine) -> bool | None:
     """None: it ran on another machine, which nobody here can ask."""
     if state.info is None:
         return None if state.pid is None else process_lives(state.pid)
@@ -94,15 +94,15 @@ def alive(state: State, here: Here) -> bool | None:
     return False if state.locked is False else process_lives(state.info.pid, state.info.start)
 
 
-def same_boot(info: Info, here: Here) -> bool | None:
+def same_boot(info: HolderRecord, here: ThisMachine) -> bool | None:
     return info.boot == here.boot if info.boot and here.boot else None
 
 
-def is_young(state: State, here: Here) -> bool:
+def is_young(state: DreamLockState, here: ThisMachine) -> bool:
     """By the clock that no person sets where both are of one boot, else by the wall clock; a time far ahead is not young."""
     if state.info is not None and same_boot(state.info, here) and here.boottime_ns >= state.info.boottime_ns:
         return here.boottime_ns - state.info.boottime_ns < HELD_NS
-    since = known(state.mtime_ns, here.now_ns)
+    since = known_time(state.mtime_ns, here.now_ns)
     return since is not None and here.now_ns - since < HELD_NS
 
 
@@ -116,9 +116,9 @@ def pid_in(body: bytes) -> int | None:
 # This machine
 
 
-def here(now_ns: int, boottime_ns: int) -> Here:
+def this_machine(now_ns: int, boottime_ns: int) -> ThisMachine:
     host = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
-    return Here(host.encode("utf-8", "replace").decode()[:_MOST_HOST], boot_id(), now_ns, boottime_ns)
+    return ThisMachine(host.encode("utf-8", "replace").decode()[:_MOST_HOST], boot_id(), now_ns, boottime_ns)
 
 
 def boottime() -> int:

@@ -39,7 +39,7 @@ _MSVCRT_BUSY = {errno.EACCES, errno.EDEADLK}
 _MARKER_BYTES = 20
 
 
-class Held:
+class LockDescriptor:
     """An open descriptor for one lock. `fd` is -1 once it is released, and in every forked child."""
 
     __slots__ = ("fd", "locked", "path")
@@ -70,7 +70,7 @@ class Held:
         os.close(fd)
 
 
-_all: set[Held] = set()
+_all: set[LockDescriptor] = set()
 
 
 def _drop_in_child() -> None:

@@ -18,12 +18,8 @@ _UUID = re.compile(rb'"uuid"\s*:\s*"([^"]+)"')
 _PARENT = re.compile(rb'"parentUuid"\s*:\s*"([^"]+)"')
 
 
-def resume_point(path: Path) -> tuple[int, Checkpoint | None]:
-    """Where the live part of a transcript begins: at the last checkpoint, else at the last boundary, else at the start."""
-    return resume_in(raw_lines_back(path))
-
-
 def resume_in(lines: Iterable[tuple[int, bytes]]) -> tuple[int, Checkpoint | None]:
+    """Find where the live part of a transcript begins: at the last checkpoint, else at the last boundary, else at the start."""
     revoked: set[str] = set()
     boundary: Boundary | None = None
     kept: set[str] = set()
@@ -63,7 +59,7 @@ def offset_in(lines: Iterable[tuple[int, bytes]], uuids: set[str]) -> int:
 
 def live_lines(source: Path, health: Health) -> Iterator[bytes]:
     """What a continuation needs, line by line and byte for byte; of a damaged line the records in it."""
-    start, _ = resume_point(source)
+    start, _ = resume_in(raw_lines_back(source))
     for line in read_raw(source, start=start, health=health):
         yield _moved(line) if b'"checkpoint"' in line else line
 

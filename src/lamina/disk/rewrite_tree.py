@@ -29,7 +29,7 @@ AnyPath = str | os.PathLike[str]
 MAX_DEPTH = 32
 
 
-class Seen(NamedTuple):
+class FileState(NamedTuple):
     """Which state of a file was read."""
 
     inode: int
@@ -43,17 +43,17 @@ class RawLine(NamedTuple):
     data: bytes  # with its line end; a part of it where the line is longer than anybody reads
 
 
-def seen(path: AnyPath) -> Seen | None:
+def file_state(path: AnyPath) -> FileState | None:
     """None when there is no regular file."""
     try:
         found = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return _seen(found) if stat.S_ISREG(found.st_mode) else None
+    return _state(found) if stat.S_ISREG(found.st_mode) else None
 
 
-def _seen(found: os.stat_result) -> Seen:
-    return Seen(found.st_ino, found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode))
+def _state(found: os.stat_result) -> FileState:
+    return FileState(found.st_ino, found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode))
 
 
 def raw_lines(path: AnyPath) -> Iterator[RawLine]:
@@ -65,7 +65,7 @@ def raw_lines(path: AnyPath) -> Iterator[RawLine]:
             at += len(data)
 
 
-def rewrite(path: AnyPath, parts: Iterable[bytes], *, before: Seen, shared: bool = False) -> None:
+def rewrite(path: AnyPath, parts: Iterable[bytes], *, before: FileState, shared: bool = False) -> None:
     """Puts the joined `parts` at `path` if it is still as `before`; DiskError, and nothing changed, if it is not."""
     if not before.mode & 0o222:
         raise PathRefused(os.fspath(path), "is read-only", "allow writing to it first")
@@ -78,7 +78,7 @@ def rewrite(path: AnyPath, parts: Iterable[bytes], *, before: Seen, shared: bool
                 os.utime(temp.fd, ns=(before.mtime_ns, before.mtime_ns))
             sync_fd(temp.fd, "rewrite.fsync")
         there = where.stat(name)
-        if there is None or _seen(there) != before:
+        if there is None or _state(there) != before:
             raise DiskError(os.fspath(path), "was changed by another program in the meantime", "try again when it is done")
         temp.publish()
         with reporting(path):

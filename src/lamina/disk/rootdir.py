@@ -14,18 +14,20 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from ..core.errors import PathRefused
 from .append import Appender
-from .crash_points import point
-from .dirfd import READ, Dir, descend, open_plain, refuse_unless_plain
+from .crash_points import point, write_all
+from .dirfd import CREATE_NEW, READ, Dir, descend, open_plain, refuse_unless_plain
 from .faults import AbsentIsFine, reporting
 from .file_names import fold
 from .files import is_bookkeeping, read_at, remove_at, replace_at
-from .temp_files import Durability, is_temp, sweep_at
+from .lock import GUARD_TIMEOUT, guard_at
+from .temp_files import Durability, is_temp, staged_at, sweep_at
 
 # How deep a sweep or a walk goes: deeper trees are not ours.
 MAX_DEPTH = 16
@@ -88,22 +90,28 @@ class RootDir:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @contextmanager
+    def guard(self, name: str, *, timeout: float = GUARD_TIMEOUT) -> Iterator[None]:
+        """Hold the guard `name` at the top of the root. Not reentrant, as all guards."""
+        with self.directory() as where, guard_at(where, name, timeout=timeout):
+            yield
+
     # Reading
 
     def open_read(self, rel: Relative) -> int:
         """A descriptor of a plain file, for the caller to close; DiskError when there is none."""
-        with self._parent(rel) as (where, name), reporting(where.full(name)):
+        with self.parent(rel) as (where, name), reporting(where.full(name)):
             return open_plain(where, name, READ, shared=self.shared)
 
     def read_bytes(self, rel: Relative, max_bytes: int) -> bytes | None:
         """The first `max_bytes` of a plain file; None when there is none."""
-        with AbsentIsFine(), self._parent(rel) as (where, name):
+        with AbsentIsFine(), self.parent(rel) as (where, name):
             return read_at(where, name, max_bytes, shared=self.shared)
         return None
 
     def stat(self, rel: Relative) -> os.stat_result | None:
         """Of a plain file or a directory; None when there is none; a link or anything else is refused."""
-        with AbsentIsFine(), self._parent(rel) as (where, name):
+        with AbsentIsFine(), self.parent(rel) as (where, name):
             found = where.stat(name)
             if found is not None and not stat.S_ISDIR(found.st_mode):
                 refuse_unless_plain(found, where.full(name), shared=self.shared)
@@ -112,13 +120,13 @@ class RootDir:
 
     def listdir(self, rel: Relative = "") -> list[Entry]:
         """Files and directories in name order, without links, devices, temporary files and guards; empty when there is none."""
-        with AbsentIsFine(), self._directory(rel) as where:
+        with AbsentIsFine(), self.directory(rel) as where:
             return sorted(entry for found in where.entries() if (entry := _entry(found)) is not None)
         return []
 
     def names(self, rel: Relative = "") -> list[str]:
         """Whatever is there, in no order; empty when there is no such directory."""
-        with AbsentIsFine(), self._directory(rel) as where:
+        with AbsentIsFine(), self.directory(rel) as where:
             return where.names()
         return []
 
@@ -129,13 +137,50 @@ class RootDir:
     # Writing
 
     def replace(self, rel: Relative, data: bytes, *, durability: Durability = "full") -> None:
-        with self._parent(rel, create=True) as (where, name):
+        with self.parent(rel, create=True) as (where, name):
             _refuse_twin(where, name)
             replace_at(where, name, data, durability=durability, shared=self.shared)
 
+    def replace_if(
+        self,
+        rel: Relative,
+        data: bytes,
+        *,
+        expected: bytes | None,
+        durability: Durability = "full",
+        mtime_ns: int | None = None,
+    ) -> bool:
+        """Put `data` at `rel` if what stands there is still `expected` (None: nothing); False, and nothing written, if it is not.
+
+        Content it was not told about is never replaced, but for the instant between the last look and the rename. `mtime_ns` is the
+        time the file gets, for one that is put back as it was.
+        """
+        with self.parent(rel, create=True) as (where, name):
+            _refuse_twin(where, name)
+            with staged_at(where, name, data, durability=durability, mtime_ns=mtime_ns, shared=self.shared) as temp:
+                # Everything slow is done: from here to the rename it is microseconds. One byte more shows that a file has grown.
+                if read_at(where, name, len(expected or b"") + 1, shared=self.shared) != expected:
+                    return False
+                temp.publish()
+                return True
+
+    def write_new(self, contents: Mapping[str, bytes]) -> None:
+        """Make a file for each path, in a directory that nobody else uses yet: thousands at the price of their bytes.
+
+        DiskError for one that is there already. A crash leaves some of the files, the last one perhaps in part: who makes copies
+        removes the whole directory when it finds one that it did not finish.
+        """
+        for file, data in contents.items():
+            with self.parent(file, create=True) as (where, name), reporting(where.full(name)):
+                fd = open_plain(where, name, CREATE_NEW)
+                try:
+                    write_all("copy.write", fd, data)
+                finally:
+                    os.close(fd)
+
     def append(self, rel: Relative, records: Sequence[bytes], *, durability: Durability = "full") -> int:
         """Adds whole lines to a log; where the first begins."""
-        with self._parent(rel, create=True) as (where, name):
+        with self.parent(rel, create=True) as (where, name):
             _refuse_twin(where, name)
             with Appender(where, name) as log:
                 first = log.append(records)
@@ -144,12 +189,12 @@ class RootDir:
                 return first
 
     def mkdir(self, rel: Relative) -> None:
-        with self._directory(rel, create=True):
+        with self.directory(rel, create=True):
             pass
 
     def unlink(self, rel: Relative) -> bool:
         """Removes a plain file; False when there was none."""
-        with AbsentIsFine(), self._parent(rel) as (where, name):
+        with AbsentIsFine(), self.parent(rel) as (where, name):
             if (found := where.stat(name)) is None:
                 return False
             refuse_unless_plain(found, where.full(name), shared=self.shared)
@@ -158,7 +203,7 @@ class RootDir:
 
     def rename(self, source: Relative, target: Relative) -> None:
         """Moves a plain file within the root. A target that exists is refused: two movers of one name take a guard first."""
-        with self._parent(source) as (here, old), self._parent(target, create=True) as (there, new):
+        with self.parent(source) as (here, old), self.parent(target, create=True) as (there, new):
             with reporting(here.full(old)):
                 refuse_unless_plain(
                     os.stat(here.at(old), dir_fd=here.fd, follow_symlinks=False), here.full(old), shared=self.shared
@@ -178,10 +223,10 @@ class RootDir:
 
     # The walk
 
-    def _parent(self, rel: Relative, *, create: bool = False) -> _Parent:
+    def parent(self, rel: Relative, *, create: bool = False) -> _Parent:
         return _Parent(self._root, _parts(rel), create)
 
-    def _directory(self, rel: Relative, *, create: bool = False) -> _Inside:
+    def directory(self, rel: Relative = "", *, create: bool = False) -> _Inside:
         return _Inside(self._root, _parts(rel) if os.fspath(rel) not in ("", ".") else [], create)
 
 

@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,17 +38,16 @@ _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
 _SPOOL = re.compile(r"b[0-9a-f]{8}", re.ASCII)
 # Enough that no two ids of a session share it, short enough to read.
 _HASHED = 32
-_CHUNK = 1 << 20
 
 
-class Lying(NamedTuple):
+class ExistingResult(NamedTuple):
     """A result that is there already."""
 
     path: str
     size: int
 
 
-class Written(NamedTuple):
+class WrittenResult(NamedTuple):
     path: Path
     size: int  # bytes
     sha256: str
@@ -69,7 +68,7 @@ def write_spill(
     *,
     suffix: str = ".txt",
     durability: Durability = "process",
-) -> Written:
+) -> WrittenResult:
     """The parts as one file of the session's directory; a DiskError leaves nothing behind."""
     with spilling(session) as spills:
         return spills.write(tool_use_id, parts, suffix=suffix, durability=durability)
@@ -82,12 +81,12 @@ class Spills:
         self._where = where
         self._sizes: dict[str, int | None] | None = None
 
-    def there(self, tool_use_id: str) -> Iterator[Lying]:
+    def there(self, tool_use_id: str) -> Iterator[ExistingResult]:
         """The files that an earlier result of this name has, text first."""
         stem, names = stem_of(tool_use_id), self._known()
         for name in (stem + ending for ending in ENDINGS):
             if (size := names.get(name)) is not None:
-                yield Lying(self._where.full(name), size)
+                yield ExistingResult(self._where.full(name), size)
 
     def _known(self) -> dict[str, int | None]:
         """What lies there, looked at once: the session's lock is held, so nobody else gives names here. Of files also the size."""
@@ -105,7 +104,7 @@ class Spills:
         *,
         suffix: str = ".txt",
         durability: Durability = "process",
-    ) -> Written:
+    ) -> WrittenResult:
         where = self._where
         name = _free(where, stem_of(tool_use_id), suffix, self._sizes)
         with staged_at(where, name, b"", durability="process") as temp:
@@ -118,7 +117,7 @@ class Spills:
                 where.sync()
         if self._sizes is not None:
             self._sizes[name] = size
-        return Written(Path(where.full(name)), size, digest)
+        return WrittenResult(Path(where.full(name)), size, digest)
 
 
 @contextmanager
@@ -128,19 +127,19 @@ def spilling(session: str | os.PathLike[str]) -> Iterator[Spills]:
         yield Spills(where)
 
 
-def take_over(session: str | os.PathLike[str], tool_use_id: str, file: str | os.PathLike[str]) -> Written:
+def take_over(session: str | os.PathLike[str], tool_use_id: str, file: str | os.PathLike[str]) -> WrittenResult:
     """A spool that lies in the session's directory already gets a result's name, and is not copied."""
     directory, old = os.path.split(os.path.abspath(file))
     with _results(session) as where:
         if directory != where.path or not _SPOOL.fullmatch(os.path.splitext(old)[0]):
             raise DiskError(os.fspath(file), f"is no output kept in {where.path}", "hand over its text instead")
         name = _free(where, stem_of(tool_use_id), ".txt")
-        with reading(where, old) as fd:
-            size, digest = _digest(fd)
+        with reading(where, old) as fd, open(fd, "rb", closefd=False) as spool:
+            digest, size = file_digest(spool, "sha256").hexdigest(), os.fstat(fd).st_size
         with reporting(where.full(old)):
             point("spill.rename")
             os.rename(where.at(old), where.at(name), src_dir_fd=where.fd, dst_dir_fd=where.fd)
-        return Written(Path(where.full(name)), size, digest)
+        return WrittenResult(Path(where.full(name)), size, digest)
 
 
 def open_result(path: str | os.PathLike[str]) -> int:
@@ -185,12 +184,4 @@ def _fill(fd: int, parts: Iterable[bytes | memoryview]) -> tuple[int, str]:
         size += len(part)
         write_all("spill.write", fd, part)
     check_size(fd, size)
-    return size, digest.hexdigest()
-
-
-def _digest(fd: int) -> tuple[int, str]:
-    digest, size = sha256(), 0
-    while part := os.read(fd, _CHUNK):
-        digest.update(part)
-        size += len(part)
     return size, digest.hexdigest()

@@ -23,7 +23,7 @@ from ..core.errors import DiskError, LockUnsupported, PathRefused
 from .crash_points import point, write_all
 from .dirfd import CREATE_NEW, READ_WRITE, Dir, open_plain, refuse_unless_plain, set_private
 from .faults import AbsentIsFine, reporting
-from .oslock import Held, kernel_locks
+from .oslock import LockDescriptor, kernel_locks
 from .sync import sync_fd
 
 # "full": what was acknowledged survives a power loss; "process": it survives the end of the process.
@@ -48,7 +48,7 @@ class Temp:
 
     __slots__ = ("_durability", "_held", "_kept", "_name", "_published", "_target", "_where")
 
-    def __init__(self, where: Dir, name: str, held: Held, target: str, durability: Durability) -> None:
+    def __init__(self, where: Dir, name: str, held: LockDescriptor, target: str, durability: Durability) -> None:
         self._where = where
         self._name = name
         self._held = held
@@ -71,7 +71,7 @@ class Temp:
             if self._durability == "full":
                 self._where.sync()
 
-    def keep(self) -> Held:
+    def keep(self) -> LockDescriptor:
         """Hands over the locked descriptor of the published file: its lock then lives as long as the caller keeps it."""
         self._kept = True
         return self._held
@@ -119,7 +119,7 @@ def _create(where: Dir, target: str, durability: Durability) -> Temp:
             fd = os.open(where.at(name), CREATE_NEW, 0o600, dir_fd=where.fd)
         except FileExistsError:
             continue
-        temp = Temp(where, name, Held(fd, where.full(name)), target, durability)
+        temp = Temp(where, name, LockDescriptor(fd, where.full(name)), target, durability)
         ready = False
         try:
             if _claimed(temp):
@@ -186,7 +186,7 @@ def _sweep(where: Dir, name: str, now: float) -> bool:
     full, held = where.full(name), None
     # Published or dropped since it was listed; or a link, a directory or another user's file, none of which we made.
     with AbsentIsFine(), suppress(PathRefused), reporting(full):
-        held = Held(open_plain(where, name, READ_WRITE), full)
+        held = LockDescriptor(open_plain(where, name, READ_WRITE), full)
     if held is None:
         return False
     try:
@@ -204,7 +204,7 @@ def _sweep(where: Dir, name: str, now: float) -> bool:
         held.release()
 
 
-def _abandoned(held: Held, now: float) -> bool:
+def _abandoned(held: LockDescriptor, now: float) -> bool:
     if kernel_locks():
         with suppress(LockUnsupported):
             return held.try_lock()

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ..core.errors import DiskError
 from .dirfd import HAS_DIR_FD, Dir
-from .faults import AbsentIsFine, disk_error
+from .faults import AbsentIsFine, reporting
 from .rootdir import MAX_DEPTH
 
 Kind: TypeAlias = Literal["file", "directory", "link", "other"]
@@ -27,7 +27,7 @@ MOST_ENTRIES = 50_000
 HAS_MODES = os.name != "nt" and hasattr(os, "geteuid")
 
 
-class Seen(NamedTuple):
+class SurveyedEntry(NamedTuple):
     """An entry; `path` is relative to the top, with `/` between its parts."""
 
     path: str
@@ -55,78 +55,57 @@ class Seen(NamedTuple):
 class Survey(NamedTuple):
     """`unread` names directories that could not be listed."""
 
-    entries: tuple[Seen, ...] = ()
+    entries: tuple[SurveyedEntry, ...] = ()
     unread: tuple[str, ...] = ()
     whole: bool = True
 
 
-def survey(top: str | os.PathLike[str], *, depth: int = MAX_DEPTH, most: int = MOST_ENTRIES) -> Survey | None:
-    """What lies in `top` and below; None when there is no such directory. DiskError when `top` itself cannot be listed."""
-    found: list[Seen] = []
+def survey(top: str | os.PathLike[str], *, most: int = MOST_ENTRIES) -> Survey | None:
+    """List `top` and what is below it; None when there is no such directory. DiskError when `top` itself cannot be listed."""
+    found: list[SurveyedEntry] = []
     unread: list[str] = []
     with AbsentIsFine(), Dir.open(top) as where:
-        whole = _look(where, "", depth, most, found, unread)
+        whole = _look(where, "", MAX_DEPTH, most, found, unread)
         return Survey(tuple(found), tuple(unread), whole)
     return None
 
 
-def look_at(path: str | os.PathLike[str]) -> Seen | None:
-    """One entry, itself; None when there is nothing."""
+def look_at(path: str | os.PathLike[str]) -> SurveyedEntry | None:
+    """Look at one entry, itself; None when there is nothing."""
     try:
         return _seen(os.path.basename(path), os.lstat(path))
     except (OSError, ValueError):
         return None
 
 
-def _look(where: Dir, prefix: str, depth: int, most: int, found: list[Seen], unread: list[str]) -> bool:
+def _look(where: Dir, prefix: str, depth: int, most: int, found: list[SurveyedEntry], unread: list[str]) -> bool:
     below: list[str] = []
     for entry in where.entries():
         if len(found) >= most:
             return False
-        seen = _entry(entry, prefix)
-        if seen is None:
-            continue
-        found.append(seen)
-        if seen.kind == "directory":
-            below.append(entry.name)
+        # One that is gone since it was listed is left out.
+        with AbsentIsFine(), reporting(entry.path):
+            found.append(_seen(prefix + entry.name, entry.stat(follow_symlinks=False)))
+            if found[-1].kind == "directory":
+                below.append(entry.name)
     if not depth:
         return not below
     whole = True
     for name in sorted(below):
-        whole = _below(where, name, prefix, depth, most, found, unread) and whole
+        if len(found) >= most:
+            return False
+        try:
+            with where.child(name) as directory:
+                whole = _look(directory, f"{prefix}{name}/", depth - 1, most, found, unread) and whole
+        except DiskError:
+            unread.append(prefix + name)
     return whole
 
 
-def _below(where: Dir, name: str, prefix: str, depth: int, most: int, found: list[Seen], unread: list[str]) -> bool:
-    if len(found) >= most:
-        return False
-    try:
-        with where.child(name) as directory:
-            return _look(directory, f"{prefix}{name}/", depth - 1, most, found, unread)
-    except DiskError:
-        unread.append(prefix + name)
-        return True
-
-
-def _entry(entry: os.DirEntry[str], prefix: str) -> Seen | None:
-    """None for what is gone since it was listed."""
-    try:
-        return _seen(prefix + entry.name, entry.stat(follow_symlinks=False))
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise disk_error(error, entry.path) from error
-
-
-def _seen(path: str, found: os.stat_result) -> Seen:
-    return Seen(
-        path, _kind(found.st_mode), stat.S_IMODE(found.st_mode), _links(found), found.st_uid, found.st_size, found.st_mtime_ns
-    )
-
-
-def _links(found: os.stat_result) -> int:
-    """A listing without descriptors (Windows) does not count them."""
-    return found.st_nlink if HAS_DIR_FD else 1
+def _seen(path: str, found: os.stat_result) -> SurveyedEntry:
+    links = found.st_nlink if HAS_DIR_FD else 1  # a listing without descriptors (Windows) does not count them
+    mode = stat.S_IMODE(found.st_mode)
+    return SurveyedEntry(path, _kind(found.st_mode), mode, links, found.st_uid, found.st_size, found.st_mtime_ns)
 
 
 def _kind(mode: int) -> Kind:
@@ -137,6 +116,6 @@ def _kind(mode: int) -> Kind:
     return "link" if stat.S_ISLNK(mode) else "other"
 
 
-def files_of(entries: tuple[Seen, ...]) -> Iterator[Seen]:
+def files_of(entries: tuple[SurveyedEntry, ...]) -> Iterator[SurveyedEntry]:
     """Plain files: regular, with one name, ours."""
     return (seen for seen in entries if seen.kind == "file" and seen.links == 1)

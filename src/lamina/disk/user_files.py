@@ -120,7 +120,7 @@ def replace(
     Missing directories are made. A path whose last component is a link must lead to a file inside one of `roots`. `target` is `path`
     without links, as it was when the write was allowed.
     """
-    with _place(path, roots) if target is None else _allowed(path, roots, os.fspath(target)) as (where, name):
+    with _place(path, roots, target) as (where, name):
         full = where.full(name)
         there = where.stat(name)
         _refuse_change(there, expect, full)
@@ -165,38 +165,23 @@ def _refuse_change(found: os.stat_result | None, expect: Version | None, full: s
 
 
 @contextmanager
-def _place(path: AnyPath, roots: Sequence[AnyPath]) -> Iterator[tuple[Dir, str]]:
-    """The directory that is written to, open, and the name in it."""
-    given = os.path.abspath(path)
-    if not os.path.islink(given):
+def _place(path: AnyPath, roots: Sequence[AnyPath], target: AnyPath | None) -> Iterator[tuple[Dir, str]]:
+    """The directory that is written to, open, and the name in it. On the way to a target that was judged before, or that a link
+    leads to, no link is followed any more."""
+    given, linked = os.path.abspath(path), os.path.islink(path)
+    if target is None and not linked:
         directory, name = os.path.split(given)
         with _made(directory) as where:
             yield where, name
         return
-    real = os.path.realpath(given)
-    root = next((found for root in roots if PurePath(real).is_relative_to(found := os.path.realpath(root))), None)
-    if root is None:
-        raise PathRefused(given, "is a symbolic link that leads out of the working directories", f"name the file itself ({real})")
-    *above, name = os.path.relpath(real, root).split(os.sep)
-    with _walk(Dir.open(root), above) as where:
-        if where.stat(name) is None:
-            raise PathRefused(given, "is a symbolic link to nothing", f"write the file it names ({real})")
-        yield where, name
-
-
-@contextmanager
-def _allowed(path: AnyPath, roots: Sequence[AnyPath], target: str) -> Iterator[tuple[Dir, str]]:
-    """As `_place`, for a target that was judged before: no link on the way to it is followed any more."""
-    given, linked = os.path.abspath(path), os.path.islink(path)
-    inside = [found for root in roots if PurePath(target).is_relative_to(found := os.path.realpath(root))]
+    real = os.path.realpath(given) if target is None else os.fspath(target)
+    inside = [found for root in roots if PurePath(real).is_relative_to(found := os.path.realpath(root))]
     if linked and not inside:
-        raise PathRefused(
-            given, "is a symbolic link that leads out of the working directories", f"name the file itself ({target})"
-        )
-    directory, name = os.path.split(target)
-    with _reached(directory, max(inside, key=len, default=os.path.splitdrive(target)[0] + os.sep)) as where:
+        raise PathRefused(given, "is a symbolic link that leads out of the working directories", f"name the file itself ({real})")
+    directory, name = os.path.split(real)
+    with _reached(directory, max(inside, key=len, default=os.path.splitdrive(real)[0] + os.sep)) as where:
         if linked and where.stat(name) is None:
-            raise PathRefused(given, "is a symbolic link to nothing", f"write the file it names ({target})")
+            raise PathRefused(given, "is a symbolic link to nothing", f"write the file it names ({real})")
         yield where, name
 
 
@@ -208,7 +193,7 @@ def _reached(directory: str, start: str) -> Dir:
     """
     names = [name for name in os.path.relpath(directory, start).split(os.sep) if name != os.curdir]
     try:
-        return _walk(Dir.open(start), names, make=True)
+        return _walk(Dir.open(start), names)
     except ReadOnly:
         if os.path.dirname(start) != start:
             raise
@@ -224,24 +209,20 @@ def _reached(directory: str, start: str) -> Dir:
         raise
 
 
-def _walk(here: Dir, names: Sequence[str], *, make: bool = False) -> Dir:
-    """Down from an open directory, through no link: all links were resolved when the target was judged."""
+def _walk(here: Dir, names: Sequence[str]) -> Dir:
+    """Down from an open directory, through no link: all links were resolved when the target was judged. What is missing is made as the
+    user's own programs would, not private."""
     for name in names:
         with here:
-            if make and here.stat(name) is None:
-                _make(here, name)
+            if here.stat(name) is None:
+                with reporting(here.full(name)):
+                    with suppress(FileExistsError):
+                        point("user.mkdir")
+                        os.mkdir(here.at(name), 0o777, dir_fd=here.fd)
+                    here.sync()
             below = here.child(name)
         here = below
     return here
-
-
-def _make(here: Dir, name: str) -> None:
-    """As the person's own programs would, not private."""
-    with reporting(here.full(name)):
-        with suppress(FileExistsError):
-            point("user.mkdir")
-            os.mkdir(here.at(name), 0o777, dir_fd=here.fd)
-        here.sync()
 
 
 def _made(directory: str) -> Dir:
@@ -250,7 +231,7 @@ def _made(directory: str) -> Dir:
     while not os.path.lexists(above) and os.path.dirname(above) != above:
         above, name = os.path.split(above)
         missing.append(name)
-    return _walk(Dir.open(above), missing[::-1], make=True)
+    return _walk(Dir.open(above), missing[::-1])
 
 
 def _new_mode(where: Dir) -> int:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from lamina.disk.faults import reporting
 from lamina.disk.files import read_head
-from lamina.disk.spills import Written, open_result, take_over, write_spill
+from lamina.disk.spills import WrittenResult, open_result, take_over, write_spill
 from lamina.disk.temp_files import Durability
 
 from .preview import head_of, persisted
@@ -55,7 +55,7 @@ def adopt(session: Path, tool_use_id: str, file: str, *, preview: Room) -> Spill
     return _spilled(written, head, preview)
 
 
-def _spilled(written: Written, head: bytes, preview: Room) -> Spilled:
+def _spilled(written: WrittenResult, head: bytes, preview: Room) -> Spilled:
     beginning = head_of(head, preview.characters, whole=len(head) == written.size)
     path = os.fspath(written.path)
     shown = persisted(beginning, most=preview.characters, most_bytes=preview.bytes, size=written.size, path=path)

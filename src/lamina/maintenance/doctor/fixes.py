@@ -17,7 +17,7 @@ from typing import NamedTuple, assert_never
 
 from ...core.dates import dated
 from ...core.errors import DiskError, InputError, LaminaError
-from ...disk.dream_lock import Lock
+from ...disk.dream_lock import DreamLock
 from ...disk.repairs import drop_fork, make_private, repair_transcript
 from ...disk.rootdir import RootDir
 from ...disk.temp_files import sweep_temps
@@ -106,7 +106,7 @@ def _do(fix: Fix, kind: str, now: float, shared: frozenset[str]) -> list[Done]:
             return _index(memory, kind, now, memory in shared)
         case PutRight(memory):
             with _bare_store(memory, False) as store:
-                said = recover(GatedStore(store, "auto"), Lock(store.root), now=now)
+                said = recover(GatedStore(store, "auto"), DreamLock(store.root), now=now)
             return [Done(kind, text, memory) for text in said]
         case _:
             assert_never(fix)

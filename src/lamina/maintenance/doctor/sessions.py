@@ -15,7 +15,7 @@ from ...disk.lock import live_holder
 from ...disk.repairs import MOST_BYTES
 from ...disk.settings_files import FILE_NAME, FLAGS_NAME
 from ...disk.transcript import FORK_NAME, lock_path, origin
-from ...disk.tree_survey import Seen, look_at, survey
+from ...disk.tree_survey import SurveyedEntry, look_at, survey
 from ...disk.trust import FILE_NAME as TRUST
 from .files import leftovers, not_plain, not_private, not_read
 from .finding import DropFork, Finding, Repair
@@ -53,7 +53,7 @@ def check_sessions(project: Path, *, now: float, tell: Tell) -> Iterator[Finding
     yield from _transcripts([seen for seen in top if seen.kind == "file" and seen.links == 1 and seen.ours], project, tell)
 
 
-def _forks(entries: tuple[Seen, ...], project: Path) -> Iterator[Finding]:
+def _forks(entries: tuple[SurveyedEntry, ...], project: Path) -> Iterator[Finding]:
     for seen in entries:
         path = project / seen.path
         if (
@@ -66,8 +66,8 @@ def _forks(entries: tuple[Seen, ...], project: Path) -> Iterator[Finding]:
             yield Finding("sessions", "stale-fork", text, "Remove it.", str(path), fix=DropFork(str(path)))
 
 
-def _transcripts(files: list[Seen], project: Path, tell: Tell) -> Iterator[Finding]:
-    left, skipped = MOST_READ, list[Seen]()
+def _transcripts(files: list[SurveyedEntry], project: Path, tell: Tell) -> Iterator[Finding]:
+    left, skipped = MOST_READ, list[SurveyedEntry]()
     newest = sorted(files, key=lambda seen: (-seen.mtime_ns, seen.path))
     for number, seen in enumerate(newest, 1):
         if seen.size > left:
@@ -94,7 +94,7 @@ def _live(path: Path) -> str | None:
         return "somebody who cannot be asked"
 
 
-def _transcript(path: Path, seen: Seen) -> Iterator[Finding]:
+def _transcript(path: Path, seen: SurveyedEntry) -> Iterator[Finding]:
     health = Health()
     try:
         for _ in read_lines(path, health=health):

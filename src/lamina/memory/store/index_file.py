@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ...core.errors import DiskError
-from ...disk.compare_and_swap import replace_if
 from ...disk.rootdir import RootDir
 from ...disk.temp_files import Durability
 from .index import INDEX, Entry, entries, line_of, with_entry, without_entry
@@ -65,7 +64,7 @@ class IndexFile:
             if old is not None and len(old) >= MOST_INDEX:
                 raise too_long()
             new = change((old or b"").decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-            if new == old or replace_if(self._root, INDEX, new, expected=old, durability=self._durability):
+            if new == old or self._root.replace_if(INDEX, new, expected=old, durability=self._durability):
                 return
         raise never_still()
 
