@@ -19,7 +19,7 @@ from typing import Self
 
 from ..core.errors import DiskError, InputError
 from . import crash_points as crash
-from .dirfd import APPEND, Dir, open_parent, open_plain
+from .dirfd import APPEND, Closable, Dir, open_parent, open_plain
 from .faults import disk_error, reporting
 from .sync import sync_fd
 
@@ -27,7 +27,7 @@ from .sync import sync_fd
 _TRIES = 8
 
 
-class Appender:
+class Appender(Closable):
     """Appends whole lines. Not for two threads at once; any number of processes may each have their own."""
 
     __slots__ = ("_closed", "_end", "_fd", "_new", "_torn", "path")
@@ -152,9 +152,3 @@ class Appender:
         self._closed = True
         if self._fd >= 0:
             self._give_up()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -48,7 +48,22 @@ APPEND = OPEN_OR_CREATE | os.O_APPEND
 _NOT_A_FILE = {errno.ENXIO, errno.ENODEV, errno.EISDIR, errno.EOPNOTSUPP}
 
 
-class Dir:
+class Closable:
+    """Closes itself at the end of a `with` block."""
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Dir(Closable):
     """An open directory. `fd` is None where calls cannot be relative to a directory."""
 
     __slots__ = ("fd", "path")
@@ -69,12 +84,6 @@ class Dir:
                 if not create:
                     raise
         return _make_with_parents(where)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         if self.fd is not None:

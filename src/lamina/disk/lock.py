@@ -15,12 +15,11 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Self
 
 from ..core.errors import DiskError, LockHeld
 from . import crash_points as crash
 from .crash_points import point
-from .dirfd import OPEN_OR_CREATE, READ_WRITE, Dir, open_parent, open_plain, reading
+from .dirfd import OPEN_OR_CREATE, READ_WRITE, Closable, Dir, open_parent, open_plain, reading
 from .faults import AbsentIsFine, reporting
 from .oslock import LockDescriptor
 
@@ -90,7 +89,7 @@ def _stands(where: Dir, name: str, fd: int) -> bool:
     return there is not None and os.path.samestat(ours, there)
 
 
-class LifeLock:
+class LifeLock(Closable):
     """A lock held until `close` or the end of the process. A forked child does not hold it, whatever its parent does."""
 
     __slots__ = ("_held",)
@@ -117,12 +116,6 @@ class LifeLock:
 
     def close(self) -> None:
         self._held.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _sign(held: LockDescriptor) -> None:

@@ -17,12 +17,12 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from ..core.errors import PathRefused
 from .append import Appender
 from .crash_points import point, write_all
-from .dirfd import CREATE_NEW, READ, Dir, descend, open_plain, refuse_unless_plain
+from .dirfd import CREATE_NEW, READ, Closable, Dir, descend, open_plain, refuse_unless_plain
 from .faults import AbsentIsFine, reporting
 from .file_names import fold
 from .files import is_bookkeeping, read_at, remove_at, replace_at
@@ -44,7 +44,7 @@ class Entry(NamedTuple):
     mtime_ns: int
 
 
-class RootDir:
+class RootDir(Closable):
     """Paths are relative to the root, with `/` between components; a model's go through `check_child` first."""
 
     __slots__ = ("_root", "path", "shared")
@@ -68,27 +68,17 @@ class RootDir:
         where = os.path.abspath(path)
         start = os.path.dirname(where) if below is None else os.path.abspath(below)
         root = descend(Dir.open(start, create=create), Path(where).relative_to(start).parts, create=create)
-        opened = cls(root, shared=shared)
         try:
-            opened._refuse_foreign()
+            found = os.stat(root.path if root.fd is None else root.fd)
+            if not shared and hasattr(os, "geteuid") and found.st_uid != os.geteuid():
+                raise PathRefused(root.path, "belongs to another user", "change its owner or choose another directory")
         except BaseException:
             root.close()
             raise
-        return opened
-
-    def _refuse_foreign(self) -> None:
-        found = os.stat(self._root.path if self._root.fd is None else self._root.fd)
-        if not self.shared and hasattr(os, "geteuid") and found.st_uid != os.geteuid():
-            raise PathRefused(str(self.path), "belongs to another user", "change its owner or choose another directory")
+        return cls(root, shared=shared)
 
     def close(self) -> None:
         self._root.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @contextmanager
     def guard(self, name: str, *, timeout: float = GUARD_TIMEOUT) -> Iterator[None]:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from ..core.errors import DiskError
 from .crash_points import point, write_all
-from .dirfd import READ, Dir, open_parent, open_plain, reading
+from .dirfd import READ, Dir, descend, open_parent, open_plain, reading
 from .faults import reporting
 from .file_names import bad_name
 from .sync import sync_fd
@@ -156,11 +156,9 @@ def sweep_results(session: str | os.PathLike[str]) -> int:
         return sweep_at(where)
 
 
-@contextmanager
-def _results(session: str | os.PathLike[str], *, create: bool = False) -> Iterator[Dir]:
+def _results(session: str | os.PathLike[str], *, create: bool = False) -> Dir:
     """A link in the place of the directory is refused: it would lead what is private elsewhere."""
-    with Dir.open(session, create=create) as above, above.child(DIRECTORY, create=create) as where:
-        yield where
+    return descend(Dir.open(session, create=create), [DIRECTORY], create=create)
 
 
 def _free(where: Dir, stem: str, suffix: str, known: Container[str] | None = None) -> str:

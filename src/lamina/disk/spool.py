@@ -12,19 +12,18 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import Self
 
 from ..core.errors import DiskError
 from . import crash_points as crash
 from .crash_points import point
-from .dirfd import CREATE_NEW, PRIVATE_FILE, Dir
+from .dirfd import CREATE_NEW, PRIVATE_FILE, Closable, Dir
 from .faults import AbsentIsFine, reporting
 
 # Names are random: a few tries are lost only to files that have them already.
 _TRIES = 20
 
 
-class Spool:
+class Spool(Closable):
     __slots__ = ("_fd", "_kept", "limit", "path", "size")
 
     def __init__(self, path: Path, fd: int, limit: int) -> None:
@@ -76,9 +75,3 @@ class Spool:
             with AbsentIsFine(), reporting(self.path):
                 point("spool.unlink")
                 os.unlink(self.path)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
