@@ -16,7 +16,7 @@ import pytest
 from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
 from lamina.disk.dream_lock import DreamLock
-from lamina.disk.ledger import days, lines_of
+from lamina.disk.ledger import list_ledger_days, read_ledger_day
 from lamina.disk.rootdir import RootDir
 from lamina.disk.settings_files import lamina_home
 from lamina.layers.l6_dream.bounds import FIRST
@@ -96,7 +96,7 @@ def test_its_calls_stand_in_the_ledger(opened: Open, messages_server: MessagesSe
     one.settle()
     home = lamina_home(os.environ)
     assert home is not None
-    assert [line.purpose for day in days(home) for line in lines_of(home, day)] == ["dream"] * 3
+    assert [line.purpose for day in list_ledger_days(home) for line in read_ledger_day(home, day)] == ["dream"] * 3
 
 
 @pytest.mark.spec("A1", "D3")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.budget import Line, Spent
-from lamina.disk.ledger import CHUNK, Ledger, day_of, days, ledger_file, lines_of
+from lamina.disk.ledger import CHUNK, UsageLedger, day_of, ledger_file, list_ledger_days, read_ledger_day
 
 from .crash.harness import Fail, Kill, Say, every
 from .processes import needs_fork, together
@@ -35,7 +35,7 @@ def a_call(when: float = NOON, *, tokens: int = 10, purpose: str = "notes") -> L
 
 @pytest.mark.spec("B9")
 def test_two_sessions_see_what_both_have_used(tmp_path: Path) -> None:
-    one, other = Ledger(tmp_path, now=Clock()), Ledger(tmp_path, now=Clock())
+    one, other = UsageLedger(tmp_path, now=Clock()), UsageLedger(tmp_path, now=Clock())
     assert one.today() == other.today() == Spent()
     one.add(a_call())
     other.add(a_call(tokens=5))
@@ -46,7 +46,7 @@ def test_two_sessions_see_what_both_have_used(tmp_path: Path) -> None:
 
 
 def test_what_was_read_is_not_read_again(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path, now=Clock())
+    ledger = UsageLedger(tmp_path, now=Clock())
     ledger.add(a_call())
     assert ledger.today().calls == 1
     path = ledger_file(tmp_path, ledger.day)
@@ -54,11 +54,11 @@ def test_what_was_read_is_not_read_again(tmp_path: Path) -> None:
         file.write(b"x" * 20)  # whoever reads it again no longer finds a call here
     ledger.add(a_call())
     assert ledger.today().calls == 2
-    assert len(lines_of(tmp_path, ledger.day)) == 1
+    assert len(read_ledger_day(tmp_path, ledger.day)) == 1
 
 
 def test_one_that_was_taken_away_begins_again(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path, now=Clock())
+    ledger = UsageLedger(tmp_path, now=Clock())
     ledger.add(a_call())
     ledger.add(a_call())
     assert ledger.today().calls == 2
@@ -71,13 +71,13 @@ def test_one_that_was_taken_away_begins_again(tmp_path: Path) -> None:
 @pytest.mark.spec("B9")
 def test_a_day_has_a_file_of_its_own_and_begins_with_nothing(tmp_path: Path) -> None:
     clock = Clock()
-    ledger = Ledger(tmp_path, now=clock)
+    ledger = UsageLedger(tmp_path, now=clock)
     ledger.add(a_call(clock.now))
     clock.now += DAY
     assert ledger.today() == Spent()
     ledger.add(a_call(clock.now, tokens=3))
     assert ledger.today().tokens == 3
-    assert days(tmp_path) == [day_of(NOON), day_of(NOON + DAY)]
+    assert list_ledger_days(tmp_path) == [day_of(NOON), day_of(NOON + DAY)]
 
 
 @pytest.fixture
@@ -104,19 +104,19 @@ def test_the_day_is_the_machines_own(zone: pytest.MonkeyPatch) -> None:
     [b"", b"{", b'{"time":1', b"null", b"[]", b'{"time":"x","purpose":1}', b"\xff\xfe\x00", b"\x00" * 100, b"x" * (CHUNK + 5)],
 )
 def test_lines_that_are_none_are_passed_over(tmp_path: Path, damage: bytes) -> None:
-    ledger = Ledger(tmp_path, now=Clock())
+    ledger = UsageLedger(tmp_path, now=Clock())
     ledger.add(a_call())
     with ledger_file(tmp_path, ledger.day).open("ab") as file:
         file.write(damage)
     assert ledger.today().calls == 1
     ledger.add(a_call())
     assert ledger.today().calls == 2
-    assert Ledger(tmp_path, now=Clock()).today().calls == 2
+    assert UsageLedger(tmp_path, now=Clock()).today().calls == 2
     assert ledger.problem is None
 
 
 def test_without_a_home_the_calls_are_counted_in_memory() -> None:
-    ledger = Ledger(None, now=Clock())
+    ledger = UsageLedger(None, now=Clock())
     ledger.add(a_call())
     ledger.add(a_call(NOON - DAY))
     assert ledger.today().calls == 1
@@ -128,7 +128,7 @@ def test_a_link_in_its_place_is_refused_and_the_calls_still_count(tmp_path: Path
     outside.write_text("mine")
     path.parent.mkdir()
     path.symlink_to(outside)
-    ledger = Ledger(tmp_path, now=Clock())
+    ledger = UsageLedger(tmp_path, now=Clock())
     ledger.add(a_call())
     assert ledger.today().calls == 1
     assert outside.read_text() == "mine"
@@ -140,17 +140,17 @@ def test_a_link_in_its_place_is_refused_and_the_calls_still_count(tmp_path: Path
 @pytest.mark.spec("B9")
 def test_no_call_of_many_processes_is_lost(tmp_path: Path) -> None:
     def work(number: int) -> None:
-        ledger = Ledger(tmp_path, now=Clock())
+        ledger = UsageLedger(tmp_path, now=Clock())
         for step in range(50):
             ledger.add(a_call(tokens=step, purpose=f"p{number}"))
 
     together(4, work)
-    found = lines_of(tmp_path, day_of(NOON))
+    found = read_ledger_day(tmp_path, day_of(NOON))
     assert sorted((line.purpose, line.input) for line in found) == [(f"p{n}", s) for n in range(4) for s in range(50)]
 
 
 def two(directory: Path, say: Say) -> None:
-    ledger = Ledger(directory, now=Clock())
+    ledger = UsageLedger(directory, now=Clock())
     for number in (1, 2):
         ledger.add(a_call(tokens=number))
         say(f"{ledger.today().calls}")
@@ -161,7 +161,7 @@ def two(directory: Path, say: Say) -> None:
 @pytest.mark.parametrize("torn", [False, True])
 def test_killed_anywhere_what_was_counted_stays_and_the_next_goes_on(tmp_path: Path, torn: bool) -> None:
     for run in every(tmp_path, lambda directory: None, two, Kill(torn=torn)):
-        ledger = Ledger(run.directory, now=Clock())
+        ledger = UsageLedger(run.directory, now=Clock())
         before = ledger.today().calls
         assert len(run.said) <= before <= len(run.said) + 1
         ledger.add(a_call())

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.session.foreign import SESSION, TEXTS, foreign_transcript
 
-from lamina.disk.session_list import HEAD_BYTES, TAIL_BYTES, TITLE_CHARS, list_sessions, look
+from lamina.disk.session_list import HEAD_BYTES, TAIL_BYTES, TITLE_CHARS, list_sessions, read_session_info
 from lamina.disk.transcript_search import project_directories
 
 
@@ -35,7 +35,7 @@ def said(words: Any, **more: Any) -> dict[str, Any]:
 
 
 def title(directory: Path, *rows: Any) -> str:
-    info = look(transcript(directory, *rows))
+    info = read_session_info(transcript(directory, *rows))
     assert info is not None
     return info.title
 
@@ -50,7 +50,7 @@ def test_another_programs_session_is_listed_with_what_its_file_says(tmp_path: Pa
 
 
 def test_one_record_of_ours_makes_it_ours(tmp_path: Path) -> None:
-    info = look(transcript(tmp_path, said("a"), said("b", lamina={"v": 1})))
+    info = read_session_info(transcript(tmp_path, said("a"), said("b", lamina={"v": 1})))
     assert info is not None
     assert info.source == "lamina"
 
@@ -91,7 +91,7 @@ STRANGE: list[Any] = [
 
 @pytest.mark.parametrize("row", STRANGE, ids=str)
 def test_a_strange_record_does_not_hide_the_session(tmp_path: Path, row: Any) -> None:
-    info = look(transcript(tmp_path, row, said("the question")))
+    info = read_session_info(transcript(tmp_path, row, said("the question")))
     assert info is not None
     assert info.cwd == "/here"
     assert info.title in ("the question", "\ufffd")
@@ -144,7 +144,7 @@ def test_a_file_of_gigabytes_costs_two_bounded_reads(tmp_path: Path, monkeypatch
         return decode(data)
 
     monkeypatch.setattr(msgspec.json, "decode", counted)
-    info = look(path)
+    info = read_session_info(path)
     assert info is not None
     assert info.title == "at the end"
     assert info.size > 3 << 30
@@ -158,7 +158,7 @@ def test_a_title_in_the_last_lines_is_found_between_head_and_tail(tmp_path: Path
 
 
 def test_a_file_that_goes_away_is_left_out(tmp_path: Path) -> None:
-    assert look(tmp_path / "none.jsonl") is None
+    assert read_session_info(tmp_path / "none.jsonl") is None
 
 
 def test_projects_are_directories_and_no_links(tmp_path: Path) -> None:

@@ -12,12 +12,23 @@ import pytest
 from lamina.core.errors import DiskError, InputError, PathRefused
 from lamina.disk import mailbox as module
 from lamina.disk.crash_points import point
-from lamina.disk.mailbox import CLAIM, INBOX, MOST_TAKEN, MOST_TAKEN_BYTES, Address, Full, Mailbox, deliver, members, read_address
+from lamina.disk.mailbox import (
+    CLAIM,
+    INBOX,
+    MOST_TAKEN,
+    MOST_TAKEN_BYTES,
+    Mailbox,
+    MailboxAddress,
+    MailboxFull,
+    deliver,
+    members,
+    read_address,
+)
 
 from .crash.harness import Kill, Say, every
 from .processes import needs_fork, together
 
-ALICE = Address("alice", "build")
+ALICE = MailboxAddress("alice", "build")
 PATIENCE = 120
 
 
@@ -25,7 +36,7 @@ def line(name: str, **more: object) -> bytes:
     return json.dumps({"id": name, **more}).encode()
 
 
-def opened(home: Path, address: Address = ALICE) -> Mailbox:
+def opened(home: Path, address: MailboxAddress = ALICE) -> Mailbox:
     box = Mailbox.open(home, address, durability="process")
     assert box is not None
     return box
@@ -179,7 +190,7 @@ def test_a_mailbox_that_is_swapped_for_a_link_is_not_followed(tmp_path: Path) ->
 def test_a_mailbox_is_bounded_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_UNREAD", 200)
     box = opened(tmp_path)
-    with pytest.raises(Full, match="as many unread messages as it may"):
+    with pytest.raises(MailboxFull, match="as many unread messages as it may"):
         send(tmp_path, *(f"m{number}" for number in range(100)))
     assert (box.path / INBOX).stat().st_size <= 200
     read_all(box, tmp_path / "t.jsonl")
@@ -205,8 +216,8 @@ def test_one_session_at_a_time_has_a_mailbox(tmp_path: Path) -> None:
     assert Mailbox.open(tmp_path, ALICE) is None
     box.close()
     opened(tmp_path).close()
-    opened(tmp_path, Address("bob", "build")).close()
-    opened(tmp_path, Address("carl", "other")).close()
+    opened(tmp_path, MailboxAddress("bob", "build")).close()
+    opened(tmp_path, MailboxAddress("carl", "other")).close()
     assert members(tmp_path, "build") == ["alice", "bob"]
     assert members(tmp_path, "nobody") == []
 
@@ -216,7 +227,7 @@ def test_there_is_no_sending_to_a_mailbox_that_is_not_there_or_leads_elsewhere(t
         send(tmp_path, "m")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    opened(tmp_path, Address("bob", "build")).close()
+    opened(tmp_path, MailboxAddress("bob", "build")).close()
     os.symlink(elsewhere, tmp_path / "teams" / "build" / "alice")
     with pytest.raises(PathRefused):
         send(tmp_path, "m")
@@ -226,7 +237,7 @@ def test_there_is_no_sending_to_a_mailbox_that_is_not_there_or_leads_elsewhere(t
 
 @pytest.mark.parametrize(("text", "name", "team"), [("alice", "alice", "default"), (" bob@ci ", "bob", "ci")])
 def test_an_address_is_a_name_and_perhaps_a_team(text: str, name: str, team: str) -> None:
-    assert read_address(text) == Address(name, team)
+    assert read_address(text) == MailboxAddress(name, team)
 
 
 @pytest.mark.parametrize("text", ["", "main", "a/b", "..", "a@", "@b", "a@b@c", "a b", "x" * 41, "ä", "a@../b"])

@@ -12,7 +12,7 @@ import pytest
 
 from lamina.core.errors import DiskError, PathRefused
 from lamina.disk import crash_points as crash
-from lamina.disk.rootdir import Entry, RootDir
+from lamina.disk.rootdir import ListedEntry, RootDir
 
 from .processes import needs_fork, together
 
@@ -33,7 +33,7 @@ def test_what_is_written_is_read_back_and_listed(root: Path) -> None:
         info = tree.stat("a/b/x.md")
         assert info is not None
         assert info.st_size == 5
-        assert tree.listdir("a/b") == [Entry("x.md", False, 5, info.st_mtime_ns)]
+        assert tree.listdir("a/b") == [ListedEntry("x.md", False, 5, info.st_mtime_ns)]
         assert [(entry.name, entry.is_dir) for entry in tree.listdir()] == [("a", True), ("y.md", False)]
         fd = tree.open_read("a/b/x.md")
         assert os.read(fd, 10) == b"hello"

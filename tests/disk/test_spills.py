@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError, PathRefused
-from lamina.disk.spills import DIRECTORY, ExistingResult, open_result, spilling, stem_of, sweep_results, take_over, write_spill
+from lamina.disk.spills import DIRECTORY, ExistingResult, open_result, open_spills, stem_of, sweep_results, take_over, write_spill
 from lamina.disk.spool import Spool
 from lamina.disk.temp_files import is_temp
 
@@ -142,7 +142,7 @@ def test_a_sweep_removes_what_a_dead_writer_left_and_nothing_else(tmp_path: Path
 
 def test_many_are_written_for_one_look_at_the_directory(tmp_path: Path) -> None:
     first = write_spill(tmp_path / "session", "a", [b"there already"])
-    with spilling(tmp_path / "session") as spills:
+    with open_spills(tmp_path / "session") as spills:
         assert list(spills.there("a")) == [ExistingResult(str(first.path), 13)]
         assert list(spills.there("b")) == []
         assert spills.write("b", [b"{}"], suffix=".json").path.name == "b.json"

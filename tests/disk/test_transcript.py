@@ -19,9 +19,17 @@ from lamina.core.records import Boundary, Checkpoint, Event, Forked, Message, Re
 from lamina.disk import transcript
 from lamina.disk.crash_points import watched
 from lamina.disk.jsonl import Health, raw_lines_back
-from lamina.disk.resume import live_lines, resume_in
-from lamina.disk.transcript import FileTranscript, InMemoryTranscript, load_live, lock_path, origin, read_transcript, refuse_newer
-from lamina.disk.transcript_search import find_transcript, newest_transcript, transcripts
+from lamina.disk.resume import find_resume_point, read_live_lines
+from lamina.disk.transcript import (
+    FileTranscript,
+    InMemoryTranscript,
+    load_live,
+    lock_path,
+    read_origin,
+    read_transcript,
+    refuse_newer,
+)
+from lamina.disk.transcript_search import find_transcript, list_transcripts, newest_transcript
 
 from .processes import needs_fork, run_child
 
@@ -283,7 +291,7 @@ def test_a_fork_that_fails_leaves_no_transcript_and_no_lock(tmp_path: Path) -> N
     path = tmp_path / "p" / "fork.jsonl"
     with watched(full), pytest.raises(DiskError):
         FileTranscript.fork(path, ENVELOPE, source, Forked("f", None, "t", "source", "x"), Health())
-    assert list(transcripts(path.parent)) == []
+    assert list(list_transcripts(path.parent)) == []
     FileTranscript.fork(path, ENVELOPE, source, Forked("f", None, "t", "source", "x"), Health()).close()
 
 
@@ -343,7 +351,7 @@ def test_a_boundary_inside_a_damaged_line_is_found(tmp_path: Path) -> None:
     assert store.path is not None
     lines = store.path.read_bytes().splitlines()
     store.path.write_bytes(b"\n".join([lines[0], lines[1][:40] + lines[2], lines[3], b""]))
-    start, _ = resume_in(raw_lines_back(store.path))
+    start, _ = find_resume_point(raw_lines_back(store.path))
     assert [record.uuid for record in read_transcript(store.path, start=start)] == ["b1", "b1-summary"]
 
 
@@ -353,7 +361,7 @@ def test_a_checkpoint_that_moves_to_another_file_points_to_its_beginning(tmp_pat
     store.append([Checkpoint("c", "m2", "t", "b1", start, {"count": {"fixed": 3}})])
     store.close()
     assert store.path is not None
-    moved = InMemoryTranscript(ENVELOPE, live_lines(store.path, Health()))
+    moved = InMemoryTranscript(ENVELOPE, read_live_lines(store.path, Health()))
     at, checkpoint = moved.resume_point()
     assert at == 0
     assert checkpoint is not None
@@ -382,7 +390,7 @@ NEWER = b'{"type":"user","uuid":"m3","lamina":{"v":%d}}' % (FORMAT + 1)
 )
 def test_who_wrote_a_transcript_last_stands_at_its_end(tmp_path: Path, rows: list[bytes], ours: bool, newer: int | None) -> None:
     path = source_with(tmp_path / "x.jsonl", rows)
-    assert (origin(path).ours, origin(path).newer) == (ours, newer)
+    assert (read_origin(path).ours, read_origin(path).newer) == (ours, newer)
     if newer is not None:
         with pytest.raises(NewerVersion, match=f"written in format {newer} by a newer Lamina, this one writes format {FORMAT};"):
             refuse_newer(path)

@@ -13,7 +13,7 @@ from lamina.core.budget import Line
 from lamina.core.figures import figures_of
 from lamina.core.policy import CLASSIC
 from lamina.core.settings import Settings
-from lamina.disk.ledger import Ledger, day_of, ledger_file, lines_of
+from lamina.disk.ledger import UsageLedger, day_of, ledger_file, read_ledger_day
 from lamina.disk.transcript import read_transcript
 from lamina.memory.memory import Memory
 from lamina.providers.anthropic import AnthropicProvider
@@ -29,14 +29,14 @@ PATIENCE = 120.0
 
 def spend(home: Path, calls: int) -> None:
     """What other sessions of the day have used."""
-    ledger = Ledger(home)
+    ledger = UsageLedger(home)
     for _ in range(calls):
         ledger.add(Line(time.time(), "notes", "/elsewhere", usd=0.0))
     assert ledger.problem is None
 
 
 def used(home: Path) -> list[Line]:
-    return lines_of(home, day_of(time.time()))
+    return read_ledger_day(home, day_of(time.time()))
 
 
 @pytest.mark.spec("B9")

@@ -89,12 +89,12 @@ class Outside:
 
     def deliver(self, name: str, letter: Letter) -> None:
         """DiskError where it could not be."""
-        from ..disk.mailbox import DEFAULT_TEAM, Address, deliver
+        from ..disk.mailbox import DEFAULT_TEAM, MailboxAddress, deliver
         from ..layers.l7_agents.letters import line_of
 
         assert self._session.home is not None, "there are members only where there is a home"
         durability: Durability = "process" if self._session.settings.durability == "process" else "full"
-        deliver(self._session.home, Address(name, self.team or DEFAULT_TEAM), line_of(letter), durability=durability)
+        deliver(self._session.home, MailboxAddress(name, self.team or DEFAULT_TEAM), line_of(letter), durability=durability)
 
     def call(self, path: str, letter: Letter, abort: Event) -> str | None:
         from ..layers.l7_agents.sockets import call

@@ -132,10 +132,10 @@ def _lacking(root: RootDir, settings: Settings, last_ns: int | None, now_ns: int
 
 def _spent(settings: Settings, home: Path | None) -> Stop | None:
     from ..core.budget import limits_of, ran_out
-    from ..disk.ledger import Ledger
+    from ..disk.ledger import UsageLedger
     from ..layers.l6_dream.gates import Stop
 
-    out = ran_out(Ledger(home).today(), limits_of(settings)) if home is not None else None
+    out = ran_out(UsageLedger(home).today(), limits_of(settings)) if home is not None else None
     return Stop("budget", out.sentence()) if out is not None else None
 
 

@@ -56,13 +56,13 @@ def _hits(term: str, cwd: Path, unread: list[str]) -> Iterator[Hit]:
     from ..disk.project import slug
     from ..disk.settings_files import lamina_home
     from ..disk.transcript import read_transcript
-    from ..disk.transcript_search import transcripts
+    from ..disk.transcript_search import list_transcripts
 
     home = lamina_home(os.environ)
     directory = (home or Path()) / "projects" / slug(cwd)
     if home is None or not directory.is_dir():
         return
-    for path in sorted(transcripts(directory), key=lambda each: -each.stat().st_mtime):
+    for path in sorted(list_transcripts(directory), key=lambda each: -each.stat().st_mtime):
         try:
             said = [record for record in read_transcript(path) if isinstance(record, Message)]
         except (LaminaError, OSError) as error:

@@ -27,10 +27,10 @@ def compact(c: Conversation, boundary: Boundary, follow: Sequence[Record]) -> No
 
 def listed_again(c: Conversation) -> list[bytes]:
     """C4: what a list of sessions shows, to be written behind a compaction. It is no reason for one to fail."""
-    from ..disk.session_list import listed_lines, look
+    from ..disk.session_list import listed_lines, read_session_info
     from .compaction.user_messages import said_in
 
-    if c.store.path is None or (shown := look(c.store.path)) is None:
+    if c.store.path is None or (shown := read_session_info(c.store.path)) is None:
         return []
     said = said_in(c.log.view.items)
     with suppress(DiskError, OSError):

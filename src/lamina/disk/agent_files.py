@@ -20,7 +20,7 @@ MOST_DEPTH = 4
 MOST_ABOVE = 32
 
 
-def project_places(cwd: str | os.PathLike[str]) -> list[Path]:
+def list_agent_places(cwd: str | os.PathLike[str]) -> list[Path]:
     """`.claude/agents` of the working directory and of those above it up to the top of its working tree, the nearest first; outside
     a repository the working directory's alone."""
     here = Path(os.path.abspath(cwd))
@@ -32,7 +32,7 @@ def project_places(cwd: str | os.PathLike[str]) -> list[Path]:
     return [here / PROJECT]
 
 
-def agent_files(directory: Path) -> list[Path]:
+def list_agent_files(directory: Path) -> list[Path]:
     """In it and in its folders, in the order of their paths, so that every file system gives the same."""
     return sorted(islice(_below(directory, MOST_DEPTH), MOST_ENTRIES))
 

@@ -41,7 +41,7 @@ def ledger_file(home: Path, day: str) -> Path:
     return home / DIRECTORY / f"{day}.jsonl"
 
 
-def days(home: Path) -> list[str]:
+def list_ledger_days(home: Path) -> list[str]:
     """The days there is a ledger of, oldest first."""
     try:
         names = os.listdir(home / DIRECTORY)
@@ -50,13 +50,13 @@ def days(home: Path) -> list[str]:
     return sorted(found[1] for name in names if (found := _FILE.fullmatch(name)))
 
 
-def lines_of(home: Path, day: str) -> list[Line]:
+def read_ledger_day(home: Path, day: str) -> list[Line]:
     with AbsentIsFine():
         return list(_lines(_ReadPosition(ledger_file(home, day))))
     return []
 
 
-class Ledger:
+class UsageLedger:
     """Today's. `today` is for one thread at a time."""
 
     def __init__(self, home: Path | None, *, now: Callable[[], float] = time.time) -> None:

@@ -52,17 +52,17 @@ _TAKEN_NAMES = frozenset({"main", "all", "agent"})
 DEFAULT_TEAM = "default"
 
 
-class Full(DiskError):
+class MailboxFull(DiskError):
     def __init__(self, path: str) -> None:
         super().__init__(path, "holds as many unread messages as it may", "wait until they are read")
 
 
-class Address(NamedTuple):
+class MailboxAddress(NamedTuple):
     name: str
     team: str
 
 
-class Taken(NamedTuple):
+class TakenMessages(NamedTuple):
     """Messages as they were sent, oldest first, each with its id."""
 
     lines: tuple[tuple[str, bytes], ...]
@@ -82,7 +82,7 @@ class _Claim(msgspec.Struct):
     size: int = 0  # of the transcript at that moment: ids before it were only spoken of
 
 
-def read_address(text: str) -> Address:
+def read_address(text: str) -> MailboxAddress:
     """`NAME` or `NAME@TEAM`; InputError where it is neither."""
     name, at, team = text.strip().partition("@")
     team = team if at else DEFAULT_TEAM
@@ -92,7 +92,7 @@ def read_address(text: str) -> Address:
             f"{text[:80]!r} is no name for a mailbox",
             "use NAME or NAME@TEAM, of letters, digits, - and _, but not main, all or agent",
         )
-    return Address(name, team)
+    return MailboxAddress(name, team)
 
 
 def members(home: Path, team: str) -> list[str]:
@@ -105,19 +105,19 @@ def members(home: Path, team: str) -> list[str]:
     return sorted(found)
 
 
-def deliver(home: Path, to: Address, line: bytes, *, durability: Durability = "full") -> None:
+def deliver(home: Path, to: MailboxAddress, line: bytes, *, durability: Durability = "full") -> None:
     """Appends one message, whole or not at all. `line` is a JSON object with an id, on one line; the mailbox must be there."""
     with _place(home, to) as where, guard_at(where, guard_name(INBOX)):
         there = where.stat(INBOX)
         if there is not None and there.st_size + len(line) > MOST_UNREAD:
-            raise Full(where.full(INBOX))
+            raise MailboxFull(where.full(INBOX))
         with Appender(where, INBOX) as inbox:
             inbox.append([line])
             if durability == "full":
                 inbox.sync()
 
 
-def _place(home: Path, address: Address, *, create: bool = False) -> Dir:
+def _place(home: Path, address: MailboxAddress, *, create: bool = False) -> Dir:
     """A mailbox's directory; a link on the way to it is refused."""
     return descend(Dir.open(home, create=create), (DIRECTORY, address.team, address.name), create=create)
 
@@ -125,7 +125,7 @@ def _place(home: Path, address: Address, *, create: bool = False) -> Dir:
 class Mailbox:
     """One's own. Not for two threads at once."""
 
-    def __init__(self, home: Path, address: Address, lock: LifeLock, durability: Durability) -> None:
+    def __init__(self, home: Path, address: MailboxAddress, lock: LifeLock, durability: Durability) -> None:
         self.address = address
         self.path = home / DIRECTORY / address.team / address.name
         self._home = home
@@ -133,7 +133,7 @@ class Mailbox:
         self._durability = durability
 
     @classmethod
-    def open(cls, home: Path, address: Address, *, durability: Durability = "full") -> Mailbox | None:
+    def open(cls, home: Path, address: MailboxAddress, *, durability: Durability = "full") -> Mailbox | None:
         """Makes it if it is not there; None while another session has it."""
         with _place(home, address, create=True) as where:
             lock = LifeLock.acquire(where.full(OWNER))
@@ -146,11 +146,11 @@ class Mailbox:
         except OSError:
             return False
 
-    def take(self, transcript: Path) -> Taken:
+    def take(self, transcript: Path) -> TakenMessages:
         """The oldest messages, which `transcript` is about to get; `done` when it has them."""
         with _place(self._home, self.address) as where, guard_at(where, guard_name(INBOX)):
             self._settle(where)
-            taken = Taken(tuple(_oldest(_rows(read_at(where, INBOX, 2 * MOST_UNREAD) or b""))))
+            taken = TakenMessages(tuple(_oldest(_rows(read_at(where, INBOX, 2 * MOST_UNREAD) or b""))))
             if not taken.lines:
                 self._drop(where, ())
             else:
@@ -159,7 +159,7 @@ class Mailbox:
                 replace_at(where, CLAIM, claim, durability=self._durability)
             return taken
 
-    def done(self, taken: Taken) -> None:
+    def done(self, taken: TakenMessages) -> None:
         with _place(self._home, self.address) as where, guard_at(where, guard_name(INBOX)):
             self._drop(where, taken.ids)
 

@@ -17,12 +17,7 @@ import stat
 from pathlib import Path, PurePosixPath
 
 from ..core.errors import PathRefused
-from .dirfd import private_dir
 from .file_names import MAX_PATH_BYTES, bad_name, bad_text, fold, shown
-from .project import canonical_git_root, slug
-from .rootdir import Entry, RootDir
-
-__all__ = ["Entry", "RootDir", "canonical_git_root", "check_child", "check_root", "private_dir", "slug"]
 
 # `/x/y` is near the root of a disk: too much else lives there.
 MIN_ROOT_DEPTH = 3

@@ -40,7 +40,7 @@ _CHUNK = 1 << 20
 _CHECKPOINT = b'"checkpoint"'
 
 
-class Repaired(NamedTuple):
+class RepairedTranscript(NamedTuple):
     """`backup` holds the file as it was."""
 
     backup: Path
@@ -83,7 +83,7 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def repair_transcript(path: Path) -> Repaired:
+def repair_transcript(path: Path) -> RepairedTranscript:
     """Takes out of a transcript of ours what is no record. LockHeld while a session writes it."""
     with _locked(lock_path(path)), open_parent(path) as (where, name), reading(where, name) as source:
         before = os.fstat(source)
@@ -102,7 +102,7 @@ def repair_transcript(path: Path) -> Repaired:
                 raise DiskError(os.fspath(path), "is being written by another program", "close it there first")
             mended.publish()
             where.sync()
-        return Repaired(backup, health.skipped)
+        return RepairedTranscript(backup, health.skipped)
 
 
 def _backed_up(directory: Path, source: int) -> Path:

@@ -18,7 +18,7 @@ _UUID = re.compile(rb'"uuid"\s*:\s*"([^"]+)"')
 _PARENT = re.compile(rb'"parentUuid"\s*:\s*"([^"]+)"')
 
 
-def resume_in(lines: Iterable[tuple[int, bytes]]) -> tuple[int, Checkpoint | None]:
+def find_resume_point(lines: Iterable[tuple[int, bytes]]) -> tuple[int, Checkpoint | None]:
     """Find where the live part of a transcript begins: at the last checkpoint, else at the last boundary, else at the start."""
     revoked: set[str] = set()
     boundary: Boundary | None = None
@@ -46,7 +46,7 @@ def resume_in(lines: Iterable[tuple[int, bytes]]) -> tuple[int, Checkpoint | Non
     return 0, None
 
 
-def offset_in(lines: Iterable[tuple[int, bytes]], uuids: set[str]) -> int:
+def find_offset(lines: Iterable[tuple[int, bytes]], uuids: set[str]) -> int:
     wanted = {uuid.encode() for uuid in uuids}
     for offset, line in lines:
         # One look at the line, however many are wanted; what stands inside a text is escaped and does not look like this.
@@ -57,9 +57,9 @@ def offset_in(lines: Iterable[tuple[int, bytes]], uuids: set[str]) -> int:
     return 0
 
 
-def live_lines(source: Path, health: Health) -> Iterator[bytes]:
+def read_live_lines(source: Path, health: Health) -> Iterator[bytes]:
     """What a continuation needs, line by line and byte for byte; of a damaged line the records in it."""
-    start, _ = resume_in(raw_lines_back(source))
+    start, _ = find_resume_point(raw_lines_back(source))
     for line in read_raw(source, start=start, health=health):
         yield _moved(line) if b'"checkpoint"' in line else line
 

@@ -35,7 +35,7 @@ MAX_DEPTH = 16
 Relative = str | os.PathLike[str]
 
 
-class Entry(NamedTuple):
+class ListedEntry(NamedTuple):
     """A file or directory as it was listed."""
 
     name: str
@@ -108,7 +108,7 @@ class RootDir(Closable):
             return found
         return None
 
-    def listdir(self, rel: Relative = "") -> list[Entry]:
+    def listdir(self, rel: Relative = "") -> list[ListedEntry]:
         """Files and directories in name order, without links, devices, temporary files and guards; empty when there is none."""
         with AbsentIsFine(), self.directory(rel) as where:
             return sorted(entry for found in where.entries() if (entry := _entry(found)) is not None)
@@ -305,7 +305,7 @@ def _twin(where: Dir, name: str) -> str | None:
     return next((each for each in where.names() if (each.lower() if each.isascii() else fold(each)) == folded), None)
 
 
-def _entry(found: os.DirEntry[str]) -> Entry | None:
+def _entry(found: os.DirEntry[str]) -> ListedEntry | None:
     if is_bookkeeping(found.name):
         return None
     try:
@@ -313,5 +313,5 @@ def _entry(found: os.DirEntry[str]) -> Entry | None:
     except FileNotFoundError:
         return None
     if stat.S_ISDIR(info.st_mode) or stat.S_ISREG(info.st_mode):
-        return Entry(found.name, stat.S_ISDIR(info.st_mode), info.st_size, info.st_mtime_ns)
+        return ListedEntry(found.name, stat.S_ISDIR(info.st_mode), info.st_size, info.st_mtime_ns)
     return None

@@ -19,7 +19,7 @@ import msgspec
 
 from ..core.record_lines import FORMAT
 from .jsonl import decode_object, raw_lines_back
-from .transcript_search import transcripts
+from .transcript_search import list_transcripts
 
 # Kinds that are a title, with the field that holds it.
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
@@ -51,11 +51,13 @@ class SessionInfo(msgspec.Struct, frozen=True):
 
 def list_sessions(directories: Iterable[Path]) -> list[SessionInfo]:
     """All sessions of these project directories, newest first."""
-    found = [info for directory in directories for path in transcripts(directory) if (info := look(path)) is not None]
+    found = [
+        info for directory in directories for path in list_transcripts(directory) if (info := read_session_info(path)) is not None
+    ]
     return sorted(found, key=lambda info: info.modified, reverse=True)
 
 
-def look(path: Path) -> SessionInfo | None:
+def read_session_info(path: Path) -> SessionInfo | None:
     """What a list shows of one transcript; None when it cannot be read or has not begun."""
     try:
         stat = path.stat()

@@ -70,7 +70,7 @@ def write_spill(
     durability: Durability = "process",
 ) -> WrittenResult:
     """The parts as one file of the session's directory; a DiskError leaves nothing behind."""
-    with spilling(session) as spills:
+    with open_spills(session) as spills:
         return spills.write(tool_use_id, parts, suffix=suffix, durability=durability)
 
 
@@ -121,7 +121,7 @@ class Spills:
 
 
 @contextmanager
-def spilling(session: str | os.PathLike[str]) -> Iterator[Spills]:
+def open_spills(session: str | os.PathLike[str]) -> Iterator[Spills]:
     """Write results, several for one opening of their directory."""
     with _results(session, create=True) as where:
         yield Spills(where)

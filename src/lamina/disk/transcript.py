@@ -33,7 +33,7 @@ from .crash_points import point
 from .faults import reporting
 from .jsonl import MAX_LINE, Health, objects_in, raw_lines_back, read_lines
 from .lock import LifeLock
-from .resume import live_lines, offset_in, records_in, resume_in
+from .resume import find_offset, find_resume_point, read_live_lines, records_in
 
 # Lines waiting for a disk that does not take them; past this the oldest promise (nothing grows without bound) wins.
 MAX_WAITING = 64 << 20
@@ -78,7 +78,7 @@ class TranscriptStore:
         return self.lines_back()
 
     def resume_point(self) -> tuple[int, Checkpoint | None]:
-        return resume_in(self._written_back())
+        return find_resume_point(self._written_back())
 
     def mentions(self, mark: bytes) -> bool:
         """Whether these bytes stand anywhere in it; no line is parsed."""
@@ -86,7 +86,7 @@ class TranscriptStore:
 
     def offset_of(self, uuids: Iterable[str]) -> int:
         """Return where the first of these records begins; 0 when one of them is not found."""
-        return offset_in(self._written_back(), set(uuids))
+        return find_offset(self._written_back(), set(uuids))
 
     def sync(self, *, force: bool = False) -> None:
         """Wait for the disk, where there is one."""
@@ -149,7 +149,7 @@ class FileTranscript(TranscriptStore):
         growing = lock_path(path).with_name(FORK_NAME)
         try:
             with Appender.open(growing) as appender:
-                lines = live_lines(source, health)
+                lines = read_live_lines(source, health)
                 while batch := list(islice(lines, FORK_BATCH)):
                     appender.append(batch)
                 appender.append([write_record(forked, envelope)])
@@ -297,7 +297,7 @@ def read_transcript(path: Path, *, start: int = 0, health: Health | None = None)
         yield read_record(line.value)
 
 
-class Live(NamedTuple):
+class LiveTranscript(NamedTuple):
     """The part of a store that a conversation needs: its log, where it begins, and what the checkpoint there knew."""
 
     log: Log
@@ -305,14 +305,14 @@ class Live(NamedTuple):
     state: dict[str, Any]
 
 
-def load_live(store: TranscriptStore) -> Live:
+def load_live(store: TranscriptStore) -> LiveTranscript:
     """Read as little as the last checkpoint allows."""
     start, checkpoint = store.resume_point()
     state = checkpoint.state if checkpoint is not None else {}
     log = Log.load(lambda: store.read(start), lambda: seeded(state))
     if start and not (_is_enough(log) and (checkpoint is not None or _has_prompt(log, store))):
-        return Live(Log.load(store.read), 0, {})
-    return Live(log, start, state)
+        return LiveTranscript(Log.load(store.read), 0, {})
+    return LiveTranscript(log, start, state)
 
 
 def _is_enough(log: Log) -> bool:
@@ -329,23 +329,23 @@ def _has_prompt(log: Log, store: TranscriptStore) -> bool:
     return log.view.snapshot is not None or not store.mentions(SNAPSHOT_MARK)
 
 
-class Origin(msgspec.Struct, frozen=True):
+class TranscriptOrigin(msgspec.Struct, frozen=True):
     """Who wrote a transcript last."""
 
     ours: bool
     newer: int | None = None  # format of a record from a newer version, anywhere in the tail
 
 
-def origin(path: Path) -> Origin:
+def read_origin(path: Path) -> TranscriptOrigin:
     """Looks at the end of the file only; an empty one is ours to write."""
     for _, line in raw_lines_back(path):
         for value in reversed(objects_in(line)):
             record = read_record(value)
-            return Origin("lamina" in value, record.found if isinstance(record, Newer) else None)
-    return Origin(ours=True)
+            return TranscriptOrigin("lamina" in value, record.found if isinstance(record, Newer) else None)
+    return TranscriptOrigin(ours=True)
 
 
 def refuse_newer(path: Path) -> None:
-    found = origin(path).newer
+    found = read_origin(path).newer
     if found is not None:
         raise NewerVersion(str(path), found, FORMAT)

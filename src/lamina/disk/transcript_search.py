@@ -24,7 +24,9 @@ def find_transcript(projects: Path, slug: str, session_id: str) -> Path:
         if (exact := directory / f"{session_id}.jsonl").is_file():
             return exact
     for directory in directories if len(session_id) >= MIN_BEGINNING else ():
-        begins = [path for path in transcripts(directory) if path.stem.startswith(session_id) and _RANDOM_ID.fullmatch(path.stem)]
+        begins = [
+            path for path in list_transcripts(directory) if path.stem.startswith(session_id) and _RANDOM_ID.fullmatch(path.stem)
+        ]
         if len(begins) > 1:
             raise InputError("session id", f"{session_id!r} is the beginning of {len(begins)} sessions", "give more of it")
         if begins:
@@ -35,7 +37,7 @@ def find_transcript(projects: Path, slug: str, session_id: str) -> Path:
 def newest_transcript(projects: Path, slug: str) -> Path:
     """The one written last. A session that never began has nothing to go on with."""
     files: list[tuple[int, Path]] = []
-    for path in transcripts(projects / slug):
+    for path in list_transcripts(projects / slug):
         with suppress(FileNotFoundError):
             if (found := path.stat()).st_size:
                 files.append((found.st_mtime_ns, path))
@@ -44,7 +46,7 @@ def newest_transcript(projects: Path, slug: str) -> Path:
     return max(files)[1]
 
 
-def transcripts(directory: Path) -> Iterator[Path]:
+def list_transcripts(directory: Path) -> Iterator[Path]:
     """Yield the transcript files of one project; anything that is no regular file is passed over."""
     for entry in _entries(directory):
         if entry.name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):

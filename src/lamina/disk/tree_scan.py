@@ -47,7 +47,7 @@ class TreeComparison(NamedTuple, Generic[K]):
     other: list[ScannedFile]
 
 
-def compare(root: RootDir, known: Mapping[str, K], *, suffix: str, skip: Callable[[str], bool]) -> TreeComparison[K]:
+def compare_tree(root: RootDir, known: Mapping[str, K], *, suffix: str, skip: Callable[[str], bool]) -> TreeComparison[K]:
     """Looks at all plain files whose names end in `suffix`, in no order; hidden names, and directories that `skip` names, are passed over.
 
     One look at each file and nothing more: with ten thousand of them every call counts.

@@ -25,7 +25,7 @@ from ..core.errors import DiskError
 from ..core.front_matter import split_front_matter
 from ..core.settings import Permissions, Settings
 from ..core.settings.kinds import printable
-from .agent_files import agent_files, project_places
+from .agent_files import list_agent_files, list_agent_places
 from .files import read, update
 from .project import canonical_git_root
 from .settings_files import load_settings
@@ -149,8 +149,8 @@ def _digest(project: Somewhere) -> str:
 def _agents(project: Somewhere) -> dict[str, str]:
     """The front matter of each agent file, by its path from the nearest place for such files: it may bring settings of its own."""
     found: dict[str, str] = {}
-    nearest, *above = project_places(project)
-    for path in (path for place in (nearest, *above) for path in agent_files(place)):
+    nearest, *above = list_agent_places(project)
+    for path in (path for place in (nearest, *above) for path in list_agent_files(place)):
         # Cut as their reader cuts them, or a mark at the start, other line ends or a line such as `---x` would hide what follows.
         text = _head(path).decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
         matter = split_front_matter(text).head

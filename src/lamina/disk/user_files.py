@@ -58,7 +58,7 @@ _KINDS = (
 )
 
 
-class Version(NamedTuple):
+class FileVersion(NamedTuple):
     """Which file, and which state of it."""
 
     device: int
@@ -67,13 +67,13 @@ class Version(NamedTuple):
     size: int
 
 
-class Content(NamedTuple):
+class FileContent(NamedTuple):
     data: bytes
-    version: Version
+    version: FileVersion
 
 
-def version(found: os.stat_result) -> Version:
-    return Version(found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
+def version(found: os.stat_result) -> FileVersion:
+    return FileVersion(found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
 
 
 def open_regular(path: AnyPath) -> int | None:
@@ -96,7 +96,7 @@ def open_regular(path: AnyPath) -> int | None:
     return fd
 
 
-def read_whole(path: AnyPath, max_bytes: int) -> Content | None:
+def read_whole(path: AnyPath, max_bytes: int) -> FileContent | None:
     """All of a regular file; None when nothing is there, DiskError when it is larger than `max_bytes`."""
     fd = open_regular(path)
     if fd is None:
@@ -109,12 +109,12 @@ def read_whole(path: AnyPath, max_bytes: int) -> Content | None:
         os.close(fd)
     if len(data) > max_bytes:
         raise DiskError(os.fspath(path), f"is larger than {max_bytes >> 20} MB", "change it with a command instead")
-    return Content(data, version(found))
+    return FileContent(data, version(found))
 
 
 def replace(
-    path: AnyPath, data: bytes, *, expect: Version | None, roots: Sequence[AnyPath] = (), target: AnyPath | None = None
-) -> Version:
+    path: AnyPath, data: bytes, *, expect: FileVersion | None, roots: Sequence[AnyPath] = (), target: AnyPath | None = None
+) -> FileVersion:
     """Puts `data` at `path` if that is still in the state `expect` (None: still missing); the state it is in afterwards.
 
     Missing directories are made. A path whose last component is a link must lead to a file inside one of `roots`. `target` is `path`
@@ -155,7 +155,7 @@ def _refuse_protected(found: os.stat_result, full: str) -> None:
         raise PathRefused(full, "is read-only", "ask the person before changing its permissions")
 
 
-def _refuse_change(found: os.stat_result | None, expect: Version | None, full: str) -> None:
+def _refuse_change(found: os.stat_result | None, expect: FileVersion | None, full: str) -> None:
     if found is None and expect is not None:
         raise DiskError(full, "was removed while it was being changed", "look again before writing it")
     if found is not None and expect is None:

@@ -23,7 +23,7 @@ from ..core.errors import DiskError, InputError
 from ..disk.append import Appender
 from ..disk.files import read, remove, update
 from ..disk.ledger import day_of, ledger_file
-from ..disk.ledger import days as ledger_days
+from ..disk.ledger import list_ledger_days as ledger_days
 from ..disk.lock import LifeLock
 from ..disk.rewrite_tree import remove_tree
 from ..disk.transcript import lock_path

@@ -21,14 +21,14 @@ from ..core.record_lines import Envelope
 from ..core.records import Attachment, Forked, Message
 from ..disk.jsonl import Health
 from ..disk.project import slug
-from ..disk.resume import live_lines
+from ..disk.resume import read_live_lines
 from ..disk.transcript import (
     FileTranscript,
     InMemoryTranscript,
-    Live,
+    LiveTranscript,
     TranscriptStore,
     load_live,
-    origin,
+    read_origin,
     read_transcript,
     refuse_newer,
 )
@@ -51,7 +51,7 @@ RECORD_BEGINS = b'{"parentUuid":'
 class Opened(NamedTuple):
     session_id: str
     store: TranscriptStore
-    live: Live
+    live: LiveTranscript
     notices: tuple[str, ...]  # sentences a person should see
 
 
@@ -93,7 +93,7 @@ class Place(NamedTuple):
 def open_new(place: Place, session_id: str | None = None) -> Opened:
     name = checked_id(session_id) if session_id is not None else new_id()
     if place.home is None:
-        return Opened(name, InMemoryTranscript(place.envelope(name)), Live(Log(), 0, {}), ())
+        return Opened(name, InMemoryTranscript(place.envelope(name)), LiveTranscript(Log(), 0, {}), ())
     path = place.transcript(name)
     try:
         store = FileTranscript.open(path, place.envelope(name))
@@ -104,12 +104,12 @@ def open_new(place: Place, session_id: str | None = None) -> Opened:
         if store is not None:
             store.close()
         raise InputError("session_id", f"{name} exists already", "open it with resume= instead")
-    return Opened(name, store, Live(Log(), 0, {}), ())
+    return Opened(name, store, LiveTranscript(Log(), 0, {}), ())
 
 
 def _in_memory(place: Place, name: str, error: DiskError) -> Opened:
     notice = f"{error} This session is kept in memory only and cannot be resumed."
-    return Opened(name, InMemoryTranscript(place.envelope(name)), Live(Log(), 0, {}), (notice,))
+    return Opened(name, InMemoryTranscript(place.envelope(name)), LiveTranscript(Log(), 0, {}), (notice,))
 
 
 def open_again(place: Place, session: str | Path, clock: Callable[[], str]) -> Opened:
@@ -120,7 +120,7 @@ def open_again(place: Place, session: str | Path, clock: Callable[[], str]) -> O
     if place.home is None:
         return _read_only(place, path, ())
     try:
-        if not origin(path).ours:
+        if not read_origin(path).ours:
             return _fork(place, path, "it was last written by another program", clock)
         store = FileTranscript.open(path, place.envelope(path.stem))
         if store is None:
@@ -133,7 +133,7 @@ def open_again(place: Place, session: str | Path, clock: Callable[[], str]) -> O
 def _read_only(place: Place, path: Path, notices: tuple[str, ...]) -> Opened:
     """What was said is read, what is said now stays in memory."""
     health = Health()
-    store = InMemoryTranscript(place.envelope(path.stem), live_lines(path, health))
+    store = InMemoryTranscript(place.envelope(path.stem), read_live_lines(path, health))
     return _loaded(path.stem, store, (*notices, *_damage(health, path)))
 
 

@@ -17,7 +17,7 @@ from ...core.log import Log
 from ...core.receipts import open_receipt, read_receipt
 from ...core.records import Boundary, Clear, Message, Record, Span
 from ...core.view import Item
-from ...disk.resume import records_in, resume_in
+from ...disk.resume import find_resume_point, records_in
 from ...disk.transcript import RecordSource
 
 # A page of about 10,000 tokens: what a model can read at once without filling a window with it.
@@ -51,7 +51,7 @@ def find_decision(store: RecordSource, node: str) -> Found | None:
         for record in reversed(records_in(line)):
             match record:
                 case Boundary() | Span() | Clear() if record.uuid.startswith(wanted) or (by and isinstance(record, Boundary)):
-                    start, checkpoint = resume_in(lines)
+                    start, checkpoint = find_resume_point(lines)
                     return Found(record, start, checkpoint.state if checkpoint is not None else {})
                 case Message(summary=True) if record.uuid.startswith(wanted):
                     # Summaries of other programs do not name their boundary: it is the one before them.

@@ -14,7 +14,7 @@ from ...disk.jsonl import Health, read_lines
 from ...disk.lock import live_holder
 from ...disk.repairs import MOST_BYTES
 from ...disk.settings_files import FILE_NAME, FLAGS_NAME
-from ...disk.transcript import FORK_NAME, lock_path, origin
+from ...disk.transcript import FORK_NAME, lock_path, read_origin
 from ...disk.tree_survey import SurveyedEntry, look_at, survey
 from ...disk.trust import FILE_NAME as TRUST
 from .files import leftovers, not_plain, not_private, not_read
@@ -99,7 +99,7 @@ def _transcript(path: Path, seen: SurveyedEntry) -> Iterator[Finding]:
     try:
         for _ in read_lines(path, health=health):
             pass
-        written = origin(path)
+        written = read_origin(path)
     except DiskError as error:
         yield Finding(
             "sessions", "unreadable", f"{path.name} cannot be read: {error.problem}.", "Check its permissions.", str(path)

@@ -17,7 +17,7 @@ import msgspec
 from ...core.errors import DiskError
 from ...core.front_matter import MOST_BYTES
 from ...disk.rootdir import RootDir
-from ...disk.tree_scan import ScannedFile, TreeComparison, compare, read_heads
+from ...disk.tree_scan import ScannedFile, TreeComparison, compare_tree, read_heads
 from .topic import DESCRIPTION_CHARS, INDEX, KINDS, Kind, one_line, one_name, read_topic
 
 HEAD_LINES = 30
@@ -103,7 +103,7 @@ class Scanner:
 
     def _compared(self, known: dict[str, Header]) -> TreeComparison[Header]:
         """Which heads still hold, and which files are to be read."""
-        found = compare(self._root, known, suffix=".md", skip=_SKIPPED.__contains__)
+        found = compare_tree(self._root, known, suffix=".md", skip=_SKIPPED.__contains__)
         return TreeComparison(found.same, [other for other in found.other if other.file.lower() != _INDEX])
 
     def bodies(self, headers: Iterable[Header]) -> dict[str, str]:
