@@ -16,8 +16,8 @@ from pathlib import Path
 
 from lamina.core.errors import DiskError
 from lamina.disk import crash_points as crash
-from lamina.disk.dream_lock import LOCK, DreamLock, HeldDreamLock
-from lamina.disk.rootdir import RootDir
+from lamina.disk.locks.dream_lock import LOCK, DreamLock, HeldDreamLock
+from lamina.disk.trees.rootdir import RootDir
 
 BEFORE = 1_700_000_000_000_000_123
 # No action makes nearly as many calls.

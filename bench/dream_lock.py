@@ -36,8 +36,8 @@ from typing import Any, Protocol
 
 from dream_faults import faults
 
-from lamina.disk.dream_lock import DreamLock, HeldDreamLock
-from lamina.disk.rootdir import RootDir
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
+from lamina.disk.trees.rootdir import RootDir
 
 NAME = ".consolidate-lock"
 # Larger than any process id Linux gives.

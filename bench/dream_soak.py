@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 from tests.layers.l6_dream.staged import Dream, memory, save, some  # noqa: E402  # the tree must be on the path first
 
 from lamina.core.errors import LaminaError  # noqa: E402
-from lamina.disk.dream_lock import DreamLock, HeldDreamLock  # noqa: E402
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock  # noqa: E402
 from lamina.layers.l6_dream.record import Record, is_open, new_id, records  # noqa: E402
 from lamina.layers.l6_dream.recovery import recover  # noqa: E402
 from lamina.layers.l6_dream.stage import begin  # noqa: E402

@@ -12,9 +12,9 @@ from typing import Any
 from lamina import turn
 from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
-from lamina.disk.project import slug
-from lamina.disk.rootdir import RootDir
+from lamina.disk.paths.project import slug
 from lamina.disk.settings_files import lamina_home
+from lamina.disk.trees.rootdir import RootDir
 from lamina.fork.fork import directive_in
 from lamina.layers.l6_dream.directive import read_directive
 from lamina.layers.l6_dream.record import Record, records

@@ -9,7 +9,7 @@ import pytest
 from tests.session.compacting import quiet
 
 from lamina.agent.agent import Agent
-from lamina.disk.ledger import day_of, read_ledger_day
+from lamina.disk.home.ledger import day_of, read_ledger_day
 from lamina.layers.l7_agents.types import AGENT
 from lamina.testing import MessagesServer
 

@@ -15,10 +15,10 @@ import pytest
 
 from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
-from lamina.disk.dream_lock import DreamLock
-from lamina.disk.ledger import list_ledger_days, read_ledger_day
-from lamina.disk.rootdir import RootDir
+from lamina.disk.home.ledger import list_ledger_days, read_ledger_day
+from lamina.disk.locks.dream_lock import DreamLock
 from lamina.disk.settings_files import lamina_home
+from lamina.disk.trees.rootdir import RootDir
 from lamina.layers.l6_dream.bounds import FIRST
 from lamina.layers.l6_dream.directive import ROUNDS
 from lamina.layers.l6_dream.gates import MOST_FAILURES

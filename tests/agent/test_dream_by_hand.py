@@ -13,8 +13,8 @@ import pytest
 from lamina.agent.agent import Agent
 from lamina.agent.manual_dream import run_by_hand
 from lamina.core.settings import Settings
-from lamina.disk.dream_lock import DreamLock, NotWon
-from lamina.disk.rootdir import RootDir
+from lamina.disk.locks.dream_lock import DreamLock, NotWon
+from lamina.disk.trees.rootdir import RootDir
 from lamina.layers.l6_dream.record import Record
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer

@@ -41,8 +41,8 @@ with Agent.open(provider, cwd=sys.argv[1], session_id="killed", mode="all", inte
 """
 HOLDER = """
 import os, sys
-from lamina.disk.dream_lock import DreamLock
-from lamina.disk.rootdir import RootDir
+from lamina.disk.locks.dream_lock import DreamLock
+from lamina.disk.trees.rootdir import RootDir
 
 lock = DreamLock(RootDir.open(sys.argv[1]))
 lock.acquire(lock.last_ns())

@@ -14,7 +14,7 @@ import pytest
 from lamina.core.errors import InputError
 from lamina.core.settings import Settings
 from lamina.disk.crash_points import watched
-from lamina.disk.mailbox import Mailbox, MailboxAddress, deliver, members
+from lamina.disk.home.mailbox import Mailbox, MailboxAddress, deliver, members
 from lamina.layers.l5_extract.sources import sources
 from lamina.layers.l7_agents.letters import Letter, line_of
 from lamina.layers.l7_agents.step import from_mailbox

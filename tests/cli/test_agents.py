@@ -15,8 +15,8 @@ from lamina.cli.terminal.calls import outcome, title
 from lamina.cli.terminal.screen import Screen
 from lamina.cli.terminal.status_line import work_of
 from lamina.cli.terminal.turn_display import Telling, said_of
-from lamina.disk.agent_states import write_states
-from lamina.disk.mailbox import Mailbox, MailboxAddress
+from lamina.disk.home.mailbox import Mailbox, MailboxAddress
+from lamina.disk.session_files.agent_states import write_states
 from lamina.layers.l7_agents.letters import read_line
 from lamina.layers.l7_agents.report import State
 from lamina.session.session import Session

@@ -26,7 +26,7 @@ from lamina.cli.terminal.loop import Chat
 from lamina.cli.terminal.screen import Screen
 from lamina.core.blocks import Wire
 from lamina.core.reply import Reply
-from lamina.disk.dream_lock import DreamLock, HeldDreamLock
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.record import Record, Skipped, new_id, write_record
 from lamina.layers.l6_dream.rollback import Undone
 from lamina.memory.memory import Memory

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.budget import Line
-from lamina.disk.ledger import UsageLedger
+from lamina.disk.home.ledger import UsageLedger
 
 from .running import here
 

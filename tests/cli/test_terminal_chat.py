@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from lamina.core.records import Message
-from lamina.disk.mailbox import Mailbox, MailboxAddress
-from lamina.disk.transcript import read_transcript
+from lamina.disk.home.mailbox import Mailbox, MailboxAddress
+from lamina.disk.transcripts.store import read_transcript
 from lamina.testing import MessagesServer
 from lamina.testing.received import Received
 

@@ -325,7 +325,7 @@ os.supports_dir_fd.clear()
 del os.O_NOFOLLOW, os.fchown, os.fchmod
 sys.modules["fcntl"] = None
 from lamina.disk import dirfd
-from lamina.disk.spool import Spool
+from lamina.disk.session_files.spool import Spool
 from lamina.disk.user_files import read_whole, replace
 assert not dirfd.HAS_DIR_FD
 base = Path(sys.argv[1])

@@ -33,13 +33,14 @@ if "windows locks" in hidden:
     import lamina.disk.temp_files
     os.name = name
 from lamina.core.errors import DiskError, LockHeld, PathRefused
-from lamina.disk import dirfd, oslock
-from lamina.disk.dream_lock import HeldDreamLock, DreamLock
+from lamina.disk import dirfd
+from lamina.disk.locks import kernel_lock
+from lamina.disk.locks.dream_lock import HeldDreamLock, DreamLock
 from lamina.disk.append import Appender
 from lamina.disk.files import replace, update
 from lamina.disk.temp_files import sweep_temps
-from lamina.disk.lock import LifeLock, guard, live_holder
-from lamina.disk.rootdir import RootDir
+from lamina.disk.locks.lock_file import LifeLock, guard, live_holder
+from lamina.disk.trees.rootdir import RootDir
 base = Path(sys.argv[2])
 
 def refused(act):
@@ -50,7 +51,7 @@ def refused(act):
     return False
 
 assert dirfd.HAS_DIR_FD == ("dir_fd" not in hidden)
-assert oslock.kernel_locks() == ("msvcrt" not in hidden)
+assert kernel_lock.kernel_locks() == ("msvcrt" not in hidden)
 
 replace(base / "a" / "f", b"one")
 assert update(base / "a" / "f", lambda old: old + b" two")
@@ -108,7 +109,7 @@ if "msvcrt" in hidden:
 with RootDir.open(base / "memory") as root:
     lock = DreamLock(root)
     hold = lock.acquire(None)
-    assert isinstance(hold, HeldDreamLock) == oslock.kernel_locks()
+    assert isinstance(hold, HeldDreamLock) == kernel_lock.kernel_locks()
     if isinstance(hold, HeldDreamLock):
         assert lock.acquire(lock.last_ns()).reason == "held"
         assert lock.holder().alive

@@ -13,8 +13,8 @@ from tests.disk.processes import needs_fork
 from lamina.core.budget import Line
 from lamina.core.errors import InputError
 from lamina.core.settings import Settings
-from lamina.disk.ledger import UsageLedger, day_of
-from lamina.disk.ledger import list_ledger_days as ledger_days
+from lamina.disk.home.ledger import UsageLedger, day_of
+from lamina.disk.home.ledger import list_ledger_days as ledger_days
 from lamina.maintenance import retention
 from lamina.maintenance.forget.files import Session as Place
 from lamina.maintenance.retention import (

@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lamina.disk import crash_points as crash
-from lamina.disk.rootdir import RootDir
-from lamina.disk.tree_scan import ScannedFile
+from lamina.disk.trees.rootdir import RootDir
+from lamina.disk.trees.scan import ScannedFile
 from lamina.memory.store.scan import CACHE, MOST_IN_MANIFEST, Header, Scanner, header_of, manifest
 from lamina.memory.store.topic import Topic, read_topic, write_topic
 

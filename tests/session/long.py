@@ -18,7 +18,7 @@ from lamina.core.log import Log
 from lamina.core.receipts import Told, open_receipt, read_receipt
 from lamina.core.records import Attachment, Boundary, Clear, Event, Message, Record, Revoke, Span, Spill
 from lamina.core.view import Item
-from lamina.disk.transcript import TranscriptReader, read_transcript
+from lamina.disk.transcripts.store import TranscriptReader, read_transcript
 from lamina.layers.l1_results.reopen import open_spill
 from lamina.layers.l4_compact.expand import stands_for
 from lamina.session.session import Session

@@ -13,8 +13,8 @@ from lamina.core.budget import Line
 from lamina.core.figures import figures_of
 from lamina.core.policy import CLASSIC
 from lamina.core.settings import Settings
-from lamina.disk.ledger import UsageLedger, day_of, ledger_file, read_ledger_day
-from lamina.disk.transcript import read_transcript
+from lamina.disk.home.ledger import UsageLedger, day_of, ledger_file, read_ledger_day
+from lamina.disk.transcripts.store import read_transcript
 from lamina.memory.memory import Memory
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.session import Session

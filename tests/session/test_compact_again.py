@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from lamina.core.errors import InputError, WindowFull
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Attachment, Boundary, Message, Pin
-from lamina.disk.session_list import TAIL_BYTES, read_session_info
+from lamina.disk.transcripts.session_list import TAIL_BYTES, read_session_info
 from lamina.fork.host import Restorable
 from lamina.hooks.events import HookOutcome
 from lamina.layers.l4_compact.plan import Pivot

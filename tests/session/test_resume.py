@@ -17,9 +17,9 @@ from lamina.core.errors import InputError, NewerVersion, NoSuchSession, NothingT
 from lamina.core.log import Log
 from lamina.core.record_lines import FORMAT
 from lamina.core.records import Boundary, Forked, Message
-from lamina.disk.jsonl import BOM, raw_lines_back
-from lamina.disk.resume import find_resume_point
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.jsonl import BOM, raw_lines_back
+from lamina.disk.transcripts.resume import find_resume_point
+from lamina.disk.transcripts.store import read_transcript
 from lamina.session.session import Session
 
 from .foreign import SESSION, TEXTS, foreign_rows, foreign_transcript

@@ -22,7 +22,7 @@ from ..core.errors import LaminaError
 from ..core.ids import new_id
 from ..core.reply import Reply
 from ..core.usage import Usage
-from ..disk.ledger import UsageLedger
+from ..disk.home.ledger import UsageLedger
 from ..fork.background import Landed
 from ..fork.budget import LOCAL
 from ..fork.fork import run_fork

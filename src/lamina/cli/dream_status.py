@@ -16,8 +16,8 @@ from .safe_text import sentence
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
-    from ..disk.lock_owner import DreamLockHolder
-    from ..disk.rootdir import RootDir
+    from ..disk.locks.dream_lock_owner import DreamLockHolder
+    from ..disk.trees.rootdir import RootDir
     from ..layers.l6_dream.gates import Stop
     from ..layers.l6_dream.record import Record
     from ..layers.l6_dream.rollback import Undone
@@ -40,7 +40,7 @@ class Status(NamedTuple):
 
 
 def status_of(memory: Memory, settings: Settings, *, cwd: Path, home: Path | None) -> Status:
-    from ..disk.dream_lock import DreamLock
+    from ..disk.locks.dream_lock import DreamLock
     from ..layers.l6_dream.record import records
 
     root = memory.store("private").store.root
@@ -57,8 +57,8 @@ def status_of(memory: Memory, settings: Settings, *, cwd: Path, home: Path | Non
 def kept_in(cwd: Path) -> tuple[Record, ...]:
     """The dreams of the memory of `cwd`, newest first; nothing is made where there is none."""
     from ..core.errors import DiskError
-    from ..disk.rootdir import RootDir
     from ..disk.settings_files import load_settings, user_home
+    from ..disk.trees.rootdir import RootDir
     from ..layers.l6_dream.record import records
     from ..memory.store.scopes import memory_place
     from .start import home_of
@@ -118,7 +118,7 @@ def _in_the_way(
 
 
 def _lacking(root: RootDir, settings: Settings, last_ns: int | None, now_ns: int, *, cwd: Path, home: Path | None) -> Stop | None:
-    from ..disk.project import slug
+    from ..disk.paths.project import slug
     from ..layers.l6_dream.gates import Stop, too_few
     from ..layers.l6_dream.sessions import newer, places
     from ..memory.store.daily_logs import to_distil
@@ -132,7 +132,7 @@ def _lacking(root: RootDir, settings: Settings, last_ns: int | None, now_ns: int
 
 def _spent(settings: Settings, home: Path | None) -> Stop | None:
     from ..core.budget import limits_of, ran_out
-    from ..disk.ledger import UsageLedger
+    from ..disk.home.ledger import UsageLedger
     from ..layers.l6_dream.gates import Stop
 
     out = ran_out(UsageLedger(home).today(), limits_of(settings)) if home is not None else None

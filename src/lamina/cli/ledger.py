@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def command(where: Path, days: float | None, *, as_json: bool) -> None:
     """Today, or as many of the last days as are asked for; what is left is always of today."""
     from ..core.budget import left, limits_of, ran_out, spent_in
-    from ..disk.ledger import day_of, read_ledger_day
-    from ..disk.ledger import list_ledger_days as known
+    from ..disk.home.ledger import day_of, read_ledger_day
+    from ..disk.home.ledger import list_ledger_days as known
     from ..disk.settings_files import load_settings
     from .sessions import homes
 

@@ -21,7 +21,7 @@ SHOWN = 40
 
 def clean(length: str | None, cwd: Path, *, everywhere: bool, dry_run: bool, yes: bool, as_json: bool) -> None:
     from ..disk.settings_files import lamina_home
-    from ..disk.transcript_search import project_directories
+    from ..disk.transcripts.search import project_directories
     from ..maintenance import retention
     from ..maintenance.forget.scope import project_of
 

@@ -53,10 +53,10 @@ def _hits(term: str, cwd: Path, unread: list[str]) -> Iterator[Hit]:
     """What cannot be read is added to `unread`, a sentence each."""
     from ..core.errors import LaminaError
     from ..core.records import Message
-    from ..disk.project import slug
+    from ..disk.paths.project import slug
     from ..disk.settings_files import lamina_home
-    from ..disk.transcript import read_transcript
-    from ..disk.transcript_search import list_transcripts
+    from ..disk.transcripts.search import list_transcripts
+    from ..disk.transcripts.store import read_transcript
 
     home = lamina_home(os.environ)
     directory = (home or Path()) / "projects" / slug(cwd)

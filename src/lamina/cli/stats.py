@@ -14,7 +14,7 @@ from .safe_text import document
 
 if TYPE_CHECKING:
     from ..core.figures import Figures
-    from ..disk.session_list import SessionInfo
+    from ..disk.transcripts.session_list import SessionInfo
     from ..maintenance.doctor.pollution import Pollution
 
 # A person reads so many rows; --json has all that were asked for.
@@ -40,7 +40,7 @@ def command(session: str | None, everywhere: bool, days: float | None, limit: in
     """Show what sessions cost and what the layers saved."""
     from ..core.errors import InputError
     from ..core.figures import Figures, figures_of
-    from ..disk.transcript import read_transcript
+    from ..disk.transcripts.store import read_transcript
     from .dream_status import kept_in, summary, summary_line
     from .progress import waiting
     from .sessions import locate
@@ -98,10 +98,10 @@ def _rows(where: Path, everywhere: bool, days: float | None, limit: int) -> list
     import time
 
     from ..core.figures import figures_of
-    from ..disk.project import slug
-    from ..disk.session_list import list_sessions
-    from ..disk.transcript import read_transcript
-    from ..disk.transcript_search import project_directories
+    from ..disk.paths.project import slug
+    from ..disk.transcripts.search import project_directories
+    from ..disk.transcripts.session_list import list_sessions
+    from ..disk.transcripts.store import read_transcript
     from .sessions import homes
 
     directories = [

@@ -27,7 +27,7 @@ def compact(c: Conversation, boundary: Boundary, follow: Sequence[Record]) -> No
 
 def listed_again(c: Conversation) -> list[bytes]:
     """C4: what a list of sessions shows, to be written behind a compaction. It is no reason for one to fail."""
-    from ..disk.session_list import listed_lines, read_session_info
+    from ..disk.transcripts.session_list import listed_lines, read_session_info
     from .compaction.user_messages import said_in
 
     if c.store.path is None or (shown := read_session_info(c.store.path)) is None:

@@ -26,7 +26,7 @@ from ..core.records import Attachment, Boundary, Checkpoint, Event, Message, Rec
 from ..core.reply import Reply
 from ..core.settings import Settings
 from ..core.usage import Usage
-from ..disk.transcript import LiveTranscript, TranscriptStore, load_live
+from ..disk.transcripts.store import LiveTranscript, TranscriptStore, load_live
 from ..fork.background import Background
 from ..fork.budget import LOCAL, Meter
 from ..fork.host import Host

@@ -20,7 +20,7 @@ from ..core.errors import DiskError
 from .crash_points import point
 from .dirfd import READ, Dir, open_parent, open_plain
 from .faults import AbsentIsFine, reporting
-from .lock import guard_at
+from .locks.lock_file import guard_at
 from .temp_files import Durability, is_temp, staged_at
 
 # The lock of a dream; its guard and its record have longer names. See `dream_lock`.
@@ -59,7 +59,7 @@ def update(path: str | os.PathLike[str], fn: Callable[[bytes | None], bytes | No
 
 
 def guard_name(name: str) -> str:
-    """Return the name of the lock file that guards `name`, beside it. It stays for good: see `lock`."""
+    """Return the name of the lock file that guards `name`, beside it. It stays for good: see `locks.lock_file`."""
     return f".{name}.lock"
 
 

@@ -19,10 +19,10 @@ from typing import Any, Literal, TypeAlias
 from ..core.errors import SettingError
 from ..core.settings import Permissions
 from .files import update
-from .lock import guard
-from .rootdir import RootDir
+from .home.trust import enabled, trust, trusted
+from .locks.lock_file import guard
 from .settings_files import FILE_NAME, LOCAL_PATH, MOST_BYTES
-from .trust import enabled, trust, trusted
+from .trees.rootdir import RootDir
 
 ListName: TypeAlias = Literal["allow", "ask", "deny"]
 

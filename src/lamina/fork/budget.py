@@ -24,7 +24,7 @@ from .background import current_job
 if TYPE_CHECKING:  # loaded with the first job
     from ..core.budget import Limits, Out
     from ..core.usage import Usage
-    from ..disk.ledger import UsageLedger
+    from ..disk.home.ledger import UsageLedger
 
 # The model of answers that no model gave.
 LOCAL = "offline"
@@ -50,7 +50,7 @@ class Meter:
     @property
     def ledger(self) -> UsageLedger:
         if self._ledger is None:
-            from ..disk.ledger import UsageLedger
+            from ..disk.home.ledger import UsageLedger
 
             self._ledger = UsageLedger(self._home, now=self._clock)
         return self._ledger

@@ -19,10 +19,11 @@ from ..core.ids import new_id
 from ..core.log import Log
 from ..core.record_lines import Envelope
 from ..core.records import Attachment, Forked, Message
-from ..disk.jsonl import Health
-from ..disk.project import slug
-from ..disk.resume import read_live_lines
-from ..disk.transcript import (
+from ..disk.paths.project import slug
+from ..disk.transcripts.jsonl import Health
+from ..disk.transcripts.resume import read_live_lines
+from ..disk.transcripts.search import find_transcript
+from ..disk.transcripts.store import (
     FileTranscript,
     InMemoryTranscript,
     LiveTranscript,
@@ -32,7 +33,6 @@ from ..disk.transcript import (
     read_transcript,
     refuse_newer,
 )
-from ..disk.transcript_search import find_transcript
 
 # A session id is a file name.
 MAX_ID = 100

@@ -12,8 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..core.blocks import Wire
+from ..disk.paths.user_paths import missing, resolve
 from ..disk.user_files import FileVersion, read_whole, replace
-from ..disk.user_paths import missing, resolve
 from .form import decode, encode, lines_of
 from .matching import Change, NoChange, line_number, plan_edit
 from .reads import digest

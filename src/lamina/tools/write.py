@@ -12,8 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..core.blocks import Wire
+from ..disk.paths.user_paths import resolve
 from ..disk.user_files import FileContent, read_whole, replace
-from ..disk.user_paths import resolve
 from .form import Form, decode, encode, lines_of, with_line_ends
 from .kinds import HEAD_BYTES, Text, kind_of
 from .reads import MAX_DIGESTED, digest

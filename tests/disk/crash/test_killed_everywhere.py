@@ -10,9 +10,9 @@ import pytest
 
 from lamina.disk.append import Appender
 from lamina.disk.files import replace, update
-from lamina.disk.lock import LifeLock, guard, live_holder
-from lamina.disk.rootdir import RootDir
+from lamina.disk.locks.lock_file import LifeLock, guard, live_holder
 from lamina.disk.temp_files import is_temp, sweep_temps
+from lamina.disk.trees.rootdir import RootDir
 
 from ..processes import needs_fork
 from ..staging import staged

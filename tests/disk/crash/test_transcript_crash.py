@@ -12,8 +12,8 @@ from tests.session.words import READ, answer, call, refused, said
 
 from lamina.core.errors import NothingToSend
 from lamina.core.records import Forked
-from lamina.disk.transcript import read_transcript
-from lamina.disk.transcript_search import find_transcript, list_transcripts, newest_transcript
+from lamina.disk.transcripts.search import find_transcript, list_transcripts, newest_transcript
+from lamina.disk.transcripts.store import read_transcript
 from lamina.session.session import Session
 
 from ..processes import needs_fork

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lamina.core.settings import Mode
-from lamina.disk.dream_lock import DreamLock, HeldDreamLock
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.apply import conclude
 from lamina.layers.l6_dream.record import Record
 from lamina.layers.l6_dream.stage import Stage, begin, end

@@ -10,7 +10,7 @@ import pytest
 
 from lamina.core.errors import DiskError, DiskFull, Fenced, SettingError
 from lamina.disk import crash_points as crash
-from lamina.disk.dream_lock import DreamLock, HeldDreamLock
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.apply import conclude, preview
 from lamina.layers.l6_dream.plan import THEIRS
 from lamina.layers.l6_dream.record import Record, kill_request, read_record, records

@@ -10,7 +10,7 @@ from tests.disk.crash.harness import Fail, Kill, Say, every
 from tests.disk.processes import needs_fork
 
 from lamina.disk import crash_points as crash
-from lamina.disk.dream_lock import DreamLock, HeldDreamLock
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.apply import conclude
 from lamina.layers.l6_dream.record import DIRECTORY, Record, is_open, records
 from lamina.layers.l6_dream.recovery import recover

@@ -10,8 +10,8 @@ import pytest
 from lamina.core.blocks import Wire, read_content
 from lamina.core.reply import Reply
 from lamina.core.usage import Usage
-from lamina.disk.dream_lock import DreamLock, HeldDreamLock
-from lamina.disk.rootdir import RootDir
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
+from lamina.disk.trees.rootdir import RootDir
 from lamina.layers.l6_dream.progress import Progress, Watch
 from lamina.layers.l6_dream.record import MOST_TURNS, Record, kill_request, read_record, write_record
 

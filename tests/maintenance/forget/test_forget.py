@@ -19,10 +19,10 @@ from lamina.core.errors import InputError
 from lamina.core.log import Log
 from lamina.core.records import Spill
 from lamina.core.settings import Settings
-from lamina.disk.jsonl import raw_lines_back
-from lamina.disk.resume import find_resume_point
 from lamina.disk.temp_files import is_temp
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.jsonl import raw_lines_back
+from lamina.disk.transcripts.resume import find_resume_point
+from lamina.disk.transcripts.store import read_transcript
 from lamina.maintenance.forget.forget import forget
 from lamina.maintenance.forget.subject import Subject
 from lamina.memory.memory import Memory

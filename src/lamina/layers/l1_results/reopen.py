@@ -12,7 +12,7 @@ from lamina.core.fence import escape
 from lamina.core.receipts import Receipt, Told, write_receipt
 from lamina.core.records import Spill
 from lamina.disk.faults import reporting
-from lamina.disk.spills import DIRECTORY, open_result
+from lamina.disk.session_files.spills import DIRECTORY, open_result
 
 from .plan import empty_marker
 from .source import CHUNK, encoded

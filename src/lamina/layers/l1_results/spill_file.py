@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from lamina.disk.faults import reporting
 from lamina.disk.files import read_head
-from lamina.disk.spills import WrittenResult, open_result, take_over, write_spill
+from lamina.disk.session_files.spills import WrittenResult, open_result, take_over, write_spill
 from lamina.disk.temp_files import Durability
 
 from .preview import head_of, persisted

@@ -13,7 +13,7 @@ from ...conversation.window.features import measure_all
 from ...core.blocks import Block, ToolResult, Wire, tool_result
 from ...core.errors import DiskError
 from ...core.records import Event, Record, Spill
-from ...disk.spills import sweep_results
+from ...disk.session_files.spills import sweep_results
 from ...disk.temp_files import Durability
 from .originals import Known
 from .plan import Budget

@@ -15,7 +15,7 @@ from ...core.errors import DiskError
 from ...core.ids import new_id
 from ...core.receipts import Told, write_receipt
 from ...core.records import Clear, Event, Spill
-from ...disk.spills import Spills, open_spills
+from ...disk.session_files.spills import Spills, open_spills
 from .marker import marker
 from .original import original
 from .registry import Clearable, Surfaced

@@ -8,7 +8,7 @@ from ...conversation.state import Conversation
 from ...conversation.window.features import measure_all
 from ...core.blocks import Block, tool_result
 from ...core.records import Clear
-from ...disk.spills import DIRECTORY
+from ...disk.session_files.spills import DIRECTORY
 from .edits import Edits
 from .marker import marker
 from .registry import Registry, Rules

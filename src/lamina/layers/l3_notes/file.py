@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ...core.errors import DiskError
 from ...disk.files import read
-from ...disk.rootdir import RootDir
+from ...disk.trees.rootdir import RootDir
 from ...disk.user_files import read_whole
 
 DIRECTORY = "session-memory"

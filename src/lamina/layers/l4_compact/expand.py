@@ -17,8 +17,8 @@ from ...core.log import Log
 from ...core.receipts import open_receipt, read_receipt
 from ...core.records import Boundary, Clear, Message, Record, Span
 from ...core.view import Item
-from ...disk.resume import find_resume_point, records_in
-from ...disk.transcript import RecordSource
+from ...disk.transcripts.resume import find_resume_point, records_in
+from ...disk.transcripts.store import RecordSource
 
 # A page of about 10,000 tokens: what a model can read at once without filling a window with it.
 PAGE = 40_000

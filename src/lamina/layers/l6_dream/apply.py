@@ -15,8 +15,8 @@ from __future__ import annotations
 import msgspec
 
 from ...core.errors import DiskError, Fenced, InputError, LaminaError
-from ...disk.dream_lock import HeldDreamLock
-from ...disk.paths import check_child
+from ...disk.locks.dream_lock import HeldDreamLock
+from ...disk.paths.memory_paths import check_child
 from ...memory.store.contract import MOST_READ, Proposed, Saved, Why
 from ...memory.store.draft import spelled
 from ...memory.store.index import INDEX, rewritten

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from ...core.errors import DiskError
 from ...core.reply import Reply
 from ...core.usage import Usage
-from ...disk.dream_lock import HeldDreamLock
-from ...disk.rootdir import RootDir
+from ...disk.locks.dream_lock import HeldDreamLock
+from ...disk.trees.rootdir import RootDir
 from ...fork.budget import LOCAL
 from ...providers.models import cost
 from .record import Record, kill_requested, with_file, with_turn, write_record

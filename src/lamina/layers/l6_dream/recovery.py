@@ -12,7 +12,7 @@ from contextlib import nullcontext
 import msgspec
 
 from ...core.errors import DiskError
-from ...disk.dream_lock import DreamLock, HeldDreamLock, NotWon
+from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
 from ...memory.store.contract import Why
 from ...memory.store.modes import GatedStore
 from .record import DIRECTORY, Record, dreams, home, is_open, records, write_record

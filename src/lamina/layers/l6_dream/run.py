@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from ...core.effects import Ask, Effect, RunTools, drive
 from ...core.errors import Aborted, DiskError
 from ...core.settings import Settings
-from ...disk.dream_lock import DreamLock, HeldDreamLock, NotWon
+from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
 from ...fork.fork import ForkOutcome, Handover, run_fork
 from ...fork.handover import PrefixChanged, altered
 from ...memory.memory import Memory

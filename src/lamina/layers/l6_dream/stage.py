@@ -17,10 +17,10 @@ from typing import NamedTuple
 import msgspec
 
 from ...core.errors import DiskError
-from ...disk.rewrite_tree import remove_tree
-from ...disk.rootdir import RootDir
-from ...disk.tree_scan import read_heads
-from ...disk.tree_survey import SurveyedEntry, survey
+from ...disk.trees.rewrite import remove_tree
+from ...disk.trees.rootdir import RootDir
+from ...disk.trees.scan import read_heads
+from ...disk.trees.survey import SurveyedEntry, survey
 from ...memory.store.contract import MOST_READ
 from ...memory.store.index import INDEX
 from ...memory.store.index_file import MOST_INDEX

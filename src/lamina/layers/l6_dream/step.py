@@ -23,8 +23,8 @@ from ...conversation.state import Conversation, seconds_between
 from ...core.blocks import ToolUse, Wire
 from ...core.budget import limits_of
 from ...core.effects import Effect
-from ...disk.dream_lock import DreamLock
-from ...disk.rootdir import RootDir
+from ...disk.locks.dream_lock import DreamLock
+from ...disk.trees.rootdir import RootDir
 from ...fork.background import Landed
 from ...fork.budget import LOCAL, AskSide, Meter
 from ...fork.fork_tools import lend

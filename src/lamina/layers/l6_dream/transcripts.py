@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...core.errors import DiskError
-from ...disk.transcript_search import list_transcripts
+from ...disk.transcripts.search import list_transcripts
 from ...disk.user_files import open_regular
 
 # D3.

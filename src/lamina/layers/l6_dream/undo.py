@@ -15,7 +15,7 @@ from contextlib import nullcontext
 import msgspec
 
 from ...core.errors import InputError, UndoOrder
-from ...disk.dream_lock import DreamLock, HeldDreamLock, NotWon
+from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
 from ...memory.store.contract import Why
 from ...memory.store.modes import GatedStore
 from .record import Record, is_open, is_real, read_record, records, write_record

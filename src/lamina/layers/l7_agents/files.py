@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from ...disk.agent_files import list_agent_files, list_agent_places
+from ...disk.home.agent_files import list_agent_files, list_agent_places
 from ...prompt.safe_read import Unusable, read_text
 from .types import Kind, Source, general, read_kind
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ...core.errors import DiskError
 from ...disk.files import is_bookkeeping
-from ...disk.rootdir import RootDir
-from ...disk.tree_survey import SurveyedEntry
+from ...disk.trees.rootdir import RootDir
+from ...disk.trees.survey import SurveyedEntry
 from ...memory.store.daily_logs import LOGS, MOST_BYTES, PATTERN, day_of
 from ...memory.store.lint import secrets_in
 from .finding import Finding

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...disk.dream_lock import DreamLock
-from ...disk.rootdir import RootDir
+from ...disk.locks.dream_lock import DreamLock
+from ...disk.trees.rootdir import RootDir
 from ...layers.l6_dream.record import DIRECTORY, Record, dreams, home, is_open, records
 from .finding import Finding, PutRight
 from .memory_snapshot import Reading

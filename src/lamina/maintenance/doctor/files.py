@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ...disk.file_names import fold
+from ...disk.paths.file_names import fold
 from ...disk.temp_files import is_temp
-from ...disk.tree_survey import Survey, SurveyedEntry
+from ...disk.trees.survey import Survey, SurveyedEntry
 from .finding import Area, Finding, MakePrivate, Sweep
 
 # A living writer has its temporary file for milliseconds.

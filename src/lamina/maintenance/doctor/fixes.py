@@ -17,11 +17,11 @@ from typing import NamedTuple, assert_never
 
 from ...core.dates import dated
 from ...core.errors import DiskError, InputError, LaminaError
-from ...disk.dream_lock import DreamLock
-from ...disk.repairs import drop_fork, make_private, repair_transcript
-from ...disk.rootdir import RootDir
+from ...disk.locks.dream_lock import DreamLock
 from ...disk.temp_files import sweep_temps
-from ...disk.tree_survey import look_at
+from ...disk.transcripts.repairs import drop_fork, make_private, repair_transcript
+from ...disk.trees.rootdir import RootDir
+from ...disk.trees.survey import look_at
 from ...layers.l6_dream.recovery import recover
 from ...memory.store.contract import Why
 from ...memory.store.directory import DirectoryStore

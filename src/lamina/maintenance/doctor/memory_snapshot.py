@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...core.errors import DiskError
-from ...disk.rootdir import RootDir
-from ...disk.tree_scan import read_heads
-from ...disk.tree_survey import Survey, SurveyedEntry, files_of, survey
+from ...disk.trees.rootdir import RootDir
+from ...disk.trees.scan import read_heads
+from ...disk.trees.survey import Survey, SurveyedEntry, files_of, survey
 from ...memory.store.contract import MOST_READ
 from ...memory.store.index import INDEX
 from ...memory.store.index_file import MOST_INDEX

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ...core.errors import DiskError
-from ...disk.approvals import FILE_NAME as APPROVALS
-from ...disk.jsonl import Health, read_lines
-from ...disk.lock import live_holder
-from ...disk.repairs import MOST_BYTES
+from ...disk.home.approvals import FILE_NAME as APPROVALS
+from ...disk.home.trust import FILE_NAME as TRUST
+from ...disk.locks.lock_file import live_holder
 from ...disk.settings_files import FILE_NAME, FLAGS_NAME
-from ...disk.transcript import FORK_NAME, lock_path, read_origin
-from ...disk.tree_survey import SurveyedEntry, look_at, survey
-from ...disk.trust import FILE_NAME as TRUST
+from ...disk.transcripts.jsonl import Health, read_lines
+from ...disk.transcripts.repairs import MOST_BYTES
+from ...disk.transcripts.store import FORK_NAME, lock_path, read_origin
+from ...disk.trees.survey import SurveyedEntry, look_at, survey
 from .files import leftovers, not_plain, not_private, not_read
 from .finding import DropFork, Finding, Repair
 

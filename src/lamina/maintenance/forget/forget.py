@@ -20,12 +20,12 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from ...core.errors import DiskError
-from ...disk.dream_lock import DreamLock
 from ...disk.files import remove, update
-from ...disk.lock import LifeLock
-from ...disk.rewrite_tree import FileState, file_state, raw_lines, remove_tree, rewrite
-from ...disk.rootdir import RootDir
-from ...disk.transcript import lock_path
+from ...disk.locks.dream_lock import DreamLock
+from ...disk.locks.lock_file import LifeLock
+from ...disk.transcripts.store import lock_path
+from ...disk.trees.rewrite import FileState, file_state, raw_lines, remove_tree, rewrite
+from ...disk.trees.rootdir import RootDir
 from ...layers.l6_dream.record import home, is_open, kill_request, records
 from ...layers.l6_dream.recovery import recover
 from ...memory.store.directory import GUARD, PATIENCE, DirectoryStore

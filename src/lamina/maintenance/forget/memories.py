@@ -19,7 +19,7 @@ import msgspec
 from ...core.errors import DiskError
 from ...core.front_matter import read_front_matter
 from ...disk.files import read
-from ...disk.rewrite_tree import FileState, file_state
+from ...disk.trees.rewrite import FileState, file_state
 from ...memory.store.index import entries
 from ...memory.store.journal import Line, digest_of
 from ...memory.store.topic import folded, read_topic

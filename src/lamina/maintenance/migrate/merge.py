@@ -16,8 +16,8 @@ import msgspec
 
 from ...core.errors import DiskError, InputError
 from ...disk.files import read, remove
-from ...disk.rewrite_tree import move, remove_tree
-from ...disk.rootdir import RootDir
+from ...disk.trees.rewrite import move, remove_tree
+from ...disk.trees.rootdir import RootDir
 from ...memory.store.contract import Why
 from ...memory.store.daily_logs import MOST_BYTES, append, day_of
 from ...memory.store.directory import GUARD, PATIENCE, DirectoryStore

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias, assert_never
 import msgspec
 
 from ...core.errors import InputError
-from ...disk.paths import check_child
+from ...disk.paths.memory_paths import check_child
 from ...disk.user_files import FileContent, read_whole
 from ...disk.user_files import replace as replace_file
 from ...memory.store.contract import READ_IN_PART, MemoryStore, Proposed, Why

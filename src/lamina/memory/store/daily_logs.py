@@ -16,8 +16,8 @@ from datetime import date, datetime
 from typing import NamedTuple
 
 from ...core.errors import DiskError, InputError
-from ...disk.rootdir import RootDir
 from ...disk.temp_files import Durability
+from ...disk.trees.rootdir import RootDir
 from .directory import GUARD, PATIENCE
 from .secrets import redact
 

@@ -25,9 +25,9 @@ import msgspec
 from ...core.errors import DiskError, InputError
 from ...core.front_matter import read_front_matter
 from ...core.settings import Scope
-from ...disk.paths import check_child
-from ...disk.rootdir import RootDir
+from ...disk.paths.memory_paths import check_child
 from ...disk.temp_files import Durability
+from ...disk.trees.rootdir import RootDir
 from .contract import MOST_READ, Saved, Version, Why
 from .draft import Cleaned, Draft, applied, cleaned, spelled
 from .history import History

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ...core.errors import DiskError
 from ...disk.git import git_program, run_git
-from ...disk.rootdir import RootDir
+from ...disk.trees.rootdir import RootDir
 from .history import DIRECTORY, History
 from .journal import Line
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ...core.errors import DiskError
-from ...disk.rootdir import RootDir
 from ...disk.temp_files import Durability
+from ...disk.trees.rootdir import RootDir
 from .index import INDEX, Entry, entries, line_of, with_entry, without_entry
 from .scan import Header
 from .topic import Topic, folded

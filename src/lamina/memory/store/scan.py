@@ -16,8 +16,8 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...core.front_matter import MOST_BYTES
-from ...disk.rootdir import RootDir
-from ...disk.tree_scan import ScannedFile, TreeComparison, compare_tree, read_heads
+from ...disk.trees.rootdir import RootDir
+from ...disk.trees.scan import ScannedFile, TreeComparison, compare_tree, read_heads
 from .topic import DESCRIPTION_CHARS, INDEX, KINDS, Kind, one_line, one_name, read_topic
 
 HEAD_LINES = 30
