@@ -37,7 +37,8 @@ from .layers.recall.state import bring_memories, leave_selection
 from .prompt.cache_marks import mark_messages
 
 if TYPE_CHECKING:  # the dear layers are loaded when they are first needed (conversation/triggers.py)
-    from .layers.l4_compact.step import Compacted, Pivot
+    from .conversation.compaction.commit import Compacted
+    from .layers.l4_compact.plan import Pivot
 
 
 def add_user(c: Conversation, blocks: Sequence[Block]) -> Message:
@@ -82,9 +83,10 @@ def before_call(c: Conversation) -> Flow[Wire]:
 
             fold.collapse(c)
         if near.compaction(c):
+            from .layers.l3_notes import step as notes
             from .layers.l4_compact import step as compact
 
-            yield from compact.if_needed(c)
+            yield from compact.if_needed(c, notes.compact)
     bring_memories(c)
     check_window(c)
     request = assemble(c)
@@ -96,11 +98,12 @@ def mend(c: Conversation, error: ProviderError) -> Flow[bool]:
     """The server refused the request: whether another one is worth sending. Too long: compact. A block it objects to: leave it out."""
     match error:
         case PromptTooLong():
+            from .layers.l3_notes import step as notes
             from .layers.l4_compact import step as compact
 
             helped = False
             with stepping_aside(c, "l4_compact"):
-                helped = yield from compact.too_long(c, error)
+                helped = yield from compact.too_long(c, error, notes.compact)
             return helped
         case BadRequest():
             return mending.mend(c, error)
@@ -113,9 +116,10 @@ def compact_now(c: Conversation, instructions: str = "", pivot: Pivot | None = N
     take_job_results(c)
     with stepping_aside(c, "l1_results"):
         results.settle(c)
+    from .layers.l3_notes import step as notes
     from .layers.l4_compact import step as compact
 
-    return (yield from compact.compact(c, instructions=instructions, pivot=pivot))
+    return (yield from compact.compact(c, notes.compact, instructions=instructions, pivot=pivot))
 
 
 def answer_open_calls(c: Conversation) -> None:

@@ -14,6 +14,7 @@ from lamina.core.policy import CLASSIC
 from lamina.core.receipts import Told
 from lamina.core.records import Boundary, Pin
 from lamina.core.view import Item
+from lamina.layers.l3_notes import step as notes
 from lamina.layers.l4_compact import step
 from lamina.layers.l4_compact.expand import page, stands_for
 from lamina.layers.l4_compact.plan import Pivot
@@ -220,7 +221,7 @@ def test_a_conversation_refused_as_too_long_is_compacted_and_may_be_sent_again(
             request = session.before_call()
             with pytest.raises(PromptTooLong) as caught:
                 session.provider.ask(request)
-            assert drive(step.too_long(c, caught.value), session._perform)
+            assert drive(step.too_long(c, caught.value, notes.compact), session._perform)
         assert session.ask().text == "Done."
         assert "One more" in words(session)
 
@@ -350,7 +351,7 @@ def test_stopped_in_the_middle_of_the_call_nothing_has_changed(messages_server: 
         rounds(session, messages_server, 4)
         before = session.messages
         with session.working() as c:
-            flow = step.compact(c)
+            flow = step.compact(c, notes.compact)
             assert isinstance(next(flow), Ask)
             with pytest.raises(Aborted):
                 flow.throw(Aborted())

@@ -59,7 +59,7 @@ from .subagent import Hire, Under, extra_roots, subagent_session, with_section_b
 from .subagent_memory import OwnMemory
 
 if TYPE_CHECKING:
-    from ..layers.l4_compact.step import Compacted
+    from ..conversation.compaction.commit import Compacted
 
 # A hook that says "not done yet" sends the model back to work; more often than this it is the hook that is stuck.
 MOST_STOPS = 3

@@ -31,7 +31,8 @@ from .base import Door
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Lock
 
-    from ..layers.l4_compact.step import Compacted, Pivot
+    from ..conversation.compaction.commit import Compacted
+    from ..layers.l4_compact.plan import Pivot
 
 T = TypeVar("T")
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...conversation.compaction.commit import Compacted
 from ...core.errors import Aborted, LaminaError
 from ...core.records import Boundary, Span
-from ...layers.l4_compact.step import Compacted, Preview
+from ...layers.l4_compact.step import Preview
 from .calls import near
 from .input_line import quiet
 from .screen import clean, fit
