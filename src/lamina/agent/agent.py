@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, Self, assert_never
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
 from .. import turn
 from ..core.blocks import ToolResult, ToolUse
-from ..core.effects import Ask, Effect, RunTools, Sleep, Wait, drive
+from ..core.effects import drive
 from ..core.errors import Aborted, SessionClosed, UsageError
 from ..core.reply import Reply
 from ..core.settings import Permissions, Settings
@@ -51,7 +51,7 @@ from ..tools.registry import builtin_tools
 from ..tools.todo import rendered
 from ..tools.tool import Context, Tool, definition
 from .agent_tool import DEEPEST, Delegating
-from .driver import Asking, MainTalk, Showing
+from .driver import CallEvents, Driver
 from .memory_binding import Remembering
 from .messaging import Mailing
 from .reminders import Briefing
@@ -140,7 +140,7 @@ class Agent:
             expand=session.opened,
             abort=under.abort if under is not None else Event(),
         )
-        names, shown = {tool.name for tool in self.tools if tool.read_only}, Showing(self.tell)
+        names, shown = {tool.name for tool in self.tools if tool.read_only}, CallEvents(self.tell)
         self.desk = Desk(
             tools=self.tools,
             context=self.context,
@@ -161,8 +161,14 @@ class Agent:
         )
         self._read_now: list[Ran] = []
         self.briefing = Briefing(session, self.memory, self.environ)
-        self._talk = MainTalk(session, tell=self.tell, after_results=self._after_results)
-        self._asks = Asking(session, self.context.abort, self._talk, self.tell)
+        self._driver = Driver(
+            session,
+            abort=self.context.abort,
+            tell=self.tell,
+            run_calls=self._run_tools,
+            after_results=self._after_results,
+            saw=under.saw if under is not None else None,
+        )
         for rule in self.memory.rules:
             self.allow(rule)
         session.lend(self._host(interactive=interactive))
@@ -275,7 +281,7 @@ class Agent:
     def compact(self, instructions: str = "") -> Compacted:
         """Summarise what was said, now; `abort` leaves everything as it was."""
         with self._stoppable(), self.session.working() as conversation:
-            return drive(turn.compact_now(conversation, instructions), self._perform)
+            return drive(turn.compact_now(conversation, instructions), self._driver.perform)
 
     def abort(self) -> None:
         """Stop the turn under way (the call to the model, the tools it called, or a hook) and every agent. It may be called from a
@@ -310,7 +316,7 @@ class Agent:
 
     def _carry_on(self) -> Answer:
         notices: list[str] = []
-        outcome = self._drive()
+        outcome = self._driver.carry_on(self.rounds)
         rounds = outcome.rounds
         for sent_back in range(MOST_STOPS):
             stopped = self._hook("Stop", stop_hook_active=sent_back > 0)
@@ -318,34 +324,10 @@ class Agent:
             if stopped.block is None or outcome.ended != "answered":
                 break
             self.briefing.add("hook", stopped.block)
-            outcome = self._drive()
+            outcome = self._driver.carry_on(self.rounds)
             rounds += outcome.rounds
         self.session.end_turn()
         return Answer(outcome.reply.text, outcome.ended, rounds, outcome.reply, (*notices, *self.memory.told()))
-
-    def _drive(self) -> loop.Outcome:
-        with self.session.working():
-            return drive(loop.run(self._talk, rounds=self.rounds), self._perform)
-
-    def _perform(self, effect: Effect) -> Any:
-        match effect:
-            case Ask(purpose="chat"):
-                reply = self._asks.main(effect)
-                if self._under is not None:
-                    self._under.saw(effect.request, reply)
-                return reply
-            case Ask():
-                return self._asks.side(effect)
-            case RunTools():
-                return self._run_tools(effect.calls)
-            case Sleep():
-                self.context.abort.wait(effect.seconds)
-                return None
-            case Wait():
-                with self.session.working() as conversation:
-                    return conversation.background.wait(effect.name, effect.seconds)
-            case _:
-                assert_never(effect)
 
     def _run_tools(self, calls: tuple[ToolUse, ...]) -> tuple[ToolResult, ...]:
         ran = self.agents.run(calls, self.desk) if self.agents is not None else run_calls(calls, self.desk)
@@ -356,7 +338,7 @@ class Agent:
         results = tuple(one.result for one in ran)
         self._read_now = [one for one in ran if one.call.name == "Read" and not one.output.is_error]
         if self.context.abort.is_set():
-            self._talk.results(results)
+            self._driver.results(results)
             raise Aborted
         return results
 
