@@ -140,7 +140,7 @@ def move(session: Session, turns: int) -> bool:
     else:
         session.ask()
         settle(session)
-        with session.working() as c:
+        with session._working() as c:
             take_job_results(c)
     return True
 
@@ -172,7 +172,7 @@ def played(place: Path, turns: int) -> tuple[list[str], dict[str, Any]]:
                 pass
             assert session.path is not None
             written = list(read_transcript(session.path))
-            breaks = session.breaks
+            breaks = session.status.cache_breaks
         told = shown(written)
         found = check_prefixes(server.requests, decisions=sum(told.values()))
         sizes = [received.use.total for received in server.requests if received.use is not None]

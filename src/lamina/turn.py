@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .conversation import repair as mending
-from .conversation import triggers as near
+from .conversation import repair, triggers
 from .conversation.answers import is_handed_in_again, record_answer
 from .conversation.cache_breaks import announce_break, remember_prompt
 from .conversation.isolate import stepping_aside
@@ -43,7 +42,7 @@ if TYPE_CHECKING:  # the dear layers are loaded when they are first needed (conv
 
 def add_user(c: Conversation, blocks: Sequence[Block]) -> Message:
     """A full window takes no more, unless a compaction makes room before the next call."""
-    if near.blocking(c):
+    if triggers.blocking(c):
         from .layers.l4_compact import step as compact
 
         if not compact.will_help(c):
@@ -78,11 +77,11 @@ def before_call(c: Conversation) -> Flow[Wire]:
     with stepping_aside(c, "l2_micro"):
         micro.clear(c)
     with stepping_aside(c, "l4_compact"):
-        if near.collapse(c):
+        if triggers.collapse(c):
             from .layers.l4_compact import collapse as fold
 
             fold.collapse(c)
-        if near.compaction(c):
+        if triggers.compaction(c):
             from .layers.l3_notes import step as notes
             from .layers.l4_compact import step as compact
 
@@ -94,7 +93,7 @@ def before_call(c: Conversation) -> Flow[Wire]:
     return micro.with_edits(c, request)
 
 
-def mend(c: Conversation, error: ProviderError) -> Flow[bool]:
+def recover(c: Conversation, error: ProviderError) -> Flow[bool]:
     """The server refused the request: whether another one is worth sending. Too long: compact. A block it objects to: leave it out."""
     match error:
         case PromptTooLong():
@@ -106,7 +105,7 @@ def mend(c: Conversation, error: ProviderError) -> Flow[bool]:
                 helped = yield from compact.too_long(c, error, notes.compact)
             return helped
         case BadRequest():
-            return mending.mend(c, error)
+            return repair.leave_out(c, error)
         case _:
             return False
 
@@ -131,13 +130,13 @@ def answer_open_calls(c: Conversation) -> None:
 
 def check_window(c: Conversation) -> None:
     """T7: at the blocking limit nothing more is taken; what makes room still works."""
-    if near.blocking(c):
+    if triggers.blocking(c):
         raise WindowFull(c.count.judged, c.limits.blocking)
 
 
 def assemble(c: Conversation) -> Wire:
     """The request: a new list whose message dicts are shared with earlier requests, but for the copies that carry a mark."""
-    messages = mending.applied(c, c.log.view.messages())
+    messages = repair.applied(c, c.log.view.messages())
     if not messages or (messages[-1]["role"] == "assistant" and not _paused(c)):
         raise NothingToSend()
     remember_prompt(c)  # what is not sent is not remembered: a resumed session takes it for what the provider's cache holds
@@ -160,7 +159,7 @@ def after_call(c: Conversation, reply: Reply) -> Sequence[Message]:
     with stepping_aside(c, "l2_micro"):
         micro.confirmed(c, reply)
     with stepping_aside(c, "l3_notes"):
-        if near.notes(c):
+        if triggers.notes(c):
             from .layers.l3_notes import step as notes
 
             notes.after_answer(c)

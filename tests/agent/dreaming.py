@@ -92,7 +92,7 @@ class Dreamer:
         self.agent.run(words)
 
     def settle(self) -> None:
-        with self.agent.session.working() as c:
+        with self.agent.session._working() as c:
             assert c.background.wait("dream", PATIENCE)
             take_job_results(c)
 

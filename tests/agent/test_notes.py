@@ -24,7 +24,7 @@ def notes_file(agent: Agent) -> Path:
 
 
 def settle(agent: Agent) -> None:
-    with agent.session.working() as c:
+    with agent.session._working() as c:
         assert c.background.wait("notes", 120)
         take_job_results(c)
 

@@ -42,7 +42,7 @@ class Notebook:
     def results(self, results: Sequence[ToolResult]) -> None:
         self.said.append(tuple(results))
 
-    def mend(self, error: ProviderError) -> Flow[bool]:
+    def recover(self, error: ProviderError) -> Flow[bool]:
         yield from ()
         self.said.append(error)
         return "something" in str(error)

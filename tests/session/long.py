@@ -136,7 +136,7 @@ class Work:
 
 def settle(session: Session) -> None:
     """What works in the background is waited for, so that a run gives the same decisions twice."""
-    with session.working() as c:
+    with session._working() as c:
         assert c.background.wait("notes", PATIENCE)
         assert c.background.wait("summary", PATIENCE)
         take_job_results(c)

@@ -73,7 +73,7 @@ def connected(server: MessagesServer, home: Path, **given: Any) -> Iterator[Sess
     given = {"window": WINDOW, "system": "Be careful.", "cwd": home, "home": home, **given}
     session = Session(provider, **given)
     lend(session, observer=Seen())
-    server.follow(breaks=lambda: [None] * session.breaks, session=None)
+    server.follow(breaks=lambda: [None] * session.status.cache_breaks, session=None)
     try:
         yield session
     finally:
@@ -97,7 +97,7 @@ def talk(session: Session, *words: str) -> None:
 
 
 def settle(session: Session) -> None:
-    with session.working() as c:
+    with session._working() as c:
         assert c.background.wait("notes", PATIENCE)
         assert c.background.wait("summary", PATIENCE)
         take_job_results(c)

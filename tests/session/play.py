@@ -80,4 +80,4 @@ class Play:
             return
         self.sent.append(request)
         self.copies.append(copy.deepcopy(request))
-        self.announced.append(self.session.breaks)
+        self.announced.append(self.session.status.cache_breaks)

@@ -137,7 +137,7 @@ class Agent:
             scratch=scratch,
             may_read=self._may_read,
             keeper=self.memory.keeper(),
-            expand=session.opened,
+            expand=session._opened,
             abort=under.abort if under is not None else Event(),
         )
         names, shown = {tool.name for tool in self.tools if tool.read_only}, CallEvents(self.tell)
@@ -172,7 +172,7 @@ class Agent:
         for rule in self.memory.rules:
             self.allow(rule)
         session.lend(self._host(interactive=interactive))
-        with session.working() as conversation:
+        with session._working() as conversation:
             recover_dreams(conversation)
 
     def _host(self, *, interactive: bool) -> Host:
@@ -243,9 +243,9 @@ class Agent:
                 bridge=bridge,
             )
             agent._given = {name: session[name] for name in HANDED_ON if name in session}
-            opened.notices += catalog.notices if catalog is not None else ()
+            opened._notify(*(catalog.notices if catalog is not None else ()))
             remembering = agent.memory.section([tool.name for tool in chosen])
-            opened.give_prompt(with_section(prompt, remembering), [definition(tool) for tool in chosen])
+            opened._give_prompt(with_section(prompt, remembering), [definition(tool) for tool in chosen])
             agent.briefing.begin(agent._hook, resumed=resume is not None, approved=approved)
             if agent.mail is not None:
                 agent.mail.open()
@@ -280,7 +280,7 @@ class Agent:
 
     def compact(self, instructions: str = "") -> Compacted:
         """Summarise what was said, now; `abort` leaves everything as it was."""
-        with self._stoppable(), self.session.working() as conversation:
+        with self._stoppable(), self.session._working() as conversation:
             return drive(turn.compact_now(conversation, instructions), self._driver.perform)
 
     def abort(self) -> None:
@@ -308,7 +308,7 @@ class Agent:
 
     def _cut_off(self) -> bool:
         """Whether the conversation ends with an answer that does not."""
-        with self.session.working() as conversation:
+        with self.session._working() as conversation:
             view = conversation.log.view
             messages = view.messages()
             whole = view.items[-1].stop_reason not in (None, *loop.FULL) if view.items else True
@@ -331,7 +331,7 @@ class Agent:
 
     def _run_tools(self, calls: tuple[ToolUse, ...]) -> tuple[ToolResult, ...]:
         ran = self.agents.run(calls, self.desk) if self.agents is not None else run_calls(calls, self.desk)
-        with self.session.working() as conversation:
+        with self.session._working() as conversation:
             for one in ran:
                 if isinstance(file := one.output.facts.get("output_file"), str):
                     adopts(conversation, one.call.id, file)
@@ -389,9 +389,13 @@ class Agent:
 
     # What others may see
 
-    def restorable(self, kind: str, key: str, text: Source | None) -> None:
+    def notify(self, *sentences: str) -> None:
+        """Add sentences for the user to the session's notices."""
+        self.session._notify(*sentences)
+
+    def restore_after_compaction(self, kind: str, key: str, text: Source | None) -> None:
         """As on Session: a text that is back in view behind every compaction (C4)."""
-        self.session.restorable(kind, key, text)
+        self.session.restore_after_compaction(kind, key, text)
 
     def tell(self, event: dict[str, Any]) -> None:
         if self.on_event is not None:

@@ -46,17 +46,17 @@ class Driver:
 
     def carry_on(self, rounds: int) -> loop.Outcome:
         """Ask and run tools until the model is done."""
-        with self._session.working():
+        with self._session._working():
             return drive(loop.run(self, rounds=rounds), self.perform)
 
     # The conversation, for the loop
 
     def request(self) -> Flow[Wire]:
-        with self._session.working() as c:
+        with self._session._working() as c:
             return (yield from turn.before_call(c))
 
     def answered(self, reply: Reply) -> Reply:
-        with self._session.working() as c:
+        with self._session._working() as c:
             flat = c.log.view.flat
             kept = self._session.after_call(loop.with_unique_ids(reply, lambda call: flat.fate_of_call(call) is not None))
         self._tell({"type": "answer", "reply": kept})
@@ -67,12 +67,12 @@ class Driver:
         return results
 
     def results(self, results: Sequence[ToolResult]) -> None:
-        self._session.add_results(results)
+        self._session._add_results(results)
         self._after_results()
 
-    def mend(self, error: ProviderError) -> Flow[bool]:
-        with self._session.working() as c:
-            return (yield from turn.mend(c, error))
+    def recover(self, error: ProviderError) -> Flow[bool]:
+        with self._session._working() as c:
+            return (yield from turn.recover(c, error))
 
     # The effects, of the loop and of the layers
 
@@ -81,14 +81,14 @@ class Driver:
             case Ask(purpose="chat"):
                 return self._ask(effect)
             case Ask():  # beside the conversation, and the turn waits for it: a summary
-                return self._until_abort(self._session.side, effect, effect.on_event or (lambda event: None))
+                return self._until_abort(self._session._side, effect, effect.on_event or (lambda event: None))
             case RunTools():
                 return self._run_calls(effect.calls)
             case Sleep():
                 self._abort.wait(effect.seconds)
                 return None
             case Wait():
-                with self._session.working() as c:
+                with self._session._working() as c:
                     return c.background.wait(effect.name, effect.seconds)
             case _:
                 assert_never(effect)

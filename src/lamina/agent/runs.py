@@ -161,8 +161,8 @@ def _subagent(run: Run, wanted: Fresh) -> str:
     finally:
         # Its notes are of no use to anybody now.
         worker.close(0.0)
-        job.usage = session.usage + session.side_usage
-        job.cost = session.cost + session.side_cost
+        job.usage = session.usage + session.status.side_usage
+        job.cost = session.cost + session.status.side_cost
         job.notices = tuple(dict.fromkeys((*session.notices, *said)))[:MOST_NOTICES]
     return told(answer.text, answer.ended, answer.rounds)
 

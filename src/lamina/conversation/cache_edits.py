@@ -45,9 +45,9 @@ class CacheEdits:
         """Take over what the log knows of the session before."""
         self.marked, self.sent, self.off = dict.fromkeys(marked, confirmed), (), off
 
-    def send(self) -> tuple[str, ...]:
-        """What the next request names."""
-        self.sent = () if self.off else tuple(self.marked)
+    def send(self, supported: bool = True) -> tuple[str, ...]:
+        """Return what the next request names; nothing where the provider does not do it."""
+        self.sent = tuple(self.marked) if supported and not self.off else ()
         return self.sent
 
     def confirm(self, note: Any) -> ConfirmedEdits:

@@ -171,7 +171,7 @@ class Fork:
         if self._mail is not None and (came := self._mail()):
             self._own.add("user", [text(each) for each in came])
 
-    def mend(self, error: ProviderError) -> Flow[bool]:
+    def recover(self, error: ProviderError) -> Flow[bool]:
         """What its parent leaves out was left out before; for anything else the layer that wanted the fork steps aside."""
         yield from ()
         return False

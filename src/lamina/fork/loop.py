@@ -50,7 +50,7 @@ class Talk(Protocol):
 
     def results(self, results: Sequence[ToolResult]) -> None: ...
 
-    def mend(self, error: ProviderError) -> Flow[bool]:
+    def recover(self, error: ProviderError) -> Flow[bool]:
         """The server refused the request; whether the next one is worth sending: shorter, or without what it objects to."""
         ...
 
@@ -81,7 +81,7 @@ def run(
                 talk.answered(heard)
             raise
         except (BadRequest, PromptTooLong) as error:
-            if mended or not (yield from talk.mend(error)):
+            if mended or not (yield from talk.recover(error)):
                 raise
             mended, number = True, number - 1
             continue

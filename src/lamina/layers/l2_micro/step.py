@@ -48,11 +48,9 @@ def clear(c: Conversation) -> None:
 
 def with_edits(c: Conversation, request: Wire) -> Wire:
     """M4: the edits that ride on this request. They make the provider read less, which is no break of ours to report (K3)."""
-    if not c.capabilities.cache_edits:
-        c.cache_edits.sent = ()
-        return request
-    followed(c)
-    if not c.cache_edits.send():
+    if c.capabilities.cache_edits:
+        followed(c)
+    if not c.cache_edits.send(c.capabilities.cache_edits):
         return request
     if c.cache_edits.open:
         expect_break(c, "clearing")
