@@ -155,7 +155,7 @@ class LaminaPeer(common.Adapter):  # type: ignore[misc]  # the harness has no ty
 
     def close(self) -> None:
         self.session.close()
-        self.note = f"{self.session.breaks} breaks announced, {self.unannounced} not; {self.note}"
+        self.note = f"{self.session.status.cache_breaks} breaks announced, {self.unannounced} not; {self.note}"
         if self.unannounced:
             raise SystemExit(f"{self.name} broke the prefix {self.unannounced} times without a word")
 

@@ -126,7 +126,7 @@ def play(messages: list[dict[str, Any]], marks: list[tuple[int, str]], way: str)
                 continue
             if waiting and waiting[0][0] <= at:
                 _, written = waiting.pop(0)
-                with session.working() as c:
+                with session._working() as c:
                     c.background.wait("notes", 60)
                 done = session.compact()
                 if done.done:

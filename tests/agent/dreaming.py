@@ -9,8 +9,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from lamina import turn
 from lamina.agent.agent import Agent
+from lamina.conversation.job_results import take_job_results
 from lamina.core.settings import Settings
 from lamina.disk.paths.project import slug
 from lamina.disk.settings_files import lamina_home
@@ -93,9 +93,9 @@ class Dreamer:
         self.agent.run(words)
 
     def settle(self) -> None:
-        with self.agent.session.working() as c:
+        with self.agent.session._working() as c:
             assert c.background.wait("dream", PATIENCE)
-            turn.land(c)
+            take_job_results(c)
 
     @property
     def events(self) -> list[dict[str, Any]]:

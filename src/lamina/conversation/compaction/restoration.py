@@ -68,21 +68,6 @@ def size_of(c: Conversation, blocks: Sequence[Block]) -> int:
     return estimate(measure_all(blocks, c.memo), c.count.calibration)
 
 
-def restored(
-    c: Conversation,
-    *,
-    by: str = "",
-    parent: str | None = None,
-    kept: Sequence[Item] = (),
-    room: int | None = None,
-) -> list[Attachment]:
-    """C4: what is put back behind a summary or notes, as records that hang on each other and, the first, on `parent`. `by` is the
-    decision they belong to, `kept` what stays in view anyway, `room` the tokens there are for it."""
-    put = put_back(c, c.log.view.items, by=by, parent=parent, kept=kept, room=room)
-    tell_restored(c, put)
-    return list(put.records)
-
-
 def tell_restored(c: Conversation, put: Put) -> None:
     """What came back and what did not (K5); what is pinned and had to be cut the person is told once."""
     pins.tell_cut(c, put.cut)
@@ -187,7 +172,7 @@ def _files(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> N
         return
     own = [str(path) for path in (c.store.path, c.directory) if path is not None]
     # A plan that is a file comes back as the plan.
-    own += [os.path.realpath(key) for kind, key in c.host.registered if kind == "plan" and os.path.isabs(key)]
+    own += [os.path.realpath(key) for kind, key in c.restorables if kind == "plan" and os.path.isabs(key)]
     still = _read_in(kept)
     # More are asked for than are wanted: some of the newest may come back in another way.
     recent = [one for one in c.host.reads.recent(policy.files * 4) if not is_ours(one.path, own) and one.path not in still]
@@ -254,12 +239,12 @@ def _by_kind(c: Conversation) -> dict[str, list[Back]]:
 
 def _given(c: Conversation) -> Iterator[Back]:
     nothing: Sequence[Restorable] = ()
-    for (kind, key), source in c.host.registered.items():
+    for (kind, key), source in c.restorables.items():
         words = source if isinstance(source, str) else lent(c, f"restorable {kind} {key}", source, None)
         if words:
             yield Back(kind, key, words)
-    for given in c.host.restorable:
-        yield from (Back(*one) for one in lent(c, "restorable", given, nothing))
+    if c.host.restorable is not None:
+        yield from (Back(*one) for one in lent(c, "restorable", c.host.restorable, nothing))
 
 
 def said_by(c: Conversation, name: str, hook: Callable[[], HookOutcome]) -> Iterator[str]:
