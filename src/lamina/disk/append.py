@@ -82,7 +82,7 @@ class Appender(Closable):
         raise DiskError(self.path, "takes only a part of what is written to it", "check the disk and its limits")
 
     def _whole_lines(self, lead: bytes, data: bytes, written: int) -> int:
-        """How many bytes of `data` now stand on lines of their own, after `written` bytes of `lead + data` went out."""
+        """Return how many bytes of `data` now stand on separate lines, after `written` bytes of `lead + data` went out."""
         expected, self._end = self._end, os.lseek(self._fd, 0, os.SEEK_CUR)
         start = self._end - written
         if start == expected and written == len(lead) + len(data):

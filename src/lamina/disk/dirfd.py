@@ -74,7 +74,7 @@ class Dir(Closable):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, create: bool = False) -> Dir:
-        """Links in `path` are followed: where a person keeps the whole directory is their own business."""
+        """Links in `path` are followed: where the user keeps the whole directory is their own business."""
         where = os.path.abspath(path)
         with reporting(where):
             point("dir.open")
@@ -91,7 +91,7 @@ class Dir(Closable):
             self.fd = None
 
     def at(self, name: str) -> str:
-        """What to hand to a call together with `dir_fd=self.fd`."""
+        """Return the name to pass to a call together with `dir_fd=self.fd`."""
         return self.full(name) if self.fd is None else name
 
     def full(self, name: str) -> str:
@@ -126,7 +126,7 @@ class Dir(Closable):
             self.sync()
 
     def stat(self, name: str) -> os.stat_result | None:
-        """Of the entry itself, never of what a link leads to; None when there is none."""
+        """Return the stat of the entry itself, never of a link's target; None when it does not exist."""
         with reporting(self.full(name)):
             try:
                 return os.stat(self.at(name), dir_fd=self.fd, follow_symlinks=False)

@@ -45,7 +45,7 @@ def update(path: str | os.PathLike[str], fn: Callable[[bytes | None], bytes | No
     """Replace what is at `path` by `fn` of it, with nobody else in between; True when something was written.
 
     `fn` gets None for a missing file and returns None for "no change". It runs inside the lock: it must not call a model, wait
-    for a person, or update the same file again. LockHeld when others keep it busy, LockUnsupported where there are no locks.
+    for the user, or update the same file again. LockHeld when others keep it busy, LockUnsupported where there are no locks.
     """
     with open_parent(path, create=True) as (where, name), guard_at(where, guard_name(name)):
         old = read_at(where, name, MAX_UPDATE + 1)
@@ -64,7 +64,7 @@ def guard_name(name: str) -> str:
 
 
 def read(path: str | os.PathLike[str], max_bytes: int) -> bytes | None:
-    """Return the first `max_bytes` of a plain file; None when there is none."""
+    """Return the first `max_bytes` of a plain file; None when it does not exist."""
     with AbsentIsFine(), open_parent(path) as (where, name):
         return read_at(where, name, max_bytes)
     return None

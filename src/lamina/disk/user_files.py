@@ -1,4 +1,4 @@
-"""Files of the person's own tree: read without ever blocking, replaced whole or not at all, and left looking as they did.
+"""Files of the user's own tree: read without ever blocking, replaced whole or not at all, and left looking as they did.
 
 Owns how a tool opens and replaces a file that is not Lamina's. Invariants: only regular files are opened; a file that exists
 keeps its mode, and its owner where the system allows that; a new one gets what any program's new file gets (0666 and 0777 for
@@ -59,7 +59,7 @@ _KINDS = (
 
 
 class FileVersion(NamedTuple):
-    """Which file, and which state of it."""
+    """The identity and the state of a file."""
 
     device: int
     inode: int
@@ -77,7 +77,7 @@ def version(found: os.stat_result) -> FileVersion:
 
 
 def open_regular(path: AnyPath) -> int | None:
-    """A descriptor for reading, for the caller to close; None when nothing is there, PathRefused for all but a regular file.
+    """Return a descriptor for reading, for the caller to close; None when the file does not exist, PathRefused for all but a regular file.
 
     The kind is asked first because merely opening some devices does something, and again on the descriptor, which counts.
     """
@@ -97,7 +97,7 @@ def open_regular(path: AnyPath) -> int | None:
 
 
 def read_whole(path: AnyPath, max_bytes: int) -> FileContent | None:
-    """All of a regular file; None when nothing is there, DiskError when it is larger than `max_bytes`."""
+    """Read all of a regular file; None when it does not exist, DiskError when it is larger than `max_bytes`."""
     fd = open_regular(path)
     if fd is None:
         return None
@@ -150,7 +150,7 @@ def _refuse_irregular(found: os.stat_result, path: AnyPath) -> None:
 
 
 def _refuse_protected(found: os.stat_result, full: str) -> None:
-    """A rename would not ask the file's own mode, and root is not stopped by one; the person who took the bits away meant it."""
+    """A rename would not ask the file's own mode, and root is not stopped by one; the user who took the bits away meant it."""
     if not stat.S_IMODE(found.st_mode) & 0o222 or not os.access(full, os.W_OK):
         raise PathRefused(full, "is read-only", "ask the person before changing its permissions")
 

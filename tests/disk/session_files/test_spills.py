@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,17 +14,22 @@ from lamina.core.errors import DiskError, PathRefused
 from lamina.disk.session_files.spills import (
     DIRECTORY,
     ExistingResult,
+    WrittenResult,
     open_result,
     open_spills,
     stem_of,
     sweep_results,
     take_over,
-    write_spill,
 )
 from lamina.disk.session_files.spool import Spool
 from lamina.disk.temp_files import is_temp
 
 from ..processes import needs_fork as needs_unix
+
+
+def write_spill(session: Path, tool_use_id: str, parts: Iterable[bytes | memoryview], *, suffix: str = ".txt") -> WrittenResult:
+    with open_spills(session) as spills:
+        return spills.write(tool_use_id, parts, suffix=suffix)
 
 
 @pytest.mark.spec("R2")

@@ -33,7 +33,7 @@ def list_agent_places(cwd: str | os.PathLike[str]) -> list[Path]:
 
 
 def list_agent_files(directory: Path) -> list[Path]:
-    """In it and in its folders, in the order of their paths, so that every file system gives the same."""
+    """List the agent files in it and in its folders, in the order of their paths, so that every file system gives the same."""
     return sorted(islice(_below(directory, MOST_DEPTH), MOST_ENTRIES))
 
 

@@ -1,4 +1,4 @@
-"""Which files outside a project a person let its instruction files include: `<home>/include-approvals.json`.
+"""Which files outside a project the user let its instruction files include: `<home>/include-approvals.json`.
 
 Owns that file. Invariants: an answer holds for one project and one real path; no answer is lost when several processes record at
 once; a file that is not ours, or is broken, approves nothing and is not overwritten.
@@ -23,7 +23,7 @@ from ..transcripts.jsonl import decode_object
 
 FILE_NAME = "include-approvals.json"
 VERSION = 1
-# Some ten thousand answers; a person gives a few.
+# Some ten thousand answers; the user gives a few.
 MOST_BYTES = 1 << 20
 
 
@@ -33,7 +33,7 @@ class Approvals(msgspec.Struct, frozen=True):
     answers: Mapping[str, bool] = {}
 
     def answer(self, real: Path) -> bool | None:
-        """True: load it; False: the person said no; None: nobody was asked."""
+        """True: load it; False: the user said no; None: nobody was asked."""
         return self.answers.get(str(real))
 
 

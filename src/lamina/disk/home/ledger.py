@@ -33,7 +33,7 @@ _FILE = re.compile(r"(\d{4}-\d\d-\d\d)\.jsonl")
 
 
 def day_of(seconds: float) -> str:
-    """The day it was, where this machine is."""
+    """Return the local date."""
     return time.strftime("%Y-%m-%d", time.localtime(seconds))
 
 
@@ -42,7 +42,7 @@ def ledger_file(home: Path, day: str) -> Path:
 
 
 def list_ledger_days(home: Path) -> list[str]:
-    """The days there is a ledger of, oldest first."""
+    """List the days that have a ledger, oldest first."""
     try:
         names = os.listdir(home / DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):
@@ -84,7 +84,7 @@ class UsageLedger:
         return day_of(self._now())
 
     def today(self) -> Spent:
-        """What all sessions of this home have used today. Costs what is new in the file."""
+        """Return what all sessions of this home have used today. Reads only the new part of the file."""
         if self._day != self.day:
             self._begin(self.day)
         if self._read is not None:
@@ -119,7 +119,7 @@ class UsageLedger:
 
 
 class _ReadPosition:
-    """How far a file was read: up to the end of its last whole line."""
+    """The position up to which a file was read: the end of its last whole line."""
 
     __slots__ = ("end", "inode", "path")
 
@@ -130,7 +130,7 @@ class _ReadPosition:
 
 
 def _lines(place: _ReadPosition) -> Iterator[Line]:
-    """What is new behind `place.end`, which follows. A line that is still being written is left for the next time."""
+    """Read the new lines behind `place.end`, and move it. A line that is still being written is left for the next time."""
     with open_parent(place.path) as (where, name), reading(where, name) as fd:
         place.inode = os.fstat(fd).st_ino
         os.lseek(fd, place.end, os.SEEK_SET)

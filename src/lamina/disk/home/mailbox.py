@@ -10,7 +10,7 @@ claim whose messages stand in the transcript, and the next reader, whichever ses
 A crash while a message is appended leaves it unsent, or sent though nobody was told so. With durability "process" a loss of power may
 take what was sent last.
 
-Private to one person: directories 0700, files 0600. Weaker where there are no kernel locks, see `kernel_lock`.
+Private to one user: directories 0700, files 0600. Weaker where there are no kernel locks, see `kernel_lock`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def read_address(text: str) -> MailboxAddress:
 
 
 def members(home: Path, team: str) -> list[str]:
-    """The names that have a mailbox, in order."""
+    """List the names that have a mailbox, in order."""
     found: list[str] = []
     with AbsentIsFine(), suppress(OSError), Dir.open(home / DIRECTORY / team) as where:
         for entry in where.entries():

@@ -34,7 +34,7 @@ def supported() -> bool:
 
 
 def bind(home: Path, name: str) -> tuple[socket.socket, Path]:
-    """A socket that listens, and where. The caller closes it and calls `remove`."""
+    """Return a socket that listens, and its path. The caller closes it and calls `remove`."""
     path = home / DIRECTORY / f"{name}{SUFFIX}"
     if len(os.fsencode(path)) > LONGEST:
         raise DiskError(

@@ -1,4 +1,4 @@
-"""Which working trees the person trusts (F2): without a yes, hooks and permissions that lie in a tree count for nothing.
+"""Which working trees the user trusts (F2): without a yes, hooks and permissions that lie in a tree count for nothing.
 
 Owns `<home>/trust.json`. Invariants: a yes is for what was there when it was given: what trust would enable is part of the key,
 so changed hooks or permissions need a new one; all worktrees of a repository share a yes to the same content; a file that can't
@@ -35,9 +35,9 @@ FILE_NAME = "trust.json"
 T = TypeVar("T")
 Somewhere = str | os.PathLike[str]
 
-# A person goes back and forth between a few branches; older answers are asked for again.
+# The user goes back and forth between a few branches; older answers are asked for again.
 MOST_ANSWERS = 20
-# More projects than one person has; the oldest make room.
+# More projects than one user has; the oldest make room.
 MOST_PROJECTS = 2_000
 _MAX_BYTES = 4 << 20
 # Front matter ends within 4 kB, but the line before it may be padded; no agent file is longer than this.
@@ -55,7 +55,7 @@ _WHERE = "read .claude/settings.json and .claude/settings.local.json before you 
 
 
 def trusted(home: Somewhere, project: Somewhere) -> bool:
-    """Whether the person has said yes to what lies in `project` (a working directory) as it is now."""
+    """Whether the user has said yes to what lies in `project` (a working directory) as it is now."""
     return _digest(project) in _answers(home).get(_key(project), ())
 
 
@@ -82,7 +82,7 @@ def while_trusted(home: Somewhere, project: Somewhere, load: Callable[[bool], T]
 
 
 def what_it_would_enable(project: Somewhere) -> tuple[str, ...]:
-    """One line for everything that trust would let count, for the question to the person; empty when there is nothing to ask.
+    """One line for everything that trust would let count, for the question to the user; empty when there is nothing to ask.
 
     Commands come first: a long list of anything else must not push them out of sight.
     """
@@ -113,7 +113,7 @@ def _variable(name: str, text: str) -> str:
 
 
 def _hook_lines(hooks: Mapping[str, Any]) -> list[str]:
-    """The whole command: the person says yes to it."""
+    """The whole command: the user says yes to it."""
     return [
         f"Hook at {event}: {_command(hook)}" for event, groups in hooks.items() for group in groups for hook in group["hooks"]
     ]
@@ -126,7 +126,7 @@ def _command(hook: object) -> str:
 
 
 def enabled(project: Somewhere) -> dict[str, Any]:
-    """Setting → value, for each one that trust would change."""
+    """Return setting → value, for each one that trust would change."""
     with_trust, without = _of_tree(project, trusted=True), _of_tree(project, trusted=False)
     return {row.key: yes.value for (row, yes), (_, no) in zip(with_trust, without, strict=True) if yes.value != no.value}
 
@@ -173,7 +173,7 @@ def _head(path: Path) -> bytes:
 
 
 def _plain(value: object) -> Any:
-    """A setting's value as JSON."""
+    """Return a setting's value as JSON."""
     match value:
         case Mapping():
             return {str(key): _plain(item) for key, item in value.items()}
@@ -199,7 +199,7 @@ def _answers(home: Somewhere) -> dict[str, list[str]]:
 
 
 def _parsed(content: bytes | None) -> dict[str, list[str]]:
-    """The answers in the file; damaged ones are dropped, the person is asked again."""
+    """The answers in the file; damaged ones are dropped, the user is asked again."""
     try:
         data: Any = json.loads(content or b"{}")
     except (ValueError, RecursionError):

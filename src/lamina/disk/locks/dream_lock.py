@@ -46,7 +46,6 @@ from .dream_lock_owner import (
     this_machine,
 )
 from .kernel_lock import LockDescriptor, kernel_locks
-from .lock_file import guard_at
 
 GUARD = f"{LOCK}.guard"
 INFO = f"{LOCK}.info"
@@ -67,7 +66,7 @@ Clock = Callable[[], int]
 
 class NotWon(NamedTuple):
     """No lock this time. held: somebody dreams; since: somebody dreamt since the gate looked; busy: the guard was not free;
-    unsupported: this file system has no locks. `why` is a sentence for a person."""
+    unsupported: this file system has no locks. `why` is a sentence for the user."""
 
     reason: Literal["held", "since", "busy", "unsupported"]
     why: str
@@ -84,7 +83,7 @@ class DreamLock:
         self._boottime = boottime
 
     def last_ns(self) -> int | None:
-        """When the last dream was, by one stat; None: never, or more than an hour ahead. This is what `acquire` expects."""
+        """Return when the last dream was, by one stat; None: never, or more than an hour ahead. This is what `acquire` expects."""
         with self._root.directory() as where:
             if (found := where.stat(LOCK)) is None:
                 return None
@@ -92,7 +91,7 @@ class DreamLock:
         return known_time(found.st_mtime_ns, self._clock())
 
     def holder(self) -> DreamLockHolder | None:
-        """Who holds it, or died holding it. Takes nothing and makes no file."""
+        """Return the process that holds it, or died holding it. Takes nothing and makes no file."""
         with self._root.directory() as where:
             state = self._read(where)
             for _ in range(_ROUNDS):
@@ -113,7 +112,7 @@ class DreamLock:
         if not kernel_locks():
             return _unsupported(str(self._root.path))
         try:
-            with self._guarded() as where:
+            with self._root.guard(GUARD) as where:
                 state, now = self._read(where), self._here()
                 if (lost := _refusal(state, now, expected_ns)) is not None:
                     return lost
@@ -128,7 +127,7 @@ class DreamLock:
         with self._root.directory() as where:
             if not self._is_dead(self._read(where)):
                 return False
-        with suppress(LockUnsupported, LockHeld), self._guarded() as where:
+        with suppress(LockUnsupported, LockHeld), self._root.guard(GUARD) as where:
             state = self._read(where)
             if self._is_dead(state):
                 _free(where, state)
@@ -141,11 +140,6 @@ class DreamLock:
 
     def _here(self) -> ThisMachine:
         return this_machine(self._clock(), self._boottime())
-
-    @contextmanager
-    def _guarded(self) -> Iterator[Dir]:
-        with self._root.directory() as where, guard_at(where, GUARD):
-            yield where
 
     def _read(self, where: Dir) -> DreamLockState:
         return _read(where, shared=self._root.shared)
@@ -176,7 +170,7 @@ class HeldDreamLock:
     @contextmanager
     def fence(self) -> Iterator[None]:
         """Around each write of a dream: nobody can take the lock meanwhile. Fenced when somebody has; not reentrant."""
-        with self._lock._guarded() as where:
+        with self._lock._root.guard(GUARD) as where:
             if not self._is_ours(where):
                 raise Fenced(where.full(LOCK))
             yield
@@ -218,7 +212,7 @@ class HeldDreamLock:
     def _end(self, mtime_ns: int | None) -> bool:
         if self._held.fd < 0:
             return False
-        with self._lock._guarded() as where:
+        with self._lock._root.guard(GUARD) as where:
             if ours := self._is_ours(where):
                 _settle(where, mtime_ns)
             self._held.release()

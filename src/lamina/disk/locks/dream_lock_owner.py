@@ -1,4 +1,4 @@
-"""Who holds the consolidation lock, judged from what its files say: values and rules, no writing.
+"""The owner of the consolidation lock, judged from the lock's files: values and rules, no writing.
 
 Owns the record a holder leaves beside the lock, and the two questions asked of it: does its holder live, and how long has it held?
 Invariant: doubt is never read as death. Only the kernel (a free lock on this machine's boot), another boot of the same machine,
@@ -30,7 +30,7 @@ _PROC_BYTES = 4_096
 
 
 class DreamLockHolder(NamedTuple):
-    """For a person: who has the lock, since when (seconds since 1970), and whether it still runs."""
+    """For the user: who has the lock, since when (seconds since 1970), and whether it still runs."""
 
     pid: int
     since: float
@@ -38,7 +38,7 @@ class DreamLockHolder(NamedTuple):
 
 
 class HolderRecord(msgspec.Struct, frozen=True):
-    """What a holder says of itself. It counts only beside a lock with the same process id and time."""
+    """The record a holder leaves. It counts only beside a lock with the same process id and time."""
 
     pid: int
     mtime_ns: int
@@ -99,7 +99,7 @@ def same_boot(info: HolderRecord, here: ThisMachine) -> bool | None:
 
 
 def is_young(state: DreamLockState, here: ThisMachine) -> bool:
-    """By the clock that no person sets where both are of one boot, else by the wall clock; a time far ahead is not young."""
+    """By the clock that nobody sets where both are of one boot, else by the wall clock; a time far ahead is not young."""
     if state.info is not None and same_boot(state.info, here) and here.boottime_ns >= state.info.boottime_ns:
         return here.boottime_ns - state.info.boottime_ns < HELD_NS
     since = known_time(state.mtime_ns, here.now_ns)

@@ -142,14 +142,14 @@ def _is_exclusive(where: Dir, name: str) -> bool:
 
 
 def live_holder(path: str | os.PathLike[str]) -> str | None:
-    """Who holds the life lock `path` now; None when nobody does. Takes nothing and makes no file."""
+    """Return who holds the life lock `path` now; None when nobody does. Takes nothing and makes no file."""
     with AbsentIsFine(), open_parent(path) as (where, name):
         return holder(path) if _is_exclusive(where, name) else None
     return None
 
 
 def holder(path: str | os.PathLike[str]) -> str:
-    """What the last holder wrote into the life lock's file, for a message."""
+    """Return what the last holder wrote into the life lock's file, for a message."""
     with suppress(DiskError), open_parent(path) as (where, name), reading(where, name) as fd:
         text = os.read(fd, _HOLDER_BYTES).decode("utf-8", "replace").strip()
         return text if text.isprintable() and text else _NOBODY_KNOWN

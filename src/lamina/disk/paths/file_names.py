@@ -49,7 +49,7 @@ _FORBIDDEN = {
     '"': "a character that Windows refuses",
     "`": "a backtick",
 }
-# Signs that a person reads as a slash or a backslash: strokes through letters, fraction, division, set minus, box drawing.
+# Signs that people read as a slash or a backslash: strokes through letters, fraction, division, set minus, box drawing.
 _LIKE_A_SLASH = frozenset("\u0337\u0338\u2044\u2215\u2216\u2571\u2572\u29f5\u29f8\u29f9")
 # Devices on Windows with any suffix and in any case.
 _DEVICES = frozenset(
@@ -60,7 +60,7 @@ _SHORT_NAME = re.compile(r"~[0-9]")
 
 
 def bad_text(text: str) -> str | None:
-    """What no path may hold, wherever it stands."""
+    """Return what no path may hold, wherever it stands."""
     for character in text:
         if problem := _bad_character(character):
             return problem
@@ -86,7 +86,7 @@ def _bad_character(character: str) -> str | None:
 
 
 def bad_name(name: str) -> str | None:
-    """What no single component may be; its characters are `bad_text`'s business."""
+    """Return what no single component may be; its characters are checked by `bad_text`."""
     if name in ("", ".", ".."):
         return "has a component that is empty, `.` or `..`"
     if name != name.strip(" ") or name.endswith("."):

@@ -44,7 +44,7 @@ _CHILD_REMEDY = "use a plain path inside the memory directory, such as topic.md"
 
 
 def check_root(text: object, *, home: str | os.PathLike[str]) -> Path:
-    """The memory directory that `text` (a setting, a variable) names, with all links resolved; PathRefused otherwise."""
+    """Return the memory directory that `text` (a setting, a variable) names, with all links resolved; PathRefused otherwise."""
     own = os.path.realpath(home)
     try:
         real = os.path.realpath(root_of(text, own))
@@ -120,7 +120,7 @@ def _is_system(parts: list[str], home: list[str]) -> bool:
 
 
 def check_child(root: str | os.PathLike[str], text: object) -> PurePosixPath:
-    """The path below `root` that a model's `text` names, absolute or relative to it; PathRefused otherwise.
+    """Return the path below `root` that a model's `text` names, absolute or relative to it; PathRefused otherwise.
 
     The spelling decides first; then what stands on the disk: a component that is a link, a file in the place of a directory, a
     last component that is no regular file.

@@ -45,12 +45,12 @@ def _problem(text: str) -> str | None:
 
 
 def shown(path: Path, cwd: Path) -> str:
-    """Short inside the working directory, full outside; with `/` on every system."""
+    """Return the path, short inside the working directory, full outside; with `/` on every system."""
     return (path.relative_to(cwd) if path.is_relative_to(cwd) else path).as_posix()
 
 
 def missing(path: Path, cwd: Path) -> str:
-    """The sentence for a path where nothing is, with what may have been meant."""
+    """Return the sentence for a path that does not exist, with similar names."""
     hints = _similar(path, cwd)
     if hints:
         return f"{path} does not exist. Similar: {', '.join(hints)}."

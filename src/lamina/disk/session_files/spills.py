@@ -61,19 +61,6 @@ def stem_of(tool_use_id: str) -> str:
     return "id-" + sha256(tool_use_id.encode("utf-8", "surrogatepass")).hexdigest()[:_HASHED]
 
 
-def write_spill(
-    session: str | os.PathLike[str],
-    tool_use_id: str,
-    parts: Iterable[bytes | memoryview],
-    *,
-    suffix: str = ".txt",
-    durability: Durability = "process",
-) -> WrittenResult:
-    """The parts as one file of the session's directory; a DiskError leaves nothing behind."""
-    with open_spills(session) as spills:
-        return spills.write(tool_use_id, parts, suffix=suffix, durability=durability)
-
-
 class Spills:
     """The directory of a session's results, open: many are written for one look at what lies there."""
 
@@ -105,6 +92,7 @@ class Spills:
         suffix: str = ".txt",
         durability: Durability = "process",
     ) -> WrittenResult:
+        """Write the parts as one file; a DiskError leaves nothing behind."""
         where = self._where
         name = _free(where, stem_of(tool_use_id), suffix, self._sizes)
         with staged_at(where, name, b"", durability="process") as temp:
@@ -143,7 +131,7 @@ def take_over(session: str | os.PathLike[str], tool_use_id: str, file: str | os.
 
 
 def open_result(path: str | os.PathLike[str]) -> int:
-    """A descriptor of a spilled result, for the caller to close; DiskError when it is gone."""
+    """Return a descriptor of a spilled result, for the caller to close; DiskError when it does not exist."""
     with open_parent(path) as (where, name), reporting(where.full(name)):
         return open_plain(where, name, READ)
 

@@ -1,4 +1,4 @@
-"""Mending on a person's word: modes, what killed writers left, and transcripts with damaged lines.
+"""Mending on the user's word: modes, what killed writers left, and transcripts with damaged lines.
 
 Owns the backup of a transcript, `<session>/damaged.jsonl` among the session's other files. Invariants: only what is ours and plain
 is touched, through no link; a transcript is mended only while nobody writes it, under its session's lock, and its old bytes lie whole
@@ -33,7 +33,7 @@ from .store import lock_path
 BACKUP_NAME = "damaged"
 # A file that is damaged a hundred times over needs another cure.
 MOST_BACKUPS = 100
-# The mended file and the backup both need this much room; a longer transcript is for a person to look at.
+# The mended file and the backup both need this much room; a longer transcript is for the user to look at.
 MOST_BYTES = 1 << 30
 _CHUNK = 1 << 20
 # How a checkpoint looks in its line: it names offsets, so nothing before it may move.

@@ -58,7 +58,7 @@ def find_offset(lines: Iterable[tuple[int, bytes]], uuids: set[str]) -> int:
 
 
 def read_live_lines(source: Path, health: Health) -> Iterator[bytes]:
-    """What a continuation needs, line by line and byte for byte; of a damaged line the records in it."""
+    """Read what a continuation needs, line by line and byte for byte; of a damaged line the records in it."""
     start, _ = find_resume_point(raw_lines_back(source))
     for line in read_raw(source, start=start, health=health):
         yield _moved(line) if b'"checkpoint"' in line else line

@@ -35,7 +35,7 @@ def find_transcript(projects: Path, slug: str, session_id: str) -> Path:
 
 
 def newest_transcript(projects: Path, slug: str) -> Path:
-    """The one written last. A session that never began has nothing to go on with."""
+    """Return the transcript written last. A session that never began has nothing to go on with."""
     files: list[tuple[int, Path]] = []
     for path in list_transcripts(projects / slug):
         with suppress(FileNotFoundError):

@@ -50,7 +50,7 @@ class SessionInfo(msgspec.Struct, frozen=True):
 
 
 def list_sessions(directories: Iterable[Path]) -> list[SessionInfo]:
-    """All sessions of these project directories, newest first."""
+    """List all sessions of these project directories, newest first."""
     found = [
         info for directory in directories for path in list_transcripts(directory) if (info := read_session_info(path)) is not None
     ]
@@ -58,7 +58,7 @@ def list_sessions(directories: Iterable[Path]) -> list[SessionInfo]:
 
 
 def read_session_info(path: Path) -> SessionInfo | None:
-    """What a list shows of one transcript; None when it cannot be read or has not begun."""
+    """Read what a list shows of one transcript; None when it cannot be read or has not begun."""
     try:
         stat = path.stat()
         if not stat.st_size:
@@ -113,7 +113,7 @@ def _short(text: str) -> str:
 
 
 def listed_lines(path: Path, *, title: str, prompt: str, leaf: str | None) -> list[bytes]:
-    """The lines to write again. `title` is what a list shows now, for a file that holds none; `prompt` the person's last message."""
+    """The lines to write again. `title` is what a list shows now, for a file that holds none; `prompt` the user's last message."""
     newest: dict[str, dict[str, Any]] = {}
     with open(path, "rb") as file:
         head = file.read(HEAD_BYTES)

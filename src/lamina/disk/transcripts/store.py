@@ -292,7 +292,7 @@ class TranscriptReader:
 
 
 def read_transcript(path: Path, *, start: int = 0, health: Health | None = None) -> Iterator[Record]:
-    """All records of a file nobody has to own."""
+    """Read all records of a transcript without locking it."""
     for line in read_lines(path, start=start, health=health):
         yield read_record(line.value)
 
@@ -330,14 +330,14 @@ def _has_prompt(log: Log, store: TranscriptStore) -> bool:
 
 
 class TranscriptOrigin(msgspec.Struct, frozen=True):
-    """Who wrote a transcript last."""
+    """The program that wrote a transcript last."""
 
     ours: bool
     newer: int | None = None  # format of a record from a newer version, anywhere in the tail
 
 
 def read_origin(path: Path) -> TranscriptOrigin:
-    """Looks at the end of the file only; an empty one is ours to write."""
+    """Find who wrote last, from the end of the file; an empty one is ours to write."""
     for _, line in raw_lines_back(path):
         for value in reversed(objects_in(line)):
             record = read_record(value)

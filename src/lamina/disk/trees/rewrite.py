@@ -1,4 +1,4 @@
-"""Rewriting a file as a whole, streamed, and removing or moving directories: for what a person asks to be forgotten, moved or
+"""Rewriting a file as a whole, streamed, and removing or moving directories: for what the user asks to be forgotten, moved or
 let go.
 
 Owns the second thoughts: nothing else changes a transcript that exists. Invariants: a file is replaced only if it is still the
@@ -30,7 +30,7 @@ MAX_DEPTH = 32
 
 
 class FileState(NamedTuple):
-    """Which state of a file was read."""
+    """The state of a file when it was read."""
 
     inode: int
     size: int
@@ -44,7 +44,7 @@ class RawLine(NamedTuple):
 
 
 def file_state(path: AnyPath) -> FileState | None:
-    """None when there is no regular file."""
+    """Return the state of a regular file; None when it does not exist."""
     try:
         found = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -57,7 +57,7 @@ def _state(found: os.stat_result) -> FileState:
 
 
 def raw_lines(path: AnyPath) -> Iterator[RawLine]:
-    """Every line as it stands, with its offset; joined together they are the file."""
+    """Read every line as it is, with its offset; joined together they are the file."""
     with reporting(path), open(path, "rb") as file:
         at = 0
         while data := file.readline(MAX_LINE + 1):

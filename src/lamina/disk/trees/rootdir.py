@@ -81,26 +81,26 @@ class RootDir(Closable):
         self._root.close()
 
     @contextmanager
-    def guard(self, name: str, *, timeout: float = GUARD_TIMEOUT) -> Iterator[None]:
-        """Hold the guard `name` at the top of the root. Not reentrant, as all guards."""
+    def guard(self, name: str, *, timeout: float = GUARD_TIMEOUT) -> Iterator[Dir]:
+        """Hold the guard `name` at the top of the root, and give the root. Not reentrant, as all guards."""
         with self.directory() as where, guard_at(where, name, timeout=timeout):
-            yield
+            yield where
 
     # Reading
 
     def open_read(self, rel: Relative) -> int:
-        """A descriptor of a plain file, for the caller to close; DiskError when there is none."""
+        """Return a descriptor of a plain file, for the caller to close; DiskError when it does not exist."""
         with self.parent(rel) as (where, name), reporting(where.full(name)):
             return open_plain(where, name, READ, shared=self.shared)
 
     def read_bytes(self, rel: Relative, max_bytes: int) -> bytes | None:
-        """The first `max_bytes` of a plain file; None when there is none."""
+        """Return the first `max_bytes` of a plain file; None when it does not exist."""
         with AbsentIsFine(), self.parent(rel) as (where, name):
             return read_at(where, name, max_bytes, shared=self.shared)
         return None
 
     def stat(self, rel: Relative) -> os.stat_result | None:
-        """Of a plain file or a directory; None when there is none; a link or anything else is refused."""
+        """Return the stat of a plain file or a directory; None when it does not exist; a link or anything else is refused."""
         with AbsentIsFine(), self.parent(rel) as (where, name):
             found = where.stat(name)
             if found is not None and not stat.S_ISDIR(found.st_mode):
@@ -115,13 +115,13 @@ class RootDir(Closable):
         return []
 
     def names(self, rel: Relative = "") -> list[str]:
-        """Whatever is there, in no order; empty when there is no such directory."""
+        """List all names, in no order; empty when the directory does not exist."""
         with AbsentIsFine(), self.directory(rel) as where:
             return where.names()
         return []
 
     def twin(self, name: str) -> str | None:
-        """What stands at the top under a name that differs from this one at most in its spelling."""
+        """Return the name at the top that differs from this one at most in its spelling."""
         return _twin(self._root, name)
 
     # Writing

@@ -27,7 +27,7 @@ class ScannedFile(NamedTuple):
 
 
 class KnownFile(Protocol):
-    """What is known of a file, and of which state of it."""
+    """A file that was looked at before, with its state then."""
 
     @property
     def mtime_ns(self) -> int: ...
@@ -48,7 +48,7 @@ class TreeComparison(NamedTuple, Generic[K]):
 
 
 def compare_tree(root: RootDir, known: Mapping[str, K], *, suffix: str, skip: Callable[[str], bool]) -> TreeComparison[K]:
-    """Looks at all plain files whose names end in `suffix`, in no order; hidden names, and directories that `skip` names, are passed over.
+    """Look at all plain files whose names end in `suffix`, in no order; hidden names, and directories that `skip` names, are passed over.
 
     One look at each file and nothing more: with ten thousand of them every call counts.
     """

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from lamina.disk.faults import reporting
 from lamina.disk.files import read_head
-from lamina.disk.session_files.spills import WrittenResult, open_result, take_over, write_spill
+from lamina.disk.session_files.spills import WrittenResult, open_result, open_spills, take_over
 from lamina.disk.temp_files import Durability
 
 from .preview import head_of, persisted
@@ -39,7 +39,8 @@ class Spilled(NamedTuple):
 
 def spill(session: Path, tool_use_id: str, tape: Tape, *, json: bool, preview: Room, durability: Durability) -> Spilled:
     """DiskError: nothing was written, and the tape still has the beginning."""
-    written = write_spill(session, tool_use_id, tape, suffix=".json" if json else ".txt", durability=durability)
+    with open_spills(session) as spills:
+        written = spills.write(tool_use_id, tape, suffix=".json" if json else ".txt", durability=durability)
     return _spilled(written, tape.head, preview)
 
 
