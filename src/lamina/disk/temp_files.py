@@ -15,7 +15,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Literal
 
@@ -89,9 +89,19 @@ class Temp:
 
 @contextmanager
 def staged_at(
-    where: Dir, name: str, data: bytes, *, durability: Durability, mtime_ns: int | None = None, shared: bool = False
+    where: Dir,
+    name: str,
+    data: bytes | Iterable[bytes | memoryview],
+    *,
+    durability: Durability,
+    mtime_ns: int | None = None,
+    shared: bool = False,
+    points: str = "temp",
 ) -> Iterator[Temp]:
-    """Write and sync `data` under a temporary name; `publish` on it puts it at `name`, leaving the block drops it."""
+    """Write and sync `data`, whole or in pieces, under a temporary name; `publish` on it puts it at `name`, leaving the block drops it.
+
+    `points` begins the names of its crash points.
+    """
     full = where.full(name)
     if (there := where.stat(name)) is not None:
         refuse_unless_plain(there, full, shared=shared)
@@ -99,13 +109,18 @@ def staged_at(
         temp = _create(where, name, durability)
     try:
         with reporting(full):
-            write_all("temp.write", temp.fd, data)
-            check_size(temp.fd, len(data))
+            size = 0
+            for part in (data,) if isinstance(data, bytes) else data:
+                write_all(f"{points}.write", temp.fd, part)
+                size += len(part)
+            # Some file systems have claimed more than they kept.
+            if os.fstat(temp.fd).st_size != size:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
             if mtime_ns is not None:
-                point("temp.utime")
+                point(f"{points}.utime")
                 os.utime(temp.fd, ns=(mtime_ns, mtime_ns))
             if durability == "full":
-                sync_fd(temp.fd, "temp.fsync")
+                sync_fd(temp.fd, f"{points}.fsync")
         yield temp
     finally:
         temp.drop()
@@ -141,12 +156,6 @@ def _claimed(temp: Temp) -> bool:
     except LockUnsupported:
         # Nobody can tell here whether a writer lives, so a sweep goes by age and leaves a young file alone.
         return True
-
-
-def check_size(fd: int, size: int) -> None:
-    """Raise OSError unless the file is as long as what was written: some file systems have claimed more than they kept."""
-    if os.fstat(fd).st_size != size:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 def _rename(where: Dir, temp: str, name: str) -> None:

@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...core.errors import DiskError
-from ..crash_points import point, write_all
+from ..crash_points import point
 from ..dirfd import READ, Dir, descend, open_parent, open_plain, reading
 from ..faults import reporting
 from ..paths.file_names import bad_name
-from ..sync import sync_fd
-from ..temp_files import Durability, check_size, staged_at, sweep_at
+from ..temp_files import Durability, staged_at, sweep_at
 
 DIRECTORY = "tool-results"
 ENDINGS = (".txt", ".json")
@@ -95,17 +94,19 @@ class Spills:
         """Write the parts as one file; a DiskError leaves nothing behind."""
         where = self._where
         name = _free(where, stem_of(tool_use_id), suffix, self._sizes)
-        with staged_at(where, name, b"", durability="process") as temp:
-            with reporting(where.full(name)):
-                size, digest = _fill(temp.fd, parts)
-                if durability == "full":
-                    sync_fd(temp.fd, "spill.fsync")
+        digest = sha256()
+
+        def hashed() -> Iterator[bytes | memoryview]:
+            for part in parts:
+                digest.update(part)
+                yield part
+
+        with staged_at(where, name, hashed(), durability=durability, points="spill") as temp:
+            size = os.fstat(temp.fd).st_size
             temp.publish()
-            if durability == "full":
-                where.sync()
         if self._sizes is not None:
             self._sizes[name] = size
-        return WrittenResult(Path(where.full(name)), size, digest)
+        return WrittenResult(Path(where.full(name)), size, digest.hexdigest())
 
 
 @contextmanager
@@ -154,20 +155,7 @@ def _free(where: Dir, stem: str, suffix: str, known: Container[str] | None = Non
     `known`: the names that are taken, where they were looked at already."""
     for number in range(1, _MOST_OF_ONE_NAME + 1):
         numbered = stem if number == 1 else f"{stem}-{number}"
-        if not any(_taken(where, numbered + ending, known) for ending in ENDINGS):
+        names = (numbered + ending for ending in ENDINGS)
+        if not any(name in known if known is not None else where.stat(name) is not None for name in names):
             return numbered + suffix
     raise DiskError(where.full(stem), f"has {_MOST_OF_ONE_NAME:,} results already", "give each call an id of its own")
-
-
-def _taken(where: Dir, name: str, known: Container[str] | None) -> bool:
-    return name in known if known is not None else where.stat(name) is not None
-
-
-def _fill(fd: int, parts: Iterable[bytes | memoryview]) -> tuple[int, str]:
-    digest, size = sha256(), 0
-    for part in parts:
-        digest.update(part)
-        size += len(part)
-        write_all("spill.write", fd, part)
-    check_size(fd, size)
-    return size, digest.hexdigest()

@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...core.errors import DiskError, LockHeld
-from ..crash_points import point, write_all
+from ..crash_points import point
 from ..dirfd import PRIVATE_DIR, PRIVATE_FILE, Dir, open_parent, reading
 from ..faults import reporting
 from ..files import remove
 from ..locks.lock_file import LifeLock, holder
-from ..sync import sync_fd
 from ..temp_files import staged_at
 from ..trees.survey import HAS_MODES
 from .jsonl import Health, parse_line, raw_lines
@@ -90,31 +89,23 @@ def repair_transcript(path: Path) -> RepairedTranscript:
         if before.st_size > MOST_BYTES:
             raise DiskError(os.fspath(path), f"is larger than {MOST_BYTES >> 30} GiB", "copy out of it what you need")
         health = Health()
-        with staged_at(where, name, b"", durability="process") as mended:
-            for piece in _mended(path, health):
-                write_all("mend.write", mended.fd, piece)
-            point("mend.utime")
-            os.utime(mended.fd, ns=(before.st_atime_ns, before.st_mtime_ns))
-            sync_fd(mended.fd, "mend.fsync")
+        pieces, mtime_ns = _mended(path, health), before.st_mtime_ns
+        with staged_at(where, name, pieces, durability="full", mtime_ns=mtime_ns, points="mend") as mended:
             backup = _backed_up(lock_path(path).parent, source)
             now = os.fstat(source)
             if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
                 raise DiskError(os.fspath(path), "is being written by another program", "close it there first")
             mended.publish()
-            where.sync()
         return RepairedTranscript(backup, health.skipped)
 
 
 def _backed_up(directory: Path, source: int) -> Path:
     with Dir.open(directory) as where:
         target = _free_name(where)
-        with reporting(where.full(target)), staged_at(where, target, b"", durability="process") as copy:
-            os.lseek(source, 0, os.SEEK_SET)
-            while piece := os.read(source, _CHUNK):
-                write_all("mend.write", copy.fd, piece)
-            sync_fd(copy.fd, "mend.fsync")
+        os.lseek(source, 0, os.SEEK_SET)
+        pieces = iter(lambda: os.read(source, _CHUNK), b"")
+        with staged_at(where, target, pieces, durability="full", points="mend") as copy:
             copy.publish()
-            where.sync()
         return Path(where.full(target))
 
 

@@ -17,10 +17,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ...core.errors import DiskError, PathRefused
-from ..crash_points import point, write_all
+from ..crash_points import point
 from ..dirfd import Dir, open_parent
 from ..faults import AbsentIsFine, reporting
-from ..sync import sync_fd
 from ..temp_files import staged_at
 from ..transcripts.jsonl import MAX_LINE
 
@@ -69,20 +68,15 @@ def rewrite(path: AnyPath, parts: Iterable[bytes], *, before: FileState, shared:
     """Puts the joined `parts` at `path` if it is still as `before`; DiskError, and nothing changed, if it is not."""
     if not before.mode & 0o222:
         raise PathRefused(os.fspath(path), "is read-only", "allow writing to it first")
-    with open_parent(path) as (where, name), staged_at(where, name, b"", durability="process", shared=shared) as temp:
-        with reporting(path):
-            for part in parts:
-                write_all("rewrite.write", temp.fd, part)
-            if os.utime in os.supports_fd:
-                point("rewrite.utime")
-                os.utime(temp.fd, ns=(before.mtime_ns, before.mtime_ns))
-            sync_fd(temp.fd, "rewrite.fsync")
+    mtime_ns = before.mtime_ns if os.utime in os.supports_fd else None
+    with (
+        open_parent(path) as (where, name),
+        staged_at(where, name, parts, durability="full", mtime_ns=mtime_ns, shared=shared, points="rewrite") as temp,
+    ):
         there = where.stat(name)
         if there is None or _state(there) != before:
             raise DiskError(os.fspath(path), "was changed by another program in the meantime", "try again when it is done")
         temp.publish()
-        with reporting(path):
-            where.sync()
 
 
 def remove_tree(path: AnyPath) -> bool:
