@@ -120,7 +120,7 @@ with RootDir.open(base / "memory") as root:
             pass
         assert lock.last_ns() == hold.acquired_ns
         dead = lock.acquire(hold.acquired_ns)
-        dead._held.release()
+        dead.leave()
         assert lock.recover() and lock.last_ns() == hold.acquired_ns
     else:
         assert hold.reason == "unsupported"

@@ -85,7 +85,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 def die(hold: HeldDreamLock) -> None:
     """What the kernel does for a process that was killed: its lock on the record is gone, the files stay."""
-    hold._held.release()
+    hold.leave()
 
 
 # Taking, finishing, giving up

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lamina.core.errors import PathRefused
 from lamina.disk.paths.file_names import fold
-from lamina.disk.paths.memory_paths import check_child, check_root, child_of, root_of
+from lamina.disk.paths.memory_paths import check_child, check_root, root_of
 
 HOME = "/home/kim"
 ROOT = "/home/kim/.notes/p/memory"
@@ -302,7 +302,7 @@ class TestLinks:
 )
 def test_whatever_the_text_an_accepted_child_is_below_the_root_and_has_one_spelling(text: str) -> None:
     try:
-        relative = child_of(ROOT, text)
+        relative = check_child(ROOT, text)
     except PathRefused:
         return
     assert relative.parts

@@ -298,7 +298,8 @@ def test_listing_from_two_threads_of_control_does_not_share_a_position(root: Pat
     with RootDir.open(root) as tree:
         for number in range(30):
             tree.replace(f"{number:02}.md", b"", durability="process")
-        one, two = iter(tree._root.entries()), iter(tree._root.entries())
+        with tree.directory() as top:
+            one, two = iter(top.entries()), iter(top.entries())
         names = {next(one).name, next(two).name} | {entry.name for entry in one} | {entry.name for entry in two}
         assert len(names) == 30
         assert len(tree.listdir()) == 30

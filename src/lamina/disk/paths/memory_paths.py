@@ -125,13 +125,6 @@ def check_child(root: str | os.PathLike[str], text: object) -> PurePosixPath:
     The spelling decides first; then what stands on the disk: a component that is a link, a file in the place of a directory, a
     last component that is no regular file.
     """
-    relative = child_of(root, text)
-    _refuse_links(Path(root), relative, text)
-    return relative
-
-
-def child_of(root: str | os.PathLike[str], text: object) -> PurePosixPath:
-    """The part of `check_child` that needs no disk."""
     if not isinstance(text, str) or not text.strip():
         raise _refused(text, "is empty")
     below = _below(os.fspath(root), text)
@@ -141,6 +134,7 @@ def child_of(root: str | os.PathLike[str], text: object) -> PurePosixPath:
         problem = f"is longer than {MAX_PATH_BYTES} bytes"
     if problem:
         raise _refused(text, problem)
+    _refuse_links(Path(root), parts, text)
     return PurePosixPath(*parts)
 
 
@@ -170,9 +164,9 @@ def _bad_child(parts: list[str]) -> str | None:
     return None
 
 
-def _refuse_links(root: Path, relative: PurePosixPath, text: object) -> None:
+def _refuse_links(root: Path, parts: list[str], text: object) -> None:
     here = root
-    for number, part in enumerate(relative.parts, 1):
+    for number, part in enumerate(parts, 1):
         here = here / part
         try:
             mode = os.lstat(here).st_mode
@@ -182,7 +176,7 @@ def _refuse_links(root: Path, relative: PurePosixPath, text: object) -> None:
             raise _refused(text, f"cannot be looked at ({os.strerror(error.errno or 0)})") from error
         if stat.S_ISLNK(mode):
             raise _refused(text, "leads through a symbolic link")
-        if not (stat.S_ISREG(mode) if number == len(relative.parts) else stat.S_ISDIR(mode)):
+        if not (stat.S_ISREG(mode) if number == len(parts) else stat.S_ISDIR(mode)):
             raise _refused(text, "has a directory where a file should be, or the other way round")
 
 
