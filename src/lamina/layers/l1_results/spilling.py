@@ -30,14 +30,12 @@ TRIES = 8
 IN_MEMORY = "this session is kept in memory and has no files"
 
 
-class State:
+class ResultsState:
     """What the step knows of its conversation."""
 
     def __init__(self) -> None:
         self.trouble = False  # nothing could be written last time, and the person was told
         self.swept = False
-        self.files: dict[str, str] = {}  # tool_use id → the file that holds all of a result already
-        self.waiting: dict[str, list[Record]] = {}  # tool_use id → records of a result that was spilled as it was handed in
         self.cut: set[str] = set()  # results of which only the beginning is left: no file may claim to be the whole of them
         self.entered: dict[bytes, Block] = {}  # digest of a result as it was handed in → the block that entered the log for it
         self.known: Known | None = None
@@ -51,14 +49,13 @@ class Spilling:
     def __init__(self, c: Conversation, budget: Budget, *, kept: Sequence[Block] = (), coming: int = 1) -> None:
         self.records: list[Record] = []
         self._c = c
-        self._state = c.layer_state(State)
+        self._state = c.layer_state(ResultsState)
         self._budget = budget
         self._beside = list(kept)
         self._coming = coming
 
-    def block(self, block: ToolResult, tool: str) -> ToolResult:
-        """A result that is here, as it enters the log."""
-        file = self._state.files.pop(block.tool_use_id, None)
+    def block(self, block: ToolResult, tool: str, file: str | None = None) -> ToolResult:
+        """A result that is here, as it enters the log; `file` holds all of it already."""
         if file is not None and not block.is_error and self._c.directory is not None:
             spilled = self._adopted(block.tool_use_id, tool, file)
             return block if spilled is None else tool_result(block.tool_use_id, spilled.preview)
