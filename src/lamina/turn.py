@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 from .conversation import repair, triggers
 from .conversation.answers import is_handed_in_again, record_answer
 from .conversation.cache_breaks import announce_break, remember_prompt
-from .conversation.isolate import stepping_aside
-from .conversation.job_results import take_job_results
+from .conversation.isolate import stepping_aside, take_job_results
 from .conversation.state import Conversation
 from .core.blocks import Block, Wire, text, tool_result
 from .core.effects import Flow

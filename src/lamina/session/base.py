@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import turn
-from ..conversation.job_results import take_job_results
+from ..conversation.isolate import take_job_results
 from ..conversation.prompt import Prompt
 from ..conversation.state import Conversation
 from ..conversation.window.thresholds import Thresholds
@@ -33,9 +33,8 @@ from ..providers.models import Cost, cost
 from ..providers.offline import DEFAULT_TABLE
 from .edits import SessionEdits
 from .inspect import Inspection
-from .offline_table import offline
 from .open import AgentOf, Opened, Place, open_again, open_new
-from .provider import limits_for, no_wider, provider_for
+from .provider import limits_for, no_wider, offline, provider_for
 from .sync import MessageListSync
 
 if TYPE_CHECKING:

@@ -19,10 +19,9 @@ from ...core.blocks import Block, ToolResult, ToolUse, Wire, tool_result
 from ...core.inputs import result_output
 from ...core.records import Record, Revoke, Spill
 from ...disk.spills import DIRECTORY
-from .originals import Known
 from .plan import Arrived, Budget, Fate, alone, budget_for, empty_marker, plan, together, weigh
 from .preview import cut_to_page
-from .reopen import as_kept, is_nothing
+from .reopen import Known, as_kept, is_nothing
 from .source import is_json, read_small, tape_of
 from .spilling import ResultsState, Spilling, is_mixed, most_that_fits
 
