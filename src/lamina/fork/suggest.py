@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ..core.settings.shapes import LONGEST_NAME
+from ..core.settings.collection_kinds import LONGEST_NAME
 from ..tools.readonly import Part, Refusal, split
 from .patterns import quoted
 from .rules import READERS, WRITERS
