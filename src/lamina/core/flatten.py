@@ -318,11 +318,6 @@ def _may_be_said(block: Block) -> bool:
             return True
 
 
-def _may_say(block: Block) -> bool:
-    """Calls and thinking are the model's: the API refuses them from the user."""
-    return not (_is_blank(block) or isinstance(block, ToolUse | Thinking | RedactedThinking))
-
-
 def _is_blank(block: Block) -> bool:
     return isinstance(block, Text) and not block.text.strip()
 

@@ -113,18 +113,6 @@ def _content(output: object) -> str | list[Wire]:
         return str(output)
 
 
-def result_content(output: object) -> str | list[Wire]:
-    """A tool's output as a result's content, whole."""
-    match read := result_output(output):
-        case memoryview():
-            return str(read, "utf-8", "replace")
-        case Readable():
-            whole = read.read(-1)
-            return whole if isinstance(whole, str) else bytes(whole).decode("utf-8", "replace")
-        case _:
-            return read
-
-
 def _is_part(part: object) -> bool:
     if not isinstance(part, Mapping) or part.get("type") not in PARTS:
         return False
