@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.core.cache import CacheModel, PrefixCache, ideal_cache, openai_cache, read_chat_prompt
+from lamina.core.cache import CacheModel, PrefixCache, PromptReader, openai_cache
 
 
 def ask(*texts: str, model: str = "m") -> dict[str, Any]:
@@ -19,29 +19,29 @@ def chat(*texts: str) -> dict[str, Any]:
 
 
 def test_the_ideal_cache_reads_every_block_it_has_seen_at_that_place() -> None:
-    cache = ideal_cache()
+    cache = PrefixCache()
     assert cache.use(ask("a" * 40, "b" * 40)).read == 0
     assert (cache.use(ask("a" * 40, "b" * 40, "c" * 40)).read, cache.use(ask("a" * 40, "b" * 40)).read) == (20, 20)
     assert cache.use(ask("a" * 40, model="other")).read == 0
 
 
 def test_the_ideal_cache_reads_into_the_block_that_differs() -> None:
-    cache = ideal_cache()
+    cache = PrefixCache()
     cache.use(ask("a" * 4_000 + "tail one"))
     read = cache.use(ask("a" * 4_000 + "tail two")).read
     assert 990 < read < 1_002
 
 
 def test_the_ideal_cache_never_forgets() -> None:
-    cache = ideal_cache()
+    cache = PrefixCache()
     cache.use(ask("a" * 40), 0)
     assert cache.use(ask("a" * 40), 10**9).read == 10
 
 
 def test_openai_s_cache_begins_at_1024_tokens_and_grows_in_steps_of_128() -> None:
     cache = openai_cache()
-    short = read_chat_prompt(chat("a" * 3_000))
-    long = read_chat_prompt(chat("a" * 3_000, "b" * 3_000))
+    short = PromptReader().read_chat(chat("a" * 3_000))
+    long = PromptReader().read_chat(chat("a" * 3_000, "b" * 3_000))
     assert [cache.use(short, 0).read, cache.use(short, 1).read] == [0, 0]
     assert cache.use(long, 2).read == 0
     use = cache.use(long, 3)
@@ -51,7 +51,7 @@ def test_openai_s_cache_begins_at_1024_tokens_and_grows_in_steps_of_128() -> Non
 
 def test_openai_s_cache_expires_and_a_read_keeps_it() -> None:
     cache = openai_cache()
-    prompt = read_chat_prompt(chat("a" * 8_000))
+    prompt = PromptReader().read_chat(chat("a" * 8_000))
     cache.use(prompt, 0)
     assert cache.use(prompt, 299).read
     assert cache.use(prompt, 598).read
@@ -67,7 +67,7 @@ def test_a_prefix_cache_starts_anew_when_it_is_full() -> None:
 
 @given(st.lists(st.lists(st.sampled_from(["one", "two", "three"]), min_size=1, max_size=12), max_size=10))
 def test_no_cache_beats_the_ideal_one(requests: list[list[str]]) -> None:
-    ideal, marked = ideal_cache(), CacheModel(minimum=0)
+    ideal, marked = PrefixCache(), CacheModel(minimum=0)
     for now, texts in enumerate(requests):
         body = ask(*texts)
         best = ideal.use(body, now)

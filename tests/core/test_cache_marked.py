@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.core.cache import HOUR, MINUTES_5, CacheModel, CacheUse, minimum_tokens, read_prompt
+from lamina.core.cache import HOUR, MINUTES_5, CacheModel, CacheUse, PromptReader, minimum_tokens
 from lamina.core.cache.marked import DELETED_TOKENS, MAX_ENTRIES
 
 MARK = {"type": "ephemeral"}
@@ -47,7 +47,7 @@ def figures(use: CacheUse) -> tuple[int, int, int, int]:
     return use.read, use.write_1h, use.write_5m, use.plain
 
 
-TOOLS = read_prompt(ask("a")).pieces[0].tokens
+TOOLS = PromptReader().read(ask("a")).pieces[0].tokens
 
 
 @pytest.mark.spec("K1")
@@ -194,7 +194,7 @@ def test_a_citation_switch_loses_system_and_messages() -> None:
         made = ask("a", tools=[{"name": "Read", "description": "x" * 8_000, "cache_control": LONG}])
         return {**made, "messages": [*made["messages"], {"role": "user", "content": [document]}]}
 
-    tools = read_prompt(body(False)).pieces[0].tokens
+    tools = PromptReader().read(body(False)).pieces[0].tokens
     cache.use(body(False), 0)
     assert cache.use(body(True), 1).read == tools
 
@@ -204,8 +204,8 @@ def test_deleted_results_keep_the_prefix_and_cost_only_their_marker() -> None:
     cache = CacheModel()
     first = with_results(2)
     cache.use(first, 0)
-    whole = read_prompt(first).tokens
-    result = read_prompt(first).pieces[-1].tokens
+    whole = PromptReader().read(first).tokens
+    result = PromptReader().read(first).pieces[-1].tokens
     edited = {**with_results(3), "cache_edits": {"delete": ["t0", "t1", "gone"]}}
     use = cache.use(edited, 1)
     assert use.read == whole - 2 * (result - DELETED_TOKENS)
@@ -218,8 +218,8 @@ def test_deletions_stay_with_the_entry_and_are_lost_when_it_expires() -> None:
     cache = CacheModel()
     cache.use(with_results(2), 0)
     cache.use({**with_results(3), "cache_edits": {"delete": ["t0"]}}, 1)
-    saved = read_prompt(with_results(1)).pieces[-1].tokens - DELETED_TOKENS
-    total = read_prompt(with_results(4)).tokens
+    saved = PromptReader().read(with_results(1)).pieces[-1].tokens - DELETED_TOKENS
+    total = PromptReader().read(with_results(4)).tokens
     assert cache.use(with_results(4), 2).total == total - saved
     assert cache.use(with_results(4), 2 + MINUTES_5).total == total
     again = {**with_results(4), "cache_edits": {"delete": ["t0"]}}
@@ -233,7 +233,9 @@ def test_whoever_reads_an_edited_entry_sees_the_edit() -> None:
     cache.use({**with_results(3), "cache_edits": {"delete": ["t0"]}}, 1)
     fork = with_results(2)
     fork["messages"].append({"role": "user", "content": [block("directive", MARK)]})
-    assert cache.use(fork, 2).total == read_prompt(fork).tokens - (read_prompt(fork).pieces[2].tokens - DELETED_TOKENS)
+    assert cache.use(fork, 2).total == PromptReader().read(fork).tokens - (
+        PromptReader().read(fork).pieces[2].tokens - DELETED_TOKENS
+    )
 
 
 def with_results(rounds: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lamina.core.cache import HOUR, MINUTES_5, PromptReader, count_block, keeps_thinking, read_chat_prompt, read_prompt
+from lamina.core.cache import HOUR, MINUTES_5, PromptReader, count_block, keeps_thinking
 from lamina.core.cache.pieces import IMAGE_TOKENS
 from lamina.core.errors import InputError
 
@@ -27,33 +27,35 @@ def user(*blocks: Any) -> dict[str, Any]:
 
 
 def test_pieces_come_in_the_order_tools_system_messages() -> None:
-    prompt = read_prompt(request(user(text("hi")), tools=[{"name": "Read"}], system=[text("be kind")]))
+    prompt = PromptReader().read(request(user(text("hi")), tools=[{"name": "Read"}], system=[text("be kind")]))
     assert [piece.path for piece in prompt.pieces] == ["tools.0", "system.0", "messages.0.content.0"]
     assert (prompt.system_at, prompt.messages_at) == (1, 2)
 
 
 def test_a_string_is_the_same_as_one_text_block() -> None:
-    short = read_prompt({"model": "m", "system": "s", "messages": [{"role": "user", "content": "hi"}]})
-    long = read_prompt({"model": "m", "system": [text("s")], "messages": [user(text("hi"))]})
+    short = PromptReader().read({"model": "m", "system": "s", "messages": [{"role": "user", "content": "hi"}]})
+    long = PromptReader().read({"model": "m", "system": [text("s")], "messages": [user(text("hi"))]})
     assert [piece.digest for piece in short.pieces] == [piece.digest for piece in long.pieces]
 
 
 def test_a_mark_changes_neither_digest_nor_bytes() -> None:
-    plain, marked = (read_prompt(request(user(block))).pieces[0] for block in (text("hi"), text("hi", cache_control=MARK)))
+    plain, marked = (
+        PromptReader().read(request(user(block))).pieces[0] for block in (text("hi"), text("hi", cache_control=MARK))
+    )
     assert (plain.digest, plain.data, plain.ttl) == (marked.digest, marked.data, 0)
     assert marked.ttl == MINUTES_5
 
 
 def test_a_mark_inside_a_result_counts_as_the_result_s_own() -> None:
     result = {"type": "tool_result", "tool_use_id": "t1", "content": [text("a"), text("b", cache_control={**MARK, "ttl": "1h"})]}
-    piece = read_prompt(request(user(result))).pieces[0]
+    piece = PromptReader().read(request(user(result))).pieces[0]
     assert piece.ttl == HOUR
     assert b"cache_control" not in piece.data
 
 
 def test_a_mark_on_the_request_goes_to_the_last_block_that_can_carry_it() -> None:
     said = {"role": "assistant", "content": [text("ok"), {"type": "thinking", "thinking": "x", "signature": "s"}]}
-    prompt = read_prompt(request(user(text("hi")), said, cache_control=MARK))
+    prompt = PromptReader().read(request(user(text("hi")), said, cache_control=MARK))
     assert [piece.ttl for piece in prompt.pieces] == [0, MINUTES_5, 0]
 
 
@@ -71,7 +73,7 @@ def test_a_mark_on_the_request_goes_to_the_last_block_that_can_carry_it() -> Non
 )
 def test_marks_and_edits_the_api_would_refuse_are_named(body: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        read_prompt(body)
+        PromptReader().read(body)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,7 @@ def test_the_default_count_is_a_quarter_of_the_bytes_and_a_fixed_size_for_images
 
 
 def test_the_count_is_the_caller_s() -> None:
-    assert read_prompt(request(user(text("any"), text("two"))), count=lambda block: 7).tokens == 14
+    assert PromptReader(count=lambda block: 7).read(request(user(text("any"), text("two")))).tokens == 14
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,7 @@ def test_a_shared_reader_reads_a_block_once_and_gives_the_same_prompt() -> None:
     first = reader.read(body)
     assert reader.read(request(*body["messages"], user(text("new")))).pieces[:2] == first.pieces
     assert len(counted) == 3
-    assert first == read_prompt(body)
+    assert first == PromptReader().read(body)
 
 
 def test_a_shared_reader_forgets_rather_than_growing_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +159,7 @@ def test_a_chat_request_is_one_piece_per_tool_and_message() -> None:
         "tools": [{"type": "function"}],
         "messages": [{"role": "system", "content": "s"}, {"role": "user"}],
     }
-    prompt = read_chat_prompt(body)
+    prompt = PromptReader().read_chat(body)
     assert [(piece.role, piece.path) for piece in prompt.pieces] == [
         ("tools", "tools.0"),
         ("system", "messages.0"),

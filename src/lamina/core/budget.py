@@ -7,6 +7,7 @@ counts as a call. Where a model has no known price its tokens count and its doll
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import add
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -64,22 +65,11 @@ class Spent(NamedTuple):
     def with_line(self, line: Line) -> Spent:
         """A count below nothing is nobody's: it gives nothing back."""
         used = Usage(max(0, line.input), max(0, line.cache_read), max(0, line.cache_write), 0, max(0, line.output))
-        return Spent(
-            self.calls + 1,
-            self.usage + used,
-            self.usd + max(0.0, line.usd or 0.0),
-            self.unpriced + (line.usd is None and not line.failed),
-            self.failed + line.failed,
-        )
+        unpriced = line.usd is None and not line.failed
+        return self | Spent(1, used, max(0.0, line.usd or 0.0), int(unpriced), int(line.failed))
 
     def __or__(self, other: Spent) -> Spent:
-        return Spent(
-            self.calls + other.calls,
-            self.usage + other.usage,
-            self.usd + other.usd,
-            self.unpriced + other.unpriced,
-            self.failed + other.failed,
-        )
+        return Spent._make(map(add, self, other))
 
 
 def spent_in(lines: Iterable[Line]) -> Spent:

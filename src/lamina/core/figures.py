@@ -49,10 +49,7 @@ class Figures(msgspec.Struct, frozen=True):
 
     @property
     def total(self) -> Usage:
-        found = Usage()
-        for usage in self.usage.values():
-            found += usage
-        return found
+        return sum(self.usage.values(), Usage())
 
     @property
     def hit_ratio(self) -> float:

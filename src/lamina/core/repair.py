@@ -104,11 +104,7 @@ def _kept(block: Wire, refused: Set[bytes], gone: set[str]) -> list[Wire]:
 
 
 def _results_first(content: list[Wire]) -> list[Wire]:
-    return sorted(content, key=lambda block: block["type"] != "tool_result") if any(map(_is_result, content)) else content
-
-
-def _is_result(block: Wire) -> bool:
-    return bool(block["type"] == "tool_result")
+    return sorted(content, key=lambda block: block["type"] != "tool_result")
 
 
 def _text(words: str) -> Wire:

@@ -12,10 +12,10 @@ ignores them; the server in `lamina.testing` reads them.
 
 from __future__ import annotations
 
-from .automatic import PrefixCache, ideal_cache, openai_cache
-from .marked import CacheModel, CacheUse, Entry, MarkUse, minimum_tokens
+from .automatic import PrefixCache, openai_cache
+from .marked import CacheModel, CacheUse, minimum_tokens
 from .pieces import HOUR, MAX_MARKS, MINUTES_5, Count, Piece, Prompt, count_block
-from .prompt import CACHE_EDITS_BETA, PromptReader, keeps_thinking, read_chat_prompt, read_prompt, shown
+from .prompt import CACHE_EDITS_BETA, PromptReader, keeps_thinking, shown
 
 # The conversation a request belongs to. A side call that shares nothing with it names a conversation of its own.
 SESSION_HEADER = "x-lamina-session"
@@ -35,18 +35,13 @@ __all__ = [
     "CacheModel",
     "CacheUse",
     "Count",
-    "Entry",
-    "MarkUse",
     "Piece",
     "PrefixCache",
     "Prompt",
     "PromptReader",
     "count_block",
-    "ideal_cache",
     "keeps_thinking",
     "minimum_tokens",
     "openai_cache",
-    "read_chat_prompt",
-    "read_prompt",
     "shown",
 ]

@@ -104,10 +104,6 @@ def openai_cache(*, count: Count = count_block, shared: bool = False) -> PrefixC
     return PrefixCache(minimum=OPENAI_MINIMUM, step=OPENAI_STEP, ttl=OPENAI_TTL, count=count, shared=shared)
 
 
-def ideal_cache(*, count: Count = count_block, shared: bool = False) -> PrefixCache:
-    return PrefixCache(count=count, shared=shared)
-
-
 def _root(prompt: Prompt) -> bytes:
     return blake2b(prompt.model.encode(), digest_size=DIGEST_BYTES).digest()
 

@@ -49,7 +49,7 @@ def minimum_tokens(model: str) -> int:
     return next((minimum for pattern, minimum in _MINIMA if pattern.search(model)), DEFAULT_MINIMUM)
 
 
-class Entry(msgspec.Struct, frozen=True):
+class CacheEntry(msgspec.Struct, frozen=True):
     expires: float
     ttl: int
     deleted: frozenset[str] = frozenset()  # results that were edited out of this prefix (M4)
@@ -102,7 +102,7 @@ class CacheModel:
         """`minimum` overrides the model's own; `shared` as in PromptReader."""
         self.reader = PromptReader(count=count, shared=shared)
         self.minimum = minimum
-        self._entries: dict[bytes, Entry] = {}
+        self._entries: dict[bytes, CacheEntry] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -123,9 +123,9 @@ class CacheModel:
         for key in use.touched:
             entry = self._entries.get(key)
             if entry is not None:
-                self._entries[key] = Entry(now + entry.ttl, entry.ttl, entry.deleted | use.gone)
+                self._entries[key] = CacheEntry(now + entry.ttl, entry.ttl, entry.deleted | use.gone)
         for key, ttl in use.writes:
-            self._entries[key] = Entry(now + ttl, ttl, use.gone)
+            self._entries[key] = CacheEntry(now + ttl, ttl, use.gone)
         if len(self._entries) > MAX_ENTRIES:
             self._drop_oldest(now)
 
@@ -138,7 +138,7 @@ class CacheModel:
         self._entries = {key: self._entries[key] for _, key in live[: MAX_ENTRIES // 2]}
 
 
-def plan_use(entries: Mapping[bytes, Entry], prompt: Prompt, now: float, minimum: int) -> CacheUse:
+def plan_use(entries: Mapping[bytes, CacheEntry], prompt: Prompt, now: float, minimum: int) -> CacheUse:
     """The decision, as a function of the entries there are."""
     pieces = prompt.pieces
     marks = [index for index, piece in enumerate(pieces) if piece.ttl]
@@ -206,7 +206,7 @@ def _saved(piece: Piece) -> int:
     return max(0, piece.tokens - DELETED_TOKENS)
 
 
-def _highest_hit(entries: Mapping[bytes, Entry], sums: _Sums, marks: Sequence[int], now: float) -> int | None:
+def _highest_hit(entries: Mapping[bytes, CacheEntry], sums: _Sums, marks: Sequence[int], now: float) -> int | None:
     """The last position any mark finds an entry at. Windows of later marks lie higher, so the first find of the last one wins."""
     best: int | None = None
     for mark in reversed(marks):
@@ -221,7 +221,7 @@ def _highest_hit(entries: Mapping[bytes, Entry], sums: _Sums, marks: Sequence[in
     return best
 
 
-def _live(entries: Mapping[bytes, Entry], key: bytes, now: float) -> bool:
+def _live(entries: Mapping[bytes, CacheEntry], key: bytes, now: float) -> bool:
     entry = entries.get(key)
     return entry is not None and entry.expires > now
 

@@ -81,16 +81,6 @@ class PromptReader:
         return known
 
 
-def read_prompt(request: Raw, *, count: Count = count_block) -> Prompt:
-    """The pieces of one Messages request."""
-    return PromptReader(count=count).read(request)
-
-
-def read_chat_prompt(request: Raw, *, count: Count = count_block) -> Prompt:
-    """The pieces of one Chat Completions request."""
-    return PromptReader(count=count).read_chat(request)
-
-
 def shown(prompt: Prompt, request: Raw) -> Prompt:
     """What the model is shown of a prompt: older models lose the thinking of earlier turns, and with it the cache behind it."""
     border = _thinking_border(request)

@@ -83,7 +83,7 @@ def read_asked(request: Wire, prompt: str, at: int) -> Asked:
     said = system if isinstance(system, str) else "\n".join(str(block.get("text", "")) for block in system)
     found = _DIRECTORY.search(said)
     directory = found["path"].strip() if found else None
-    reminders = [text for message in messages for text in _texts(message) if text.startswith("<system-reminder>")]
+    reminders = [text for message in messages for text in texts(message) if text.startswith("<system-reminder>")]
     indexes = [index for text in reminders for index in _INDEX.finditer(text)]
     log = _LOG.search(said)
     today = [day for text in reminders for day in _TODAY.findall(text) if _is_day(day)]
@@ -113,8 +113,8 @@ def _is_day(text: str) -> bool:
     return True
 
 
-def _texts(message: Wire) -> Iterator[str]:
-    yield from (block["text"] for block in message["content"] if block.get("type") == "text")
+def texts(message: Wire) -> list[str]:
+    return [block["text"] for block in message["content"] if block.get("type") == "text"]
 
 
 def _known(indexes: Sequence[re.Match[str]], messages: Sequence[Wire], directory: str | None) -> list[Known]:
@@ -139,8 +139,8 @@ def _known(indexes: Sequence[re.Match[str]], messages: Sequence[Wire], directory
 def _recalled(messages: Sequence[Wire]) -> Iterator[Recalled]:
     """What this conversation has not written itself since; results, which may hold anything, are no reminders."""
     written = {str(done.given.get("file_path", "")) for done in _done(messages) if done.name == "Write" and not done.failed}
-    texts = (text for message in messages if message["role"] == "user" for text in _texts(message))
-    for found in (found for text in texts if text.startswith("<system-reminder>") for found in _RECALLED.finditer(text)):
+    said = (text for message in messages if message["role"] == "user" for text in texts(message))
+    for found in (found for text in said if text.startswith("<system-reminder>") for found in _RECALLED.finditer(text)):
         if found["path"] not in written:
             yield Recalled(title(found["path"]), found["text"])
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ...core.blocks import Wire
 from ...core.words import REMEMBER, asks_to_forget, asks_to_remember, terms
 from . import answering, forgetting
-from .asked import Asked, Known, read_asked, share
+from .asked import Asked, Known, read_asked, say, share, texts
 from .commands import next_step
 
 WHAT_I_AM = "I am Lamina's offline stand-in, not a language model"
@@ -66,10 +66,11 @@ def answer(request: Wire) -> list[Wire]:
     messages = request["messages"]
     at = _last_prompt(messages)
     prompt = _text(messages[at]) if messages else ""
-    if (step := next_step(prompt, messages[at + 1 :], _tools(request), at)) is not None:
+    tools = {str(tool.get("name")) for tool in request.get("tools") or ()}
+    if (step := next_step(prompt, messages[at + 1 :], tools, at)) is not None:
         return step
     if _HELP.match(prompt):
-        return _reply(HELP)
+        return say(HELP)
     asked = read_asked(request, prompt, at)
     if asks_to_forget(prompt):
         return forgetting.forget(asked)
@@ -78,7 +79,7 @@ def answer(request: Wire) -> list[Wire]:
 
         return saving.remember(asked)
     if not _ASKS.search(prompt):
-        return _reply(NOTED)
+        return say(NOTED)
     return _answered(asked, messages[: at + 1])
 
 
@@ -89,7 +90,7 @@ def _answered(asked: Asked, messages: list[Wire]) -> list[Wire]:
         return known
     said = scored(asked.prompt, _said(messages[:-1], _text))
     if said is not None:
-        return _reply(f"You told me: {said.sentence}")
+        return say(f"You told me: {said.sentence}")
     written = scored(asked.prompt, _said(messages, _instructions))
     context = scored(asked.prompt, _said(messages, _context))
     fitting = [] if ignored else fitting_memories(asked.prompt, asked.known)
@@ -98,13 +99,13 @@ def _answered(asked: Asked, messages: list[Wire]) -> list[Wire]:
         beside = []  # the index names what answers it; a memory brought here is asked where that is in doubt
     score = max((each.score for each in (*fitting, *beside)), default=0.0)
     if written is not None and written.score > score:
-        return _reply(f"Your instructions say: {written.sentence}")
+        return say(f"Your instructions say: {written.sentence}")
     if context is not None and context.score > score:
-        return _reply(f"This session was told: {context.sentence}")
+        return say(f"This session was told: {context.sentence}")
     if beside:
         return answering.from_recalled(asked, [each.at for each in beside], score)
     recalled = None if ignored else answering.recall(asked, [asked.known[each.at] for each in fitting], score)
-    return recalled if recalled is not None else _reply(NOT_FOUND)
+    return recalled if recalled is not None else say(NOT_FOUND)
 
 
 class Fitting(NamedTuple):
@@ -123,13 +124,8 @@ def _fitting(question: str, texts: list[str]) -> list[Fitting]:
     return [each for each in found if each.score >= answering.NEARLY * found[0].score]
 
 
-def best(question: str, said: list[Said]) -> str | None:
-    """The sentence that shares most of the question's weight; of equals the newest."""
-    found = scored(question, said)
-    return found.sentence if found is not None else None
-
-
 def scored(question: str, said: list[Said]) -> Best | None:
+    """The sentence that shares most of the question's weight; of equals the newest."""
     scores = _scores(question, [item.sentence for item in said])
     if not scores:
         return None
@@ -174,31 +170,19 @@ def _last_prompt(messages: list[Wire]) -> int:
     return len(messages) - 1
 
 
-def _tools(request: Wire) -> set[str]:
-    return {str(tool.get("name")) for tool in request.get("tools") or ()}
-
-
 def _text(message: Wire) -> str:
     """What the person said, without the reminders put beside it."""
-    return "\n".join(text for text in _texts(message) if not text.startswith(REMINDER)).strip()
+    return "\n".join(text for text in texts(message) if not text.startswith(REMINDER)).strip()
 
 
 def _instructions(message: Wire) -> str:
     """What instruction files in its reminders say; headings left out."""
-    found = [file["text"] for text in _texts(message) if text.startswith(REMINDER) for file in _INSTRUCTIONS.finditer(text)]
+    found = [file["text"] for text in texts(message) if text.startswith(REMINDER) for file in _INSTRUCTIONS.finditer(text)]
     return "\n".join(line for text in found for line in text.splitlines() if not line.startswith("#"))
 
 
 def _context(message: Wire) -> str:
     found = [
-        part for text in _texts(message) if text.startswith(REMINDER) for part in _CONTEXT.finditer(_INSTRUCTIONS.sub("", text))
+        part for text in texts(message) if text.startswith(REMINDER) for part in _CONTEXT.finditer(_INSTRUCTIONS.sub("", text))
     ]
     return "\n".join(part["day"] or part["git"] or part["hook"] or "" for part in found)
-
-
-def _texts(message: Wire) -> list[str]:
-    return [block["text"] for block in message["content"] if block.get("type") == "text"]
-
-
-def _reply(text: str) -> list[Wire]:
-    return [{"type": "text", "text": text}]
