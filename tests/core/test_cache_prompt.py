@@ -62,10 +62,10 @@ def test_a_mark_on_the_request_goes_to_the_last_block_that_can_carry_it() -> Non
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (request(*[user(text(str(at), cache_control=MARK)) for at in range(5)]), "5 cache marks"),
-        (request(user(text("a", cache_control=MARK), text("b", cache_control={**MARK, "ttl": "1h"}))), "1-hour mark"),
+        (request(*[user(text(str(at), cache_control=MARK)) for at in range(5)]), "Found 5"),
+        (request(user(text("a", cache_control=MARK), text("b", cache_control={**MARK, "ttl": "1h"}))), "ttl='1h'"),
         (request(user(text("a", cache_control={"type": "eternal"}))), "ephemeral"),
-        (request(user(text("a", cache_control={**MARK, "ttl": "2h"}))), "no lifetime '2h'"),
+        (request(user(text("a", cache_control={**MARK, "ttl": "2h"}))), "'5m' or '1h'"),
         (request({"role": "assistant", "content": [{"type": "thinking", "thinking": "x", "cache_control": MARK}]}), "thinking"),
         (request(user(text("a", cache_control=MARK)), cache_control={**MARK, "ttl": "1h"}), "another lifetime"),
         (request(user(text("a")), cache_edits={"delete": "toolu_1"}), "list of tool_use ids"),

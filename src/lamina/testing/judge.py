@@ -41,7 +41,8 @@ def judge_messages(body: Any, betas: Collection[str], limits: Limits, reader: Pr
     try:
         sent = reader.read_sent(body)
     except InputError as error:
-        return Judged(bad(f"{error.where}: {error.problem}"))
+        # How many marks there are is said of no block.
+        return Judged(bad(f"{error.problem}." if error.where == "cache_control" else f"{error.where}: {error.problem}"))
     dropped: tuple[Piece, ...] = ()
     if limits.check_signatures:
         problem, dropped = check_thinking(sent, body, bind=limits.bind_thinking)

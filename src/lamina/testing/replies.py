@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 import msgspec
 
@@ -15,16 +15,11 @@ from .script import Answer, Broken, Cut, Interrupted, Status, Step
 from .transport import Outgoing
 
 
-class Out(NamedTuple):
-    outgoing: Outgoing
-    begins: bool  # the answer begins, so what the request wrote is in the cache
-
-    @classmethod
-    def plain(cls, status: int, value: Wire, number: int, *, headers: dict[str, str] | None = None) -> Out:
-        return cls(Outgoing(status, {**_headers(number), **(headers or {})}, (msgspec.json.encode(value),)), status == 200)
+def plain(status: int, value: Wire, number: int, *, headers: dict[str, str] | None = None) -> Outgoing:
+    return Outgoing(status, {**_headers(number), **(headers or {})}, (msgspec.json.encode(value),), begins=status == 200)
 
 
-def make_out(step: Step, whole: Wire | None, received: Received, number: int) -> Out:
+def make_out(step: Step, whole: Wire | None, received: Received, number: int) -> Outgoing:
     if isinstance(step, Status):
         return _status(step, received, number)
     assert whole is not None
@@ -34,13 +29,13 @@ def make_out(step: Step, whole: Wire | None, received: Received, number: int) ->
     full = Outgoing(200, {**_headers(number), "content-type": kind}, parts, streamed)
     match step:
         case Answer():
-            return Out(_stopless(full) if step.stop_reason is None and streamed else full, True)
+            return _stopless(full) if step.stop_reason is None and streamed else full
         case Cut():
             return _cut(step, full)
         case Broken():
-            return Out(_broken(step, full), True)
+            return _broken(step, full)
         case Interrupted():
-            return Out(_interrupted(step, full, received), True)
+            return _interrupted(step, full, received)
         case _:
             assert_never(step)
 
@@ -57,11 +52,11 @@ def _headers(number: int) -> dict[str, str]:
     return {"content-type": "application/json", "request-id": name, "x-request-id": name}
 
 
-def _status(step: Status, received: Received, number: int) -> Out:
+def _status(step: Status, received: Received, number: int) -> Outgoing:
     problem = Problem(step.status, step.message, step.kind)
     value = chat_error(problem) if received.wire == "chat" else messages_error(problem, f"req_{number:08d}")
     headers = {} if step.retry_after is None else {"retry-after": f"{step.retry_after:g}"}
-    return Out.plain(step.status, value, number, headers=headers)
+    return plain(step.status, value, number, headers=headers)
 
 
 def _stopless(full: Outgoing) -> Outgoing:
@@ -72,14 +67,12 @@ def _stopless(full: Outgoing) -> Outgoing:
     return full._replace(parts=tuple(kept))
 
 
-def _cut(step: Cut, full: Outgoing) -> Out:
+def _cut(step: Cut, full: Outgoing) -> Outgoing:
     ending = "" if step.how == "end" else step.how
     if step.after == 0:
-        return Out(full._replace(parts=(), silent=True, cut=ending or "close"), False)
-    if full.stream:
-        return Out(full._replace(parts=full.parts[: step.after], cut=ending), True)
+        return full._replace(parts=(), silent=True, cut=ending or "close", begins=False)
     half = full.parts[0][: len(full.parts[0]) // 2]
-    return Out(full._replace(parts=(half,), cut=ending), True)
+    return full._replace(parts=full.parts[: step.after] if full.stream else (half,), cut=ending)
 
 
 def _broken(step: Broken, full: Outgoing) -> Outgoing:

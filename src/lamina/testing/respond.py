@@ -14,7 +14,7 @@ from .diagnose import cache_miss_reason
 from .judge import Judged, judge_chat, judge_messages, too_long
 from .problem import Problem, chat_error, messages_error
 from .received import Received, Wire, breaks_in, fork_of, session_of
-from .replies import Out, fill_ids, make_out
+from .replies import fill_ids, make_out, plain
 from .script import Answer, Status
 from .state import State
 from .thinking import sign_blocks
@@ -32,7 +32,7 @@ def respond(state: State, incoming: Incoming) -> Outgoing:
     chat = incoming.path.endswith("/chat/completions")
     problem = _door(state, incoming)
     if problem is None and (incoming.method, incoming.path) == ("GET", "/v1/models"):
-        return Out.plain(200, _models(state.limits.models), number).outgoing
+        return plain(200, _models(state.limits.models), number)
     wire = _ROUTES.get((incoming.method, incoming.path))
     if problem is None and wire is None:
         problem = Problem(404, f"Not found: {incoming.method} {incoming.path}")
@@ -84,7 +84,7 @@ def _answer(state: State, incoming: Incoming, body: Any, number: int, wire: Wire
         return _error(problem, number, wire == "chat")
     if wire == "count":
         state.record(msgspec.structs.replace(received, status=200))
-        return Out.plain(200, _counted(judged), number).outgoing
+        return plain(200, _counted(judged), number)
     return _play(state, received, judged, number)
 
 
@@ -111,11 +111,11 @@ def _play(state: State, received: Received, judged: Judged, number: int) -> Outg
     answer = None if isinstance(step, Status) else step if isinstance(step, Answer) else step.answer
     whole = None if answer is None else _whole(state, received, judged, answer, number)
     out = make_out(step, whole, received, number)
-    state.record(msgspec.structs.replace(received, status=out.outgoing.status, answer=whole))
+    state.record(msgspec.structs.replace(received, status=out.status, answer=whole))
     state.wait(planned.delay)
     if out.begins:
         state.commit(judged, received)
-    return out.outgoing
+    return out
 
 
 def _whole(state: State, received: Received, judged: Judged, answer: Answer, number: int) -> Json:
@@ -187,4 +187,4 @@ def _models(names: frozenset[str] | None) -> Json:
 
 def _error(problem: Problem, number: int, chat: bool) -> Outgoing:
     value = chat_error(problem) if chat else messages_error(problem, f"req_{number:08d}")
-    return Out.plain(problem.status, value, number).outgoing
+    return plain(problem.status, value, number)

@@ -51,6 +51,7 @@ class Outgoing(NamedTuple):
     stream: bool = False
     cut: Literal["", "reset", "close"] = ""  # how the connection ends behind the parts, before the answer is complete
     silent: bool = False  # not even the status line is sent
+    begins: bool = True  # the answer begins, so what the request wrote is in the cache
 
 
 class Transport:

@@ -104,35 +104,30 @@ def _path(at: Place) -> str:
 
 def _lifetime(mark: object, path: str) -> int:
     if not isinstance(mark, Mapping) or mark.get("type") != "ephemeral":
-        raise InputError(f"{path}.cache_control", "a cache mark is {'type': 'ephemeral'}, with 'ttl': '5m' or '1h'")
+        raise InputError(f"{path}.cache_control.type", "Input should be 'ephemeral'")
     ttl = mark.get("ttl") or "5m"
-    if ttl not in LIFETIMES:
-        raise InputError(f"{path}.cache_control.ttl", f"there is no lifetime {ttl!r}", "use '5m' or '1h'")
+    if not isinstance(ttl, str) or ttl not in LIFETIMES:
+        raise InputError(f"{path}.cache_control.ttl", "Input should be '5m' or '1h'")
     return LIFETIMES[ttl]
 
 
-def mark_last(request: Raw, pieces: list[Piece]) -> None:
-    """A mark on the request as a whole stands for one on the last block that can carry it."""
-    mark = request.get("cache_control")
-    if mark is None:
-        return
-    ttl = _lifetime(mark, "request")
-    for index in range(len(pieces) - 1, -1, -1):
-        piece = pieces[index]
-        if piece.kind not in UNMARKABLE:
-            if piece.ttl not in (0, ttl):
-                raise InputError(f"{piece.path}.cache_control", "the request's own cache mark asks for another lifetime")
-            pieces[index] = piece._replace(ttl=ttl)
-            return
-
-
-def check_marks(pieces: Sequence[Piece]) -> None:
+def settle_marks(request: Raw, pieces: list[Piece]) -> None:
+    """Put the mark of the request as a whole on the last block that can carry it, and refuse in the API's words what it refuses."""
+    own = request.get("cache_control")
+    count = sum(1 for piece in pieces if piece.ttl) + (own is not None)
+    last = next((at for at in reversed(range(len(pieces))) if pieces[at].kind not in UNMARKABLE), None)
+    if own is not None and last is not None:
+        ttl = _lifetime(own, "request")
+        if pieces[last].ttl not in (0, ttl):
+            raise InputError(f"{pieces[last].path}.cache_control", "the request's own cache mark asks for another lifetime")
+        pieces[last] = pieces[last]._replace(ttl=ttl)
+    if count > MAX_MARKS:
+        raise InputError("cache_control", f"A maximum of {MAX_MARKS} blocks with cache_control may be provided. Found {count}")
     marked = [piece for piece in pieces if piece.ttl]
-    if len(marked) > MAX_MARKS:
-        raise InputError("cache_control", f"{len(marked)} cache marks, and at most {MAX_MARKS} are allowed", "drop the oldest")
     for before, after in pairwise(marked):
         if after.ttl > before.ttl:
-            raise InputError(f"{after.path}.cache_control.ttl", "a 1-hour mark must stand before every 5-minute one")
+            problem = "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block"
+            raise InputError(f"{after.path}.cache_control.ttl", f"{problem}; the order is `tools`, `system`, `messages`")
     for piece in marked:
         if piece.kind in UNMARKABLE:
             raise InputError(f"{piece.path}.cache_control", "thinking can't carry a cache mark", "mark the block behind it")

@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from ..blocks import DIGEST_BYTES, canonical
 from ..errors import InputError
-from .pieces import UNMARKABLE, Count, Piece, Place, Prompt, Raw, check_marks, count_block, encode, has_image, mark_last, unmark
+from .pieces import UNMARKABLE, Count, Piece, Place, Prompt, Raw, count_block, encode, has_image, settle_marks, unmark
 
 # The beta name under which our own cache edits are asked for; see the module docstring.
 CACHE_EDITS_BETA = "lamina-cache-edits-1"
@@ -98,8 +98,7 @@ def _messages_prompt(request: Raw, read: _Read) -> Prompt:
     pieces += [_piece("system", raw, ("system", at, -1), read) for at, raw in enumerate(_content(request.get("system")))]
     messages_at = len(pieces)
     pieces += _message_pieces(request.get("messages") or (), read)
-    mark_last(request, pieces)
-    check_marks(pieces)
+    settle_marks(request, pieces)
     image = any(
         piece.kind == "image" or (piece.kind == "tool_result" and has_image(piece.block.get("content"))) for piece in pieces
     )
