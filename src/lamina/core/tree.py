@@ -34,6 +34,7 @@ MAX_DETOUR = 200
 # What the view depends on: nodes of the tree, and what hangs on them.
 Grown: TypeAlias = Message | Attachment | Boundary
 Hung: TypeAlias = Spill | Clear | Span | Pin | Snapshot | Revoke
+Placed: TypeAlias = Grown | Hung
 
 
 class Node(NamedTuple):
@@ -84,7 +85,7 @@ class Tree:
         node = self._hung.get(record.uuid)
         return node is None or node in self.members
 
-    def clashes(self, record: Grown | Hung) -> bool:
+    def clashes(self, record: Placed) -> bool:
         """Whether a record of another kind has this id."""
         node = self.nodes.get(record.uuid)
         if isinstance(record, Message | Attachment | Boundary):

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ...core.blocks import Wire
 from ...core.words import REMEMBER, asks_to_forget, asks_to_remember, terms
 from . import answering, forgetting
-from .asked import Asked, Known, read_asked, say, share, texts
+from .asked import Asked, read_asked, say, share, texts
 from .commands import next_step
 
 WHAT_I_AM = "I am Lamina's offline stand-in, not a language model"
@@ -51,12 +51,7 @@ _CONTEXT = re.compile(
 )
 
 
-class Said(NamedTuple):
-    sentence: str
-    order: int
-
-
-class Best(NamedTuple):
+class BestSentence(NamedTuple):
     score: float
     sentence: str
 
@@ -93,7 +88,7 @@ def _answered(asked: Asked, messages: list[Wire]) -> list[Wire]:
         return say(f"You told me: {said.sentence}")
     written = scored(asked.prompt, _said(messages, _instructions))
     context = scored(asked.prompt, _said(messages, _context))
-    fitting = [] if ignored else fitting_memories(asked.prompt, asked.known)
+    fitting = [] if ignored else _fitting(asked.prompt, [each.words for each in asked.known])
     beside = [] if ignored else _fitting(asked.prompt, [f"{each.title} {each.text}" for each in asked.recalled])
     if fitting and beside and not fitting[0].score < min(answering.SURE, beside[0].score):
         beside = []  # the index names what answers it; a memory brought here is asked where that is in doubt
@@ -108,29 +103,22 @@ def _answered(asked: Asked, messages: list[Wire]) -> list[Wire]:
     return recalled if recalled is not None else say(NOT_FOUND)
 
 
-class Fitting(NamedTuple):
+class FittingText(NamedTuple):
     score: float
     at: int
 
 
-def fitting_memories(question: str, known: Sequence[Known]) -> list[Fitting]:
-    """The memories whose index line answers the question, best first; those that fit far worse than the best are left out."""
-    return _fitting(question, [each.words for each in known])
-
-
-def _fitting(question: str, texts: list[str]) -> list[Fitting]:
+def _fitting(question: str, texts: list[str]) -> list[FittingText]:
+    """The texts that answer the question, best first; those that fit far worse than the best are left out."""
     scores = _scores(question, texts)
-    found = sorted((Fitting(score, at) for at, score in enumerate(scores) if score >= ENOUGH), key=lambda each: -each.score)
+    found = sorted((FittingText(score, at) for at, score in enumerate(scores) if score >= ENOUGH), key=lambda each: -each.score)
     return [each for each in found if each.score >= answering.NEARLY * found[0].score]
 
 
-def scored(question: str, said: list[Said]) -> Best | None:
+def scored(question: str, said: list[str]) -> BestSentence | None:
     """The sentence that shares most of the question's weight; of equals the newest."""
-    scores = _scores(question, [item.sentence for item in said])
-    if not scores:
-        return None
-    score, _, sentence = max((score, item.order, item.sentence) for score, item in zip(scores, said, strict=True))
-    return Best(score, sentence) if score >= ENOUGH else None
+    score, at = max(((score, at) for at, score in enumerate(_scores(question, said))), default=(0.0, 0))
+    return BestSentence(score, said[at]) if score >= ENOUGH else None
 
 
 def _scores(question: str, texts: list[str]) -> list[float]:
@@ -144,21 +132,21 @@ def _scores(question: str, texts: list[str]) -> list[float]:
     return [sum(weight[word] for word in wanted & have) / total for have in having]
 
 
-def _said(messages: list[Wire], of: Callable[[Wire], str]) -> list[Said]:
+def _said(messages: list[Wire], of: Callable[[Wire], str]) -> list[str]:
     """The sentences that tell something, in their order; what was to be forgotten is left out."""
-    said: list[Said] = []
+    said: list[str] = []
     for message in messages:
         if message["role"] != "user":
             continue
         text = of(message)
         if asks_to_forget(text):
             what, _ = forgetting.subject(text)
-            said = [item for item in said if share(what, item.sentence) < 1]
+            said = [sentence for sentence in said if share(what, sentence) < 1]
             continue
         for piece in _SENTENCE_END.split(text):
             sentence = REMEMBER.sub("", piece.strip())
             if sentence and not _ASKS.search(sentence):
-                said.append(Said(sentence, len(said)))
+                said.append(sentence)
     return said
 
 
