@@ -20,6 +20,7 @@ holds one prefix link per block (see prefix.py).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import UnionType
 from typing import Literal
 
 from .blocks import (
@@ -45,6 +46,9 @@ OPENING = "(The beginning of this conversation is not shown.)"
 # Tools that run at the provider have call and result in one answer; their block types are many and end like this.
 SERVER_CALL = "_tool_use"
 SERVER_RESULT = "_tool_result"
+# Blocks that only one of the two may send.
+USERS_OWN = ToolResult | Image | Document
+MODELS_OWN = Thinking | RedactedThinking | ToolUse
 
 
 class Turn:
@@ -181,7 +185,7 @@ class Flat:
         for block in blocks:
             if isinstance(block, ToolResult):
                 self._add_result(block, synthetic)
-            elif _may_be_said(block):
+            elif _may_stand(block, MODELS_OWN):
                 self._turns[self._user_turn()].others.append(block)
 
     def _add_result(self, block: ToolResult, synthetic: bool) -> None:
@@ -272,7 +276,7 @@ class Flat:
 def _legal_answer(blocks: list[Block], *, paused: bool) -> list[Block]:
     """The blocks of an answer that the API takes back. `paused`: it stands last, so a server's call may still be open."""
     served = _served(blocks, paused=paused) if any(isinstance(block, Unknown) for block in blocks) else ()
-    kept = [block for at, block in enumerate(blocks) if at in served or _may_return(block)]
+    kept = [block for at, block in enumerate(blocks) if at in served or _may_stand(block, USERS_OWN)]
     while kept and isinstance(kept[-1], Thinking | RedactedThinking):
         kept.pop()
     return kept
@@ -292,34 +296,17 @@ def _served(blocks: list[Block], *, paused: bool) -> set[int]:
     return {at for name, at in calls.items() if paused or name in results} | set(results.values())
 
 
-def _may_return(block: Block) -> bool:
+def _may_stand(block: Block, of_others: UnionType) -> bool:
+    """Whether the API takes a block in a message that may not hold `of_others`."""
     match block:
-        case Thinking():
+        case Text():
+            return bool(block.text.strip())
+        case Unknown(kind=kind):
+            return not kind.endswith((SERVER_CALL, SERVER_RESULT))
+        case Thinking() if of_others is USERS_OWN:
             return bool(block.signature)
-        case Text():
-            return not _is_blank(block)
-        case Unknown(kind=kind):
-            return not kind.endswith((SERVER_CALL, SERVER_RESULT))
-        case ToolResult() | Image() | Document():
-            return False  # the user's to give
         case _:
-            return True
-
-
-def _may_be_said(block: Block) -> bool:
-    match block:
-        case Text():
-            return not _is_blank(block)
-        case Unknown(kind=kind):
-            return not kind.endswith((SERVER_CALL, SERVER_RESULT))
-        case Thinking() | RedactedThinking() | ToolUse():
-            return False  # the model's
-        case _:
-            return True
-
-
-def _is_blank(block: Block) -> bool:
-    return isinstance(block, Text) and not block.text.strip()
+            return not isinstance(block, of_others)
 
 
 def _late(block: ToolResult, name: str | None) -> Text:

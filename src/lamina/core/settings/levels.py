@@ -37,12 +37,7 @@ LONGEST_KEY = 80
 NEAR = 0.8
 GROUPS = frozenset(key.rpartition(".")[0] for key in BY_KEY if key.count(".") > 1)
 TREE: frozenset[Source] = frozenset({"local", "project"})
-PLACES: dict[Source, str] = {
-    "managed": "managed settings",
-    "local": "local settings",
-    "project": "project settings",
-    "user": "your settings",
-}
+PLACES = {"user": "your settings"} | {source: f"{source} settings" for source in ("managed", "local", "project")}
 # Read by the program that starts Lamina, before there are settings.
 START_VARIABLES = frozenset({"LAMINA_HOME", "LAMINA_FLAGS"})
 # Claude Code's limit for Bash's output, which its variable can lower and not raise.
@@ -104,19 +99,18 @@ def _variable_value(row: Setting[Any], name: str, text: str) -> ReadValue[Any]:
     return ReadValue(None if row.means == "off" and not value else not value)
 
 
-class LevelReader:
+class LevelReader(msgspec.Struct):
     """Reads one source and gives it as a level; it lives only while that is done."""
 
-    def __init__(self, source: Source, *, trusted: bool = True, names: bool = False, judge: Judge | None = None) -> None:
-        self.source: Source = source
-        self.path = ""
-        self.trusted = trusted
-        self.names = names  # Python names count as keys: arguments, not files
-        self.judge = judge
-        self.values: dict[str, Resolved] = {}
-        self.by_variable: set[str] = set()
-        self.findings: list[Finding] = []
-        self.further = 0  # findings beyond those a person reads
+    source: Source
+    trusted: bool = True
+    names: bool = False  # Python names count as keys: arguments, not files
+    judge: Judge | None = None
+    path: str = ""
+    values: dict[str, Resolved] = {}
+    by_variable: set[str] = set()
+    findings: list[Finding] = []
+    further: int = 0  # findings beyond those a person reads
 
     def note(self, key: str, problem: str, remedy: str = "it is ignored", *, detail: str = "") -> None:
         if len(self.findings) < MOST_FINDINGS:

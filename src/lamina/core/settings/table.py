@@ -14,22 +14,8 @@ from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar, overlo
 import msgspec
 
 from ..policy import CLASSIC, POLICIES, Number, Policy
-from .collection_kinds import (
-    CHILD_ENVIRONMENT,
-    COUNTS,
-    HOOK_TABLE,
-    MEMORY_MODES,
-    NAMES,
-    NO_ENTRIES,
-    PERMISSIONS,
-    SCOPES,
-    UNION,
-    Hooks,
-    Mode,
-    Permissions,
-    Scope,
-    frozen_map,
-)
+from . import collection_kinds as collection
+from .collection_kinds import Hooks, Mode, Permissions, Scope
 from .kinds import API_KEY, DIRECTORY, SWITCH, URL, Kind, free_text, one_of, real, whole
 
 T = TypeVar("T")
@@ -263,8 +249,8 @@ class Table:
         "trusted",
     )
     memory_mode: Setting[Mapping[Scope, Mode]] = Setting(
-        frozen_map(dict.fromkeys(SCOPES, "auto")),
-        MEMORY_MODES,
+        collection.frozen_map(dict.fromkeys(collection.SCOPES, "auto")),
+        collection.MEMORY_MODES,
         "Who writes memories: nobody reads or writes, read only, proposals wait for a yes, or freely; for each scope.",
         "B5",
         "less",
@@ -274,7 +260,7 @@ class Table:
     budget_dollars = Setting(2.0, real(), "Background dollars a day.", "B9", "less")
     extra_guidelines = unset(free_text(), "Text that is added to the memory instructions.", "F4", "trusted")
     instruction_excludes: Setting[tuple[str, ...]] = Setting(
-        (), UNION, "Instruction files that are not loaded, as glob patterns.", "I1", "trusted"
+        (), collection.UNION, "Instruction files that are not loaded, as glob patterns.", "I1", "trusted"
     )
 
     memory_directory = unset(DIRECTORY, "The memory directory, as a full path.", "S2", "never", variable_first=True)
@@ -309,11 +295,13 @@ class Table:
     anthropic_api_key = unset(API_KEY, "Key for Anthropic's API.", "O1", "never")
     openai_api_key = unset(API_KEY, "Key for OpenAI's API.", "O1", "never")
 
-    permissions = Setting(Permissions(), PERMISSIONS, "Rules for tools.", "F2", "trusted")
-    hooks: Setting[Hooks] = Setting(NO_ENTRIES, HOOK_TABLE, "Commands run at events of the session.", "F2", "trusted", bare=True)
+    permissions = Setting(Permissions(), collection.PERMISSIONS, "Rules for tools.", "F2", "trusted")
+    hooks: Setting[Hooks] = Setting(
+        collection.NO_ENTRIES, collection.HOOK_TABLE, "Commands run at events of the session.", "F2", "trusted", bare=True
+    )
     env: Setting[Mapping[str, str]] = Setting(
-        NO_ENTRIES,
-        CHILD_ENVIRONMENT,
+        collection.NO_ENTRIES,
+        collection.CHILD_ENVIRONMENT,
         "Variables for the programs that hooks and tools start; one that names a setting counts as that setting.",
         "F2",
         "trusted",
@@ -321,7 +309,7 @@ class Table:
 
 
 def _kind_of_number(type: Any, low: int, high: int) -> Kind[Any]:
-    kinds: dict[Any, Kind[Any]] = {bool: SWITCH, dict[str, int]: COUNTS, frozenset[str]: NAMES}
+    kinds: dict[Any, Kind[Any]] = {bool: SWITCH, dict[str, int]: collection.COUNTS, frozenset[str]: collection.NAMES}
     return kinds.get(type) or (real if type is float else whole)(low, high)
 
 
