@@ -192,4 +192,3 @@ Record: TypeAlias = (
     | Foreign
     | Newer
 )
-Spoken: TypeAlias = Message | Attachment
