@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
-from hashlib import blake2b
-from typing import Any
 
-from .blocks import DIGEST_BYTES, Wire, canonical
+from .blocks import Wire, content_text, digest_of
 from .flatten import OPENING
 
 _NAMED = re.compile(r"messages[.\[](\d+)\]?\.content[.\[](\d+)")
@@ -25,11 +23,6 @@ THOUGHTS = ("thinking", "redacted_thinking")
 MEDIA = ("image", "document")
 
 LEFT_OUT = "[left out: the server refused this {kind}]"
-
-
-def digest_of(block: Wire) -> bytes:
-    plain = {key: value for key, value in block.items() if key != "cache_control"} if "cache_control" in block else block
-    return blake2b(canonical(plain), digest_size=DIGEST_BYTES).digest()
 
 
 def objected(sentence: str, messages: Sequence[Wire]) -> frozenset[bytes]:
@@ -92,14 +85,16 @@ def _kept(block: Wire, refused: Set[bytes], gone: set[str]) -> list[Wire]:
     """What stands in a block's place: itself, nothing, or a line that says what was there."""
     kind = block["type"]
     if kind == "tool_result" and block["tool_use_id"] in gone:
-        return [_text(f"Result of a call that is left out:\n{_words(block)}")]
+        return [_text(f"Result of a call that is left out:\n{content_text(block.get('content'))}")]
     if digest_of(block) not in refused:
         return [block]
     if kind == "tool_use":
         gone.add(str(block["id"]))
         return [_text(LEFT_OUT.format(kind=f"call of {block['name']}"))]
     if kind == "tool_result":
-        return [{**block, "content": f"{_words(block)}\n{LEFT_OUT.format(kind='part of the result')}".strip()}]
+        return [
+            {**block, "content": f"{content_text(block.get('content'))}\n{LEFT_OUT.format(kind='part of the result')}".strip()}
+        ]
     return [] if kind in THOUGHTS else [_text(LEFT_OUT.format(kind=kind))]
 
 
@@ -109,10 +104,3 @@ def _results_first(content: list[Wire]) -> list[Wire]:
 
 def _text(words: str) -> Wire:
     return {"type": "text", "text": words}
-
-
-def _words(block: Wire) -> str:
-    content: Any = block.get("content")
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part.get("text")) for part in content or () if part.get("type") == "text")

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.blocks import Wire
+from ..core.blocks import Wire, unmarked
 from ..core.errors import InputError
 from .stream import UNPARSED, read_input
 
@@ -37,7 +37,7 @@ UNTITLED = "document.pdf"
 def chat_messages(message: Wire, *, reasoning: bool = False) -> list[Wire]:
     """One canonical message as chat messages."""
     role, content = message["role"], message["content"]
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else [_unmarked(block) for block in content]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else [dict(unmarked(block)) for block in content]
     if role == "assistant":
         return [_assistant(blocks, reasoning)]
     results = [block for block in blocks if block.get("type") == "tool_result"]
@@ -151,10 +151,6 @@ def _source(url: str) -> Wire | None:
     return {"type": "base64", "media_type": found[1], "data": found[2]} if found else None
 
 
-def _unmarked(block: Wire) -> Wire:
-    return {key: value for key, value in block.items() if key != "cache_control"} if "cache_control" in block else block
-
-
 # ── whole messages ────────────────────────────────────────────────────────────
 
 
@@ -206,7 +202,7 @@ def _result(block: Wire) -> tuple[Wire, list[Wire]]:
     parts: list[Wire] = []
     shown: list[Wire] = []
     for number, item in enumerate(items):
-        part = part_of(_unmarked(item))
+        part = part_of(dict(unmarked(item)))
         if part["type"] != "text":
             shown += [{"type": "text", "text": f"<lamina:here>{ref}#{number}</lamina:here>"}, part]
             part = {"type": "text", "text": f"<lamina:see>{ref}#{number}</lamina:see>"}

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from ..blocks import unmarked
 from ..errors import InputError
 
 Raw: TypeAlias = Mapping[str, Any]
@@ -85,15 +86,12 @@ def has_image(content: object) -> bool:
 def unmark(raw: Raw, at: Place) -> tuple[Raw, int]:
     """The block without its mark, and the mark's lifetime. A mark inside a tool result counts as the result's own."""
     mark = raw.get("cache_control")
-    plain: Raw = raw
-    if "cache_control" in raw:
-        plain = {key: value for key, value in raw.items() if key != "cache_control"}
+    plain = unmarked(raw)
     content = raw.get("content") if raw.get("type") == "tool_result" else None
     if isinstance(content, list) and any(isinstance(part, Mapping) and "cache_control" in part for part in content):
         inner = [part.get("cache_control") for part in content if isinstance(part, Mapping)]
         mark = mark or next((found for found in inner if found is not None), None)
-        parts = [{key: value for key, value in part.items() if key != "cache_control"} for part in content]
-        plain = {**plain, "content": parts}
+        plain = {**plain, "content": [unmarked(part) for part in content]}
     return plain, 0 if mark is None else _lifetime(mark, _path(at))
 
 

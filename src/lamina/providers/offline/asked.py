@@ -13,7 +13,7 @@ from datetime import date
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from ...core.blocks import Wire
+from ...core.blocks import Wire, content_text
 from ...core.words import sought, terms
 
 ONLY_HERE = "Noted in this conversation only: {why}."
@@ -162,9 +162,7 @@ def _done(messages: Sequence[Wire]) -> Iterator[Done]:
 
 
 def result_text(result: Wire) -> str:
-    content = result.get("content")
-    parts = content if isinstance(content, list) else [{"type": "text", "text": str(content or "")}]
-    return "\n".join(str(part.get("text")) for part in parts if part.get("type") == "text").strip()
+    return content_text(result.get("content")).strip()
 
 
 def share(of: str, text: str) -> float:
