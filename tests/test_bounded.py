@@ -48,7 +48,7 @@ QUEUES = {
 }
 # Caches that forget nothing: of functions without arguments, or of few possible ones.
 CACHES = {
-    "core/settings/numbers.py:policy_defaults": "the names of the policies",
+    "core/settings/table.py:defaults": "the names of the policies",
     "layers/l3_notes/template.py:parts": "the names of our own prompts",
     "layers/l3_notes/template.py:whole": "the names of our own prompts",
     "layers/l4_compact/texts.py:sections": "the names of our own prompts",

@@ -20,8 +20,8 @@ from .conversation import Conversation
 from .core.blocks import Block, Wire, text, tool_result
 from .core.effects import Flow
 from .core.errors import BadRequest, NothingToSend, PromptTooLong, ProviderError, WindowFull
-from .core.flatten import MISSING_RESULT
 from .core.ids import new_id
+from .core.message_list import MISSING_RESULT
 from .core.records import Attachment, Message, Record
 from .core.reply import Reply
 from .layers.l0_window import answered, measure_all

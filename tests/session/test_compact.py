@@ -18,7 +18,7 @@ from lamina.providers.openai import OpenAIProvider
 from lamina.session import AsyncSession, Session
 from lamina.steps import compact as step
 from lamina.testing import MessagesServer
-from lamina.testing.judge import Limits
+from lamina.testing.request_validation import Limits
 from lamina.tools.reads import ReadState
 
 from .compacting import (

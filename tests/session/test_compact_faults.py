@@ -18,7 +18,7 @@ from lamina.layers.l4_compact import Pivot, page, stands_for
 from lamina.session import Session
 from lamina.steps import compact as step
 from lamina.testing import MessagesServer
-from lamina.testing.received import Received
+from lamina.testing.received_request import Received
 from lamina.testing.script import Status, Step, make_answer
 
 from .compacting import (

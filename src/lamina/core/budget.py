@@ -33,7 +33,7 @@ def limits_of(settings: Settings) -> Limits:
     return Limits(settings.budget_calls, settings.budget_tokens, settings.budget_dollars)
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class LedgerLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """One call beside a conversation."""
 
     time: float
@@ -62,7 +62,7 @@ class Spent(NamedTuple):
         usage = self.usage
         return usage.input_tokens + usage.cache_write + usage.output_tokens + usage.cache_read // READS_PER_TOKEN
 
-    def with_line(self, line: Line) -> Spent:
+    def with_line(self, line: LedgerLine) -> Spent:
         """A count below nothing is nobody's: it gives nothing back."""
         used = Usage(max(0, line.input), max(0, line.cache_read), max(0, line.cache_write), 0, max(0, line.output))
         unpriced = line.usd is None and not line.failed
@@ -72,7 +72,7 @@ class Spent(NamedTuple):
         return Spent._make(map(add, self, other))
 
 
-def spent_in(lines: Iterable[Line]) -> Spent:
+def spent_in(lines: Iterable[LedgerLine]) -> Spent:
     total = Spent()
     for line in lines:
         total = total.with_line(line)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 
 from .blocks import Wire, content_text, digest_of
-from .flatten import OPENING
+from .message_list import OPENING
 
 _NAMED = re.compile(r"messages[.\[](\d+)\]?\.content[.\[](\d+)")
 _THINKING = re.compile(r"thinking|signature", re.IGNORECASE)

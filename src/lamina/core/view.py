@@ -13,7 +13,7 @@ from typing import Literal, assert_never
 import msgspec
 
 from .blocks import Block, ToolResult, Wire, text, tool_result
-from .flatten import Flat
+from .message_list import Flat
 from .records import (
     Attachment,
     Boundary,

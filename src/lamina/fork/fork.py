@@ -28,7 +28,7 @@ from ..core.blocks import Block, ToolResult, ToolUse, Wire, read_block, text, to
 from ..core.cache import BREAK_HEADER, FORK_HEADER
 from ..core.effects import Ask, Flow, RunTools
 from ..core.errors import LaminaError, ProviderError
-from ..core.flatten import Flat
+from ..core.message_list import Flat
 from ..core.reply import Reply
 from ..core.usage import Usage
 from ..prompt.marks import End, end_before_last_answer, mark_at, mark_messages

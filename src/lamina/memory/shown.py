@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..core.fence import Fenced, escape, fence, reminder
 from ..core.settings.kinds import printable
-from ..core.words import normal
+from ..core.terms import normal
 from .evidence import Freshness
 from .texts import sections
 from .topic import Topic, evidence_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from .problem import Problem
+from .api_errors import Problem
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 

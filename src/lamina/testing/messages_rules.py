@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core.cache import CACHE_EDITS_BETA
+from .api_errors import Problem, bad
+from .context_edits import edit_problems
 from .conversation_rules import active_thinking, pairing
-from .edits import edit_problems
-from .problem import Problem, bad
 
 CONTEXT_BETA = "context-management-2025-06-27"
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 import msgspec
 
 from ..core.blocks import Wire
-from .received import Received
+from .received_request import Received
 
 # A test that waits longer than this for a server of its own is stuck; the answer goes out and the test can fail.
 MAX_DELAY = 30.0

@@ -14,17 +14,17 @@ from typing import Any, Literal, Unpack
 import msgspec
 
 from ..core.blocks import Wire
-from .received import Announced, Received
-from .respond import respond
+from .received_request import Announced, Received
+from .request_handler import respond
 from .script import Answer, Broken, Cut, Interrupted, Queued, Status, Step, ToolCall, make_answer
-from .state import State
+from .server_state import ServerState
 from .transport import HOST, Transport
 
 # Called with every server that starts: how the pytest plugin learns of servers a test makes by hand.
 on_start: list[Callable[[MessagesServer], None]] = []
 
 
-class MessagesServer(State):
+class MessagesServer(ServerState):
     """Use as a context manager, or call `start` and `close`."""
 
     @cached_property

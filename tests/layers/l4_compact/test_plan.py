@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.api_rules import complaints
 
-from lamina.core.flatten import Flat
+from lamina.core.message_list import Flat
 from lamina.core.receipts import Told, open_receipt, write_receipt
 from lamina.core.view import Item
 from lamina.layers.l4_compact import Pivot, fates, legal_cuts, plan, rounds

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...core.blocks import Block, Document, Image, ToolResult, Wire, text, tool_result
-from ...core.flatten import Flat
+from ...core.message_list import Flat
 from ...core.view import Item
 from .users import DOCUMENT, IMAGE
 

@@ -2,7 +2,7 @@
 
 It keeps what it is told in the conversation, saves to memory what it is asked to remember, and answers a question with the sentence
 or the memory that shares the rarest words with it, or says that it found none. Words are compared as the ranker compares them
-(`core.words`), so that Chinese, Japanese and Korean work as English does (B15).
+(`core.terms`), so that Chinese, Japanese and Korean work as English does (B15).
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...core.blocks import Wire
-from ...core.words import REMEMBER, asks_to_forget, asks_to_remember, terms
-from . import answering, forgetting
-from .asked import Asked, read_asked, say, share, texts
+from ...core.memory_requests import REMEMBER, asks_to_forget, asks_to_remember
+from ...core.terms import terms
+from . import forget_command, memory_answers
 from .commands import next_step
+from .turn_context import TurnContext, read_turn, say, share, texts
 
 WHAT_I_AM = "I am Lamina's offline stand-in, not a language model"
 HELP = (
@@ -66,22 +67,22 @@ def answer(request: Wire) -> list[Wire]:
         return step
     if _HELP.match(prompt):
         return say(HELP)
-    asked = read_asked(request, prompt, at)
+    asked = read_turn(request, prompt, at)
     if asks_to_forget(prompt):
-        return forgetting.forget(asked)
+        return forget_command.forget(asked)
     if asks_to_remember(prompt):
-        from . import saving  # most prompts save nothing, and its many expressions take long to make
+        from . import remember_command  # most prompts save nothing, and its many expressions take long to make
 
-        return saving.remember(asked)
+        return remember_command.remember(asked)
     if not _ASKS.search(prompt):
         return say(NOTED)
     return _answered(asked, messages[: at + 1])
 
 
-def _answered(asked: Asked, messages: list[Wire]) -> list[Wire]:
+def _answered(asked: TurnContext, messages: list[Wire]) -> list[Wire]:
     """From the conversation, else from memory or the instruction files, whichever fits better."""
-    ignored = answering.without_memory(asked.prompt)
-    if not ignored and (known := answering.overview(asked)) is not None:
+    ignored = memory_answers.without_memory(asked.prompt)
+    if not ignored and (known := memory_answers.overview(asked)) is not None:
         return known
     said = scored(asked.prompt, _said(messages[:-1], _text))
     if said is not None:
@@ -90,7 +91,7 @@ def _answered(asked: Asked, messages: list[Wire]) -> list[Wire]:
     context = scored(asked.prompt, _said(messages, _context))
     fitting = [] if ignored else _fitting(asked.prompt, [each.words for each in asked.known])
     beside = [] if ignored else _fitting(asked.prompt, [f"{each.title} {each.text}" for each in asked.recalled])
-    if fitting and beside and not fitting[0].score < min(answering.SURE, beside[0].score):
+    if fitting and beside and not fitting[0].score < min(memory_answers.SURE, beside[0].score):
         beside = []  # the index names what answers it; a memory brought here is asked where that is in doubt
     score = max((each.score for each in (*fitting, *beside)), default=0.0)
     if written is not None and written.score > score:
@@ -98,8 +99,8 @@ def _answered(asked: Asked, messages: list[Wire]) -> list[Wire]:
     if context is not None and context.score > score:
         return say(f"This session was told: {context.sentence}")
     if beside:
-        return answering.from_recalled(asked, [each.at for each in beside], score)
-    recalled = None if ignored else answering.recall(asked, [asked.known[each.at] for each in fitting], score)
+        return memory_answers.from_recalled(asked, [each.at for each in beside], score)
+    recalled = None if ignored else memory_answers.recall(asked, [asked.known[each.at] for each in fitting], score)
     return recalled if recalled is not None else say(NOT_FOUND)
 
 
@@ -112,7 +113,7 @@ def _fitting(question: str, texts: list[str]) -> list[FittingText]:
     """The texts that answer the question, best first; those that fit far worse than the best are left out."""
     scores = _scores(question, texts)
     found = sorted((FittingText(score, at) for at, score in enumerate(scores) if score >= ENOUGH), key=lambda each: -each.score)
-    return [each for each in found if each.score >= answering.NEARLY * found[0].score]
+    return [each for each in found if each.score >= memory_answers.NEARLY * found[0].score]
 
 
 def scored(question: str, said: list[str]) -> BestSentence | None:
@@ -140,7 +141,7 @@ def _said(messages: list[Wire], of: Callable[[Wire], str]) -> list[str]:
             continue
         text = of(message)
         if asks_to_forget(text):
-            what, _ = forgetting.subject(text)
+            what, _ = forget_command.subject(text)
             said = [sentence for sentence in said if share(what, sentence) < 1]
             continue
         for piece in _SENTENCE_END.split(text):

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from ...core.blocks import Wire
-from .asked import result_text, say
+from .turn_context import result_text, say
 
 Steps: TypeAlias = tuple[tuple[str, Wire], ...]
 

@@ -12,9 +12,9 @@ from hashlib import blake2b
 from typing import Any
 
 from ..blocks import DIGEST_BYTES
-from .marked import CacheUse
-from .pieces import Count, Prompt, count_block
-from .prompt import PromptReader
+from .marked_cache import CacheUse
+from .prompt import Count, Prompt, count_block
+from .prompt_reader import PromptReader
 
 # OpenAI: caching begins at this length and grows in these steps; an entry lives five to ten minutes after its last use.
 OPENAI_MINIMUM = 1_024

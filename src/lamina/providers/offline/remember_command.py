@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 
 from ...core.blocks import Wire
-from ...core.words import normal, terms, to_remember
-from .asked import FRONT, ONLY_HERE, Asked, Done, Known, body, call, content, field, say, title
-from .instead import says_instead
-from .note import ASK_BACK, MOST_NOTES, Note, items, named, no_memory, notes, with_dates
+from ...core.memory_requests import to_remember
+from ...core.terms import normal, terms
+from .memory_note import ASK_BACK, MOST_NOTES, Note, items, named, no_memory, notes, with_dates
+from .replacement import says_instead
+from .turn_context import FRONT, ONLY_HERE, Done, KnownMemory, TurnContext, body, call, content, field, say, title
 
 # Two sentences that share this much of their words say the same thing.
 SAME = 0.6
@@ -21,7 +22,7 @@ _LEFT_OUT = re.compile(r"A secret was left out \([^)\n]*\)\.")
 _WHY = re.compile(r"^\*\*Why:\*\*\s*(?P<why>.+)$", re.MULTILINE)
 
 
-def remember(asked: Asked) -> list[Wire]:
+def remember(asked: TurnContext) -> list[Wire]:
     """The next step of "Remember: …": each thing it names is written to a file of its own, one after the other."""
     text = to_remember(asked.prompt)
     if not text:
@@ -51,7 +52,7 @@ def remember(asked: Asked) -> list[Wire]:
     return say("\n".join(said))
 
 
-def _into_log(asked: Asked) -> list[Wire]:
+def _into_log(asked: TurnContext) -> list[Wire]:
     """In assistant mode all of it goes into the log of the day, in one call."""
     kept = [item for item in items(to_remember(asked.prompt))[:MOST_NOTES] if no_memory(item) is None]
     if not asked.done:
@@ -65,7 +66,7 @@ def _into_log(asked: Asked) -> list[Wire]:
     return say("\n".join(f"I noted that in today's log: {item}" for item in kept))
 
 
-def _keep(asked: Asked, note: Note, there: Known | None, left: list[Done]) -> list[Wire] | str:
+def _keep(asked: TurnContext, note: Note, there: KnownMemory | None, left: list[Done]) -> list[Wire] | str:
     """The next call for one note, or what came of it; `left` are the calls behind the prompt that are not accounted for.
 
     A file that turns out to hold something else stays as it is: the note gets the next name."""
@@ -91,7 +92,7 @@ def _keep(asked: Asked, note: Note, there: Known | None, left: list[Done]) -> li
     return f"That is not saved: there are memories by that name already ({note.name})."
 
 
-def _says_so(note: Note, there: Known | None, path: str) -> bool:
+def _says_so(note: Note, there: KnownMemory | None, path: str) -> bool:
     """Whether the line of the index is enough to see it: one that was cut is not."""
     return there is not None and path == there.path and not there.hook.endswith("…") and alike(note.rule, there.hook)
 
@@ -121,7 +122,7 @@ def text_of(note: Note, path: str, read: Done | None) -> str:
     return note.file(why["why"] if why and not replaced else "", name, rest)
 
 
-def _outcome(note: Note, there: Known | None, wrote: Done) -> str:
+def _outcome(note: Note, there: KnownMemory | None, wrote: Done) -> str:
     if wrote.failed:
         return f"That is not saved: {wrote.said}"
     if not wrote.said.startswith(("Saved", "Updated")) and "says that already" not in wrote.said:
@@ -136,7 +137,7 @@ def _outcome(note: Note, there: Known | None, wrote: Done) -> str:
     return f"I will remember that: {note.description}{instead}"
 
 
-def _same(note: Note, known: Known) -> bool:
+def _same(note: Note, known: KnownMemory) -> bool:
     """Whether a memory says the same, or what the note now says otherwise. A hook that was cut speaks for its beginning."""
     hook = known.hook.removesuffix("…").rsplit(" ", 1)[0] if known.hook.endswith("…") else known.hook
     if normal(note.name) in (normal(title(known.path)), normal(known.title)):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from ...core.blocks import Wire, content_text
-from ...core.words import sought, terms
+from ...core.terms import sought, terms
 
 ONLY_HERE = "Noted in this conversation only: {why}."
 # Lines a search in memory brings back.
@@ -34,7 +34,7 @@ _NUMBER = re.compile(r"^\s*\d+\t", re.MULTILINE)
 _TODAY = re.compile(r"^(?:Today is|The date has changed .{0,80}, today is) (\d{4}-\d\d-\d\d)\b", re.MULTILINE)
 
 
-class Known(NamedTuple):
+class KnownMemory(NamedTuple):
     """A memory as far as it can be seen: its title, the path of its file, the hook of its index line."""
 
     title: str
@@ -62,13 +62,13 @@ class Done(NamedTuple):
     failed: bool
 
 
-class Asked(NamedTuple):
+class TurnContext(NamedTuple):
     """What a turn is decided from."""
 
     prompt: str
     at: int  # the prompt's place among the messages
     directory: str | None  # where memory lies; None: there is none
-    known: tuple[Known, ...]
+    known: tuple[KnownMemory, ...]
     recalled: tuple[Recalled, ...]
     cut: bool  # the index was too long to be sent whole
     done: tuple[Done, ...]
@@ -77,7 +77,7 @@ class Asked(NamedTuple):
     log: str = ""  # today's log, where notes go there (W2)
 
 
-def read_asked(request: Wire, prompt: str, at: int) -> Asked:
+def read_turn(request: Wire, prompt: str, at: int) -> TurnContext:
     messages = request["messages"]
     system = request.get("system") or ""
     said = system if isinstance(system, str) else "\n".join(str(block.get("text", "")) for block in system)
@@ -87,7 +87,7 @@ def read_asked(request: Wire, prompt: str, at: int) -> Asked:
     indexes = [index for text in reminders for index in _INDEX.finditer(text)]
     log = _LOG.search(said)
     today = [day for text in reminders for day in _TODAY.findall(text) if _is_day(day)]
-    return Asked(
+    return TurnContext(
         prompt,
         at,
         directory,
@@ -117,22 +117,22 @@ def texts(message: Wire) -> list[str]:
     return [block["text"] for block in message["content"] if block.get("type") == "text"]
 
 
-def _known(indexes: Sequence[re.Match[str]], messages: Sequence[Wire], directory: str | None) -> list[Known]:
+def _known(indexes: Sequence[re.Match[str]], messages: Sequence[Wire], directory: str | None) -> list[KnownMemory]:
     """The index as it was sent, and what this conversation has written and removed since."""
-    found: dict[str, Known] = {}
+    found: dict[str, KnownMemory] = {}
     for index in indexes:
         base = posixpath.dirname(index["path"])
         for line in index["text"].split("\n"):
             if entry := _LINE.match(line):
                 path = posixpath.join(base, unquote(entry["file"].strip("<>")))
-                found[path] = Known(entry["title"], path, entry["hook"] or "")
+                found[path] = KnownMemory(entry["title"], path, entry["hook"] or "")
     for done in _done(messages):
         path = str(done.given.get("file_path", ""))
         if done.name != "Write" or done.failed or directory is None or not path.startswith(f"{directory}/"):
             continue
         found.pop(path, None)
         if (text := FRONT.match(str(done.given.get("content", "")))) is not None:
-            found[path] = Known(field(text["head"], "name"), path, field(text["head"], "description"))
+            found[path] = KnownMemory(field(text["head"], "name"), path, field(text["head"], "description"))
     return list(found.values())
 
 
@@ -175,7 +175,7 @@ def title(path: str) -> str:
     return posixpath.basename(path).removesuffix(".md")
 
 
-def grep(asked: Asked, what: str, *, files: bool = False) -> list[Wire]:
+def grep(asked: TurnContext, what: str, *, files: bool = False) -> list[Wire]:
     """A search through memory for any word of a text, in the form the Grep tool takes."""
     pattern = "|".join(re.escape(term) for term in sought(what)[:8])
     given: Wire = {"pattern": pattern, "path": asked.directory, "glob": "*.md", "-i": True}
@@ -196,7 +196,7 @@ def body(read: str) -> str:
     return (found["body"] if found else text).strip()
 
 
-def call(asked: Asked, name: str, given: Wire) -> list[Wire]:
+def call(asked: TurnContext, name: str, given: Wire) -> list[Wire]:
     # The place makes the id new: the same words may be said again later.
     return [{"type": "tool_use", "id": f"toolu_offline_{asked.at}_{len(asked.done)}", "name": name, "input": given}]
 

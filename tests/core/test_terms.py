@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.core.words import normal, sought, stem
+from lamina.core.terms import normal, sought, stem
 
 
 def without_shortcut(text: str) -> str:

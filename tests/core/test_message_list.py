@@ -11,7 +11,7 @@ from tests.core.api_rules import complaints
 from tests.core.histories import PICTURE, examples, grown, histories, result, thought, use, words
 
 from lamina.core.blocks import EMPTY_ERROR, ToolResult, Wire, canonical, read_block, read_content
-from lamina.core.flatten import MISSING_RESULT, OPENING, Flat
+from lamina.core.message_list import MISSING_RESULT, OPENING, Flat
 from lamina.core.prefix import ROOT, link
 from lamina.core.records import Record
 

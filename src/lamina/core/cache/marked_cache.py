@@ -20,8 +20,8 @@ import msgspec
 
 from ..blocks import DIGEST_BYTES
 from ..usage import Usage
-from .pieces import HOUR, Count, Piece, Prompt, count_block
-from .prompt import PromptReader
+from .prompt import HOUR, Count, Piece, Prompt, count_block
+from .prompt_reader import PromptReader
 
 # Positions a mark looks at, its own counted as the first.
 LOOK_BACK = 20

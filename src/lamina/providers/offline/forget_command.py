@@ -10,8 +10,9 @@ import re
 from collections.abc import Sequence
 
 from ...core.blocks import Wire
-from ...core.words import normal, sought, to_forget
-from .asked import ONLY_HERE, Asked, Done, Known, call, content, grep, say, share, title
+from ...core.memory_requests import to_forget
+from ...core.terms import normal, sought
+from .turn_context import ONLY_HERE, Done, KnownMemory, TurnContext, call, content, grep, say, share, title
 
 # What shares this part of a subject to forget is named, and removed only when it holds all of it.
 HALF = 0.5
@@ -37,7 +38,7 @@ _ALL = re.compile(
 )
 
 
-def forget(asked: Asked) -> list[Wire]:
+def forget(asked: TurnContext) -> list[Wire]:
     """The next step of "Forget …": each memory it means is read and written empty, which removes it.
 
     Only a memory that holds every word of the subject is removed; what holds some of them is named."""
@@ -76,7 +77,7 @@ def _which(what: str, near: Sequence[str]) -> str:
     return f"Several memories mention it. Say which: {', '.join(near[:MOST_FORGOTTEN])}."
 
 
-def _not_all(asked: Asked) -> str:
+def _not_all(asked: TurnContext) -> str:
     if not asked.known:
         return "Nothing is remembered here yet."
     named = ", ".join(known.title for known in asked.known[:MOST_FORGOTTEN])
@@ -87,7 +88,7 @@ def _not_all(asked: Asked) -> str:
     )
 
 
-def _remove(asked: Asked, targets: Sequence[str], left: list[Done], *, more: int = 0) -> list[Wire]:
+def _remove(asked: TurnContext, targets: Sequence[str], left: list[Done], *, more: int = 0) -> list[Wire]:
     said: list[str] = []
     for path in targets:
         if not left:
@@ -115,7 +116,7 @@ def subject(prompt: str) -> tuple[str, bool]:
     return _ARTICLE.sub("", wide["what"] if wide else text).strip(), wide is not None
 
 
-def _targets(what: str, wide: bool, known: Sequence[Known]) -> list[str]:
+def _targets(what: str, wide: bool, known: Sequence[KnownMemory]) -> list[str]:
     """The memories that are meant beyond doubt: the one of that name, all about a subject, or the only one about it."""
     named = [each.path for each in known if normal(what) in (normal(each.title), normal(title(each.path)))]
     if named:

@@ -13,9 +13,10 @@ from datetime import date
 from typing import NamedTuple
 
 from ...core.dates import dated, relative_dates
-from ...core.words import normal, terms, to_remember
-from .wording import kind_of, reason
-from .wording import no_memory as no_memory  # who takes notes asks for it here
+from ...core.memory_requests import to_remember
+from ...core.terms import normal, terms
+from .sentence_rules import kind_of, reason
+from .sentence_rules import no_memory as no_memory  # who takes notes asks for it here
 
 # Words of a name: enough to tell it from its neighbours, few enough for a line of the index.
 NAME_WORDS = 6

@@ -11,9 +11,9 @@ from ..core.blocks import Wire
 from ..core.cache import Piece, Prompt, PromptReader, shown
 from ..core.errors import InputError
 from . import chat_rules, messages_rules
-from .edits import apply_edits
-from .problem import Problem, bad
-from .thinking import BINDING_BETA, check_thinking
+from .api_errors import Problem, bad
+from .context_edits import apply_edits
+from .thinking_signatures import BINDING_BETA, check_thinking
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -21,7 +21,7 @@ class Limits(msgspec.Struct, frozen=True):
 
     window: int = 200_000
     models: frozenset[str] | None = None  # None: any name
-    cache_edits: bool = True  # our own form of M4; see lamina.core.cache.prompt
+    cache_edits: bool = True  # our own form of M4; see lamina.core.cache.prompt_reader
     check_signatures: bool = True  # off for recorded conversations, whose thinking another server signed
     bind_thinking: bool = False  # newer models: thinking is only valid behind the conversation it was made in
     limit_output: bool = False  # older models: refuse where prompt and max_tokens together exceed the window

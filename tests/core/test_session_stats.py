@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lamina.core.blocks import Block, read_block, text
-from lamina.core.figures import Figures, figures_of
 from lamina.core.records import Break, Clear, Event, Message, Record, Revoke, Spill
+from lamina.core.session_stats import SessionStats, session_stats
 from lamina.core.usage import Usage
 
 USED = Usage(input_tokens=10, cache_read=80, cache_write=10, output_tokens=5)
@@ -48,7 +48,7 @@ RECORDS: list[Record] = [
 
 @pytest.mark.spec("K4")
 def test_each_answer_counts_once_and_each_layer_for_itself() -> None:
-    found = figures_of(RECORDS)
+    found = session_stats(RECORDS)
     assert (found.calls, found.turns) == (2, 2)
     assert found.usage == {"a-model": USED, "b-model": USED}
     assert found.hit_ratio == 0.8
@@ -65,12 +65,12 @@ def test_each_answer_counts_once_and_each_layer_for_itself() -> None:
 
 @pytest.mark.spec("K4")
 def test_sessions_add_up() -> None:
-    one = figures_of(RECORDS)
+    one = session_stats(RECORDS)
     both = one + one
     assert both.calls == 2 * one.calls
     assert both.usage["a-model"] == USED + USED
     assert both.saved["clearing"] == 1_900
     assert both.hit_ratio == one.hit_ratio
-    assert one + Figures() == one
-    assert (one + Figures(side_usd=None)).side_usd is None
-    assert Figures().hit_ratio == Figures().summaries_per_100_turns == 0.0
+    assert one + SessionStats() == one
+    assert (one + SessionStats(side_usd=None)).side_usd is None
+    assert SessionStats().hit_ratio == SessionStats().summaries_per_100_turns == 0.0

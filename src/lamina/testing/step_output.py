@@ -9,8 +9,8 @@ import msgspec
 
 from ..core.blocks import Wire
 from . import chat_wire, messages_wire
-from .problem import Problem, chat_error, messages_error
-from .received import Received
+from .api_errors import Problem, chat_error, messages_error
+from .received_request import Received
 from .script import Answer, Broken, Cut, Interrupted, Status, Step
 from .transport import Outgoing
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .received import Announced
+from .received_request import Announced
 
 
 class Announcements:

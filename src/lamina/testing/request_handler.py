@@ -9,15 +9,15 @@ import msgspec
 from ..core.blocks import Wire as Json
 from ..core.cache import CacheUse
 from . import chat_wire, messages_wire
+from .api_errors import Problem, chat_error, messages_error
+from .cache_diagnostics import cache_miss_reason
 from .chat_rules import too_long as chat_too_long
-from .diagnose import cache_miss_reason
-from .judge import Judged, judge_chat, judge_messages, too_long
-from .problem import Problem, chat_error, messages_error
-from .received import Received, Wire, breaks_in, fork_of, session_of
-from .replies import fill_ids, make_out, plain
+from .received_request import Received, Wire, breaks_in, fork_of, session_of
+from .request_validation import Judged, judge_chat, judge_messages, too_long
 from .script import Answer, Status
-from .state import State
-from .thinking import sign_blocks
+from .server_state import ServerState
+from .step_output import fill_ids, make_out, plain
+from .thinking_signatures import sign_blocks
 from .transport import Incoming, Outgoing
 
 _ROUTES: dict[tuple[str, str], Wire] = {
@@ -27,7 +27,7 @@ _ROUTES: dict[tuple[str, str], Wire] = {
 }
 
 
-def respond(state: State, incoming: Incoming) -> Outgoing:
+def respond(state: ServerState, incoming: Incoming) -> Outgoing:
     number = state.number()
     chat = incoming.path.endswith("/chat/completions")
     problem = _door(state, incoming)
@@ -47,7 +47,7 @@ def respond(state: State, incoming: Incoming) -> Outgoing:
     return _answer(state, incoming, body, number, wire)
 
 
-def _door(state: State, incoming: Incoming) -> Problem | None:
+def _door(state: ServerState, incoming: Incoming) -> Problem | None:
     """Who asks, and with how much."""
     bearer = incoming.headers.get("authorization", "").removeprefix("Bearer ").strip()
     given = incoming.headers.get("x-api-key") or bearer
@@ -60,7 +60,7 @@ def _door(state: State, incoming: Incoming) -> Problem | None:
     return None
 
 
-def _answer(state: State, incoming: Incoming, body: Any, number: int, wire: Wire) -> Outgoing:
+def _answer(state: ServerState, incoming: Incoming, body: Any, number: int, wire: Wire) -> Outgoing:
     judged = _judge(state, incoming, body, wire)
     fields: Json = body if isinstance(body, dict) else {}
     session, fork = session_of(incoming.headers, fields, judged.sent), fork_of(incoming.headers)
@@ -88,7 +88,7 @@ def _answer(state: State, incoming: Incoming, body: Any, number: int, wire: Wire
     return _play(state, received, judged, number)
 
 
-def _judge(state: State, incoming: Incoming, body: Any, wire: Wire) -> Judged:
+def _judge(state: ServerState, incoming: Incoming, body: Any, wire: Wire) -> Judged:
     if wire == "chat":
         return judge_chat(body, state.limits, state.chat_cache.reader)
     betas = frozenset(name.strip() for name in incoming.headers.get("anthropic-beta", "").split(","))
@@ -96,7 +96,7 @@ def _judge(state: State, incoming: Incoming, body: Any, wire: Wire) -> Judged:
     return judge_messages(asked, betas, state.limits, state.cache.reader)
 
 
-def _full(state: State, body: Json, use: CacheUse | None, wire: Wire) -> Problem | None:
+def _full(state: ServerState, body: Json, use: CacheUse | None, wire: Wire) -> Problem | None:
     if use is None:
         return None
     if wire == "chat":
@@ -104,7 +104,7 @@ def _full(state: State, body: Json, use: CacheUse | None, wire: Wire) -> Problem
     return too_long(body, use.total, state.limits)
 
 
-def _play(state: State, received: Received, judged: Judged, number: int) -> Outgoing:
+def _play(state: ServerState, received: Received, judged: Judged, number: int) -> Outgoing:
     """Decide the answer, keep it, wait if the script says so, and only then let the cache have it."""
     planned = state.script.take(received)
     step = planned.step
@@ -118,7 +118,7 @@ def _play(state: State, received: Received, judged: Judged, number: int) -> Outg
     return out
 
 
-def _whole(state: State, received: Received, judged: Judged, answer: Answer, number: int) -> Json:
+def _whole(state: ServerState, received: Received, judged: Judged, answer: Answer, number: int) -> Json:
     blocks = fill_ids(answer.blocks, number, "call" if received.wire == "chat" else "toolu")
     tokens = answer.output_tokens if answer.output_tokens is not None else sum(state.count(block) for block in blocks)
     reason = answer.stop_reason
@@ -150,7 +150,7 @@ def _whole(state: State, received: Received, judged: Judged, answer: Answer, num
     )
 
 
-def _extra(state: State, received: Received, judged: Judged, name: str) -> dict[str, Any]:
+def _extra(state: ServerState, received: Received, judged: Judged, name: str) -> dict[str, Any]:
     """What the answer says beside its words: edits, diagnostics, confirmed deletions."""
     assert judged.sent is not None
     extra = dict(judged.extra or {})

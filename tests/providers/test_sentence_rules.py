@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.core.words import asks_to_forget, asks_to_remember, to_forget
-from lamina.providers.offline.note import Note, noted
-from lamina.providers.offline.wording import Reason, kind_of, no_memory, reason
+from lamina.core.memory_requests import asks_to_forget, asks_to_remember, to_forget
+from lamina.providers.offline.memory_note import Note, noted
+from lamina.providers.offline.sentence_rules import Reason, kind_of, no_memory, reason
 
 
 @pytest.mark.spec("S7", "B15")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from ...core.words import normal, terms
+from ...core.terms import normal, terms
 
 _DAY = re.compile(
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:jan|febr)uary|march|april|may|june|july|august|(?:sept|nov|dec)ember|october"

@@ -21,11 +21,11 @@ BYTES_PER_TOKEN = 4
 # What becomes of a probe fact at a compaction.
 FATES = ("in_context", "one_call", "lost")
 
-# Figures that are counts by a name.
+# SessionStats that are counts by a name.
 NAMED = ("side_calls", "compactions", "clearings", "saved", "breaks", "failures", "fidelity", "budget_stops")
 
 
-class Figures(msgspec.Struct, frozen=True):
+class SessionStats(msgspec.Struct, frozen=True):
     calls: int = 0
     turns: int = 0
     usage: dict[str, Usage] = {}  # by model
@@ -70,11 +70,11 @@ class Figures(msgspec.Struct, frozen=True):
         """Of the probe facts, those in context or one call away; None where nothing was asked."""
         return 1 - self.fidelity.get("lost", 0) / self.facts if self.facts else None
 
-    def __add__(self, other: Figures) -> Figures:
-        return Figures(**{name: _sum(getattr(self, name), getattr(other, name)) for name in self.__struct_fields__})
+    def __add__(self, other: SessionStats) -> SessionStats:
+        return SessionStats(**{name: _sum(getattr(self, name), getattr(other, name)) for name in self.__struct_fields__})
 
 
-def figures_of(records: Iterable[Record]) -> Figures:
+def session_stats(records: Iterable[Record]) -> SessionStats:
     fold = _Fold()
     for record in records:
         fold.add(record)
@@ -155,13 +155,13 @@ class _Fold:
         usd = data.get("usd")
         self.usd = self.usd + usd if isinstance(usd, int | float) and self.usd is not None else None
 
-    def done(self) -> Figures:
+    def done(self) -> SessionStats:
         usage: dict[str, Usage] = {}
         for model, used in self.answers.values():
             usage[model] = usage.get(model, Usage()) + used
         counts: Any = {name: int(count) for name, count in self.counts.items()}
         named: Any = {name: dict(found) for name, found in self.named.items()}
-        return Figures(calls=len(self.answers), usage=usage, side_usage=self.side, side_usd=self.usd, **counts, **named)
+        return SessionStats(calls=len(self.answers), usage=usage, side_usage=self.side, side_usd=self.usd, **counts, **named)
 
 
 def _int(data: dict[str, Any], name: str) -> int:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina.core.errors import InputError
-from lamina.providers.convert import ERROR, block_of, chat_messages, messages_from_chat, part_of
+from lamina.providers.conversion import ERROR, block_of, chat_messages, messages_from_chat, part_of
 from lamina.providers.stream import UNPARSED
 
 Wire = dict[str, Any]

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 
 from ...core.blocks import Wire
-from ...core.words import sought
-from .asked import Asked, Done, Known, body, call, grep, say, share, title
+from ...core.terms import sought
+from .turn_context import Done, KnownMemory, TurnContext, body, call, grep, say, share, title
 
 # A memory shares at least this part of a question's terms.
 ENOUGH = 0.34
@@ -40,7 +40,7 @@ def without_memory(prompt: str) -> bool:
     return bool(_WITHOUT.search(prompt))
 
 
-def overview(asked: Asked) -> list[Wire] | None:
+def overview(asked: TurnContext) -> list[Wire] | None:
     """The answer to "What do you remember?"; None for any other question."""
     if not _OVERVIEW.match(asked.prompt):
         return None
@@ -48,7 +48,7 @@ def overview(asked: Asked) -> list[Wire] | None:
     return say("I remember:\n" + "\n".join(lines) if lines else "Nothing is remembered here yet.")
 
 
-def recall(asked: Asked, fitting: Sequence[Known], score: float = 1.0) -> list[Wire] | None:
+def recall(asked: TurnContext, fitting: Sequence[KnownMemory], score: float = 1.0) -> list[Wire] | None:
     """The next step of answering a question from these memories, or by a search through all; None where memory has no answer.
 
     `score` says how well the best of them fits."""
@@ -63,7 +63,7 @@ def recall(asked: Asked, fitting: Sequence[Known], score: float = 1.0) -> list[W
     return _from_lines(asked, asked.done[-1])
 
 
-def from_recalled(asked: Asked, fitting: Sequence[int], score: float) -> list[Wire]:
+def from_recalled(asked: TurnContext, fitting: Sequence[int], score: float) -> list[Wire]:
     """The answer from memories that stand in the conversation: nothing need be read."""
     told = [_told(asked.recalled[at].text, asked.recalled[at].title) for at in fitting[:MOST_READ]]
     return say((UNSURE if score < SURE else "") + "\n\n".join(told))
@@ -73,7 +73,7 @@ def _told(text: str, name: str) -> str:
     return f"{text[:SHOWN].rstrip()}{'…' if len(text) > SHOWN else ''}\n(memory: {name})"
 
 
-def _from_files(asked: Asked, fitting: Sequence[Known], doubt: str) -> list[Wire]:
+def _from_files(asked: TurnContext, fitting: Sequence[KnownMemory], doubt: str) -> list[Wire]:
     files = fitting[:MOST_READ] if "Read" in asked.tools else ()
     if len(asked.done) < len(files):
         return call(asked, "Read", {"file_path": files[len(asked.done)].path})
@@ -85,7 +85,7 @@ def _from_files(asked: Asked, fitting: Sequence[Known], doubt: str) -> list[Wire
     return say(doubt + ("\n\n".join(told) or lines))
 
 
-def _from_lines(asked: Asked, done: Done) -> list[Wire] | None:
+def _from_lines(asked: TurnContext, done: Done) -> list[Wire] | None:
     """Of the lines a search brought, the one that shares most with the question."""
     rows = [] if done.failed else [row for row in (_row(line) for line in done.said.splitlines()) if row is not None]
     best = max(rows, key=lambda row: share(asked.prompt, row[1]), default=None)

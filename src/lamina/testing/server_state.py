@@ -9,10 +9,10 @@ from collections.abc import Callable
 import msgspec
 
 from ..core.cache import CacheModel, CacheUse, Count, Prompt, count_block, openai_cache
-from .announcements import Announcements
+from .announced_breaks import Announcements
 from .clock import Clock
-from .judge import Judged, Limits
-from .received import Received, Wire
+from .received_request import Received, Wire
+from .request_validation import Judged, Limits
 from .script import MAX_DELAY, Delay, Script
 
 # As the API documents it for the Messages endpoint.
@@ -25,7 +25,7 @@ KEEP_PROMPTS = 1_000
 _GLANCE = 0.05
 
 
-class State:
+class ServerState:
     """Settings may be changed at any time; what is locked is what connections change."""
 
     def __init__(
