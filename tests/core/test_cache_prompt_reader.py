@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lamina.core.cache.prompt import IMAGE_TOKENS
 
 from lamina.core.cache import HOUR, MINUTES_5, PromptReader, count_block, keeps_thinking
+from lamina.core.cache.prompt import IMAGE_TOKENS
 from lamina.core.errors import InputError
 
 MARK = {"type": "ephemeral"}

@@ -10,8 +10,24 @@ from collections.abc import Callable, Iterable
 
 from .errors import UndoOrder, UsageError
 from .prefix import Reason
-from .records import Attachment, Boundary, Clear, Event, Foreign, Message, Newer, Record, Revoke, Rewind, Snapshot, Span, Spill
-from .tree import Grown, Placed, Tree
+from .records import (
+    Attachment,
+    Boundary,
+    Clear,
+    Event,
+    Foreign,
+    Grown,
+    Message,
+    Newer,
+    Placed,
+    Record,
+    Revoke,
+    Rewind,
+    Snapshot,
+    Span,
+    Spill,
+)
+from .tree import Tree
 from .view import View
 
 

@@ -174,21 +174,8 @@ class Newer(msgspec.Struct, frozen=True):
     time: str = ""
 
 
-Record: TypeAlias = (
-    Message
-    | Attachment
-    | Boundary
-    | Spill
-    | Clear
-    | Span
-    | Pin
-    | Revoke
-    | Rewind
-    | Break
-    | Snapshot
-    | Checkpoint
-    | Forked
-    | Event
-    | Foreign
-    | Newer
-)
+# Links of the conversation; what hangs on one of them and shapes the view; what no view depends on.
+Grown: TypeAlias = Message | Attachment | Boundary
+Hung: TypeAlias = Spill | Clear | Span | Pin | Snapshot | Revoke
+Placed: TypeAlias = Grown | Hung
+Record: TypeAlias = Placed | Rewind | Break | Checkpoint | Forked | Event | Foreign | Newer
