@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lamina.session import Session
+from lamina.session.session import Session
 
 SIZES = (100, 1_000, 10_000)
 RESULT = "def handler(event):\n    return event['value'] * 2  # doubled\n" * 50

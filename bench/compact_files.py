@@ -15,14 +15,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from lamina.conversation.compaction.files import listed, used_in
+from lamina.conversation.window.estimate import estimate
+from lamina.conversation.window.features import measure_all
 from lamina.core.blocks import Text, ToolUse
 from lamina.core.blocks import text as text_block
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Boundary, Message
 from lamina.core.view import Item
 from lamina.disk.transcript import read_transcript
-from lamina.layers.l0_window import estimate, measure_all
-from lamina.layers.l4_compact import listed, used_in
 
 KEYS = ("file_path", "path", "notebook_path")
 SIZES = (250, 500, 1_000, CLASSIC.compact.list_tokens, 3_000)

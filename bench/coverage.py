@@ -23,12 +23,13 @@ from typing import Any, NamedTuple
 
 from beside import BY_RULES, Beside, answer, in_form, says_nothing
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.blocks import ToolUse, read_block
 from lamina.core.settings import Settings
-from lamina.fork.desk import run_calls
-from lamina.session import Session
-from lamina.tools import builtin_tools, definition
+from lamina.fork.tool_runner import run_calls
+from lamina.session.session import Session
+from lamina.tools.registry import builtin_tools
+from lamina.tools.tool import definition
 
 # Below an effective window of 180,000 tokens a policy's tail and budgets shrink in proportion, so that what is left stays under 25,000.
 WINDOWS = {"classic": 200_000, "lean": 100_000}

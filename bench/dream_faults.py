@@ -15,9 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from lamina.core.errors import DiskError
-from lamina.disk import crash
-from lamina.disk.consolidation import Hold, Lock
-from lamina.disk.consolidation_files import LOCK
+from lamina.disk import crash_points as crash
+from lamina.disk.dream_lock import Hold, Lock
+from lamina.disk.dream_lock_files import LOCK
 from lamina.disk.rootdir import RootDir
 
 BEFORE = 1_700_000_000_000_000_123

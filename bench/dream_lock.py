@@ -36,7 +36,7 @@ from typing import Any, Protocol
 
 from dream_faults import faults
 
-from lamina.disk.consolidation import Hold, Lock
+from lamina.disk.dream_lock import Hold, Lock
 from lamina.disk.rootdir import RootDir
 
 NAME = ".consolidate-lock"

@@ -25,13 +25,13 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 from tests.layers.l6_dream.staged import Dream, memory, save, some  # noqa: E402  # the tree must be on the path first
 
 from lamina.core.errors import LaminaError  # noqa: E402
-from lamina.disk.consolidation import Hold, Lock  # noqa: E402
+from lamina.disk.dream_lock import Hold, Lock  # noqa: E402
 from lamina.layers.l6_dream.record import Record, is_open, new_id, records  # noqa: E402
 from lamina.layers.l6_dream.recovery import recover  # noqa: E402
 from lamina.layers.l6_dream.stage import begin  # noqa: E402
 from lamina.layers.l6_dream.undo import undo  # noqa: E402
-from lamina.memory.index import entries  # noqa: E402
-from lamina.memory.modes import GatedStore  # noqa: E402
+from lamina.memory.store.index import entries  # noqa: E402
+from lamina.memory.store.modes import GatedStore  # noqa: E402
 
 TOPICS = 30
 NAMES = 7

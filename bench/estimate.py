@@ -24,10 +24,11 @@ from typing import NamedTuple, TypeAlias
 
 from estimate_steps import Step, read_steps
 
+from lamina.conversation.window.estimate import BLANK, LETTER, MARK, RARE, START, Calibration, estimate, observe
+from lamina.conversation.window.features import Features, measure, measure_all
+from lamina.conversation.window.thresholds import thresholds
 from lamina.core.blocks import Block, read_block, text, tool_result
 from lamina.core.policy import CLASSIC
-from lamina.layers.l0_window import START, Calibration, Features, estimate, measure, measure_all, observe, thresholds
-from lamina.layers.l0_window.estimate import BLANK, LETTER, MARK, RARE
 
 # Thresholds are tried for every window from the smallest that holds a coding agent's system prompt and tools up to the usual one.
 WINDOWS = range(32_000, 200_001, 1_000)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from lamina.conversation.window.features import Features, measure_all
 from lamina.core.blocks import Block, Text, Thinking, ToolResult, ToolUse, canonical, read_content, tool_result
 from lamina.core.usage import Usage, read_usage
-from lamina.layers.l0_window import Features, measure_all
 
 Record: TypeAlias = dict[str, Any]
 

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.memory.memory import Memory
 from lamina.providers.offline import DEFAULT_TABLE, OfflineProvider
-from lamina.steps.local import offline
+from lamina.session.offline_table import offline
 
 
 class Turn(NamedTuple):

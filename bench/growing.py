@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from lamina.core.settings import Settings
 from lamina.core.view import Item
-from lamina.layers.l3_notes import local as notes
-from lamina.layers.l4_compact import local as summary
+from lamina.layers.l3_notes import offline as notes
+from lamina.layers.l4_compact import offline as summary
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer, Received
 
 MODEL = "claude-sonnet-5-5"
@@ -69,11 +69,11 @@ def step(session: Session, server: MessagesServer, number: int) -> None:
 
 def settle(session: Session) -> None:
     """What works in the background is waited for, so that what follows knows it is done."""
-    with session.working() as c:
+    with session._working() as c:
         for name in ("notes", "summary"):
             c.background.wait(name, PATIENCE)
 
 
 def in_view(session: Session) -> list[Item]:
-    with session.working() as c:
+    with session._working() as c:
         return list(c.log.view.items)

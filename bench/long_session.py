@@ -30,15 +30,15 @@ from typing import Any
 
 from growing import MODEL, settle
 
-from lamina import turn
+from lamina.conversation.job_results import take_job_results
 from lamina.core.errors import UsageError
 from lamina.core.log import Log
 from lamina.core.receipts import open_receipt, read_receipt
 from lamina.core.records import Boundary, Clear, Record, Span, Spill
 from lamina.disk.transcript import read_transcript
-from lamina.layers.l3_notes import local as notes
+from lamina.layers.l3_notes import offline as notes
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer, Received, check_prefixes
 
 NAME = "long"
@@ -54,7 +54,14 @@ IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png"
 # An id, or the beginning of one as a fold names itself.
 UUID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?\b")
 # Imported once by the process that the others are forked from; the SDK alone takes longer than a step.
-PRELOADED = ["anthropic", "lamina.session", "lamina.turn", "lamina.steps.compact", "lamina.testing", "lamina.providers.anthropic"]
+PRELOADED = [
+    "anthropic",
+    "lamina.session",
+    "lamina.turn",
+    "lamina.layers.l4_compact.step",
+    "lamina.testing",
+    "lamina.providers.anthropic",
+]
 # A step that takes longer is stuck.
 PATIENCE = 120.0
 
@@ -133,8 +140,8 @@ def move(session: Session, turns: int) -> bool:
     else:
         session.ask()
         settle(session)
-        with session.working() as c:
-            turn.land(c)
+        with session._working() as c:
+            take_job_results(c)
     return True
 
 
@@ -165,7 +172,7 @@ def played(place: Path, turns: int) -> tuple[list[str], dict[str, Any]]:
                 pass
             assert session.path is not None
             written = list(read_transcript(session.path))
-            breaks = session.breaks
+            breaks = session.status.cache_breaks
         told = shown(written)
         found = check_prefixes(server.requests, decisions=sum(told.values()))
         sizes = [received.use.total for received in server.requests if received.use is not None]

@@ -40,13 +40,13 @@ from typing import NamedTuple, TypeAlias
 import lamina
 from lamina.core.settings import Settings
 from lamina.disk.paths import RootDir
-from lamina.memory.directory import DirectoryStore
-from lamina.memory.draft import Draft
 from lamina.memory.memory import Memory
-from lamina.memory.rank import Corpus, Document
-from lamina.memory.scan import CACHE, Scanner
-from lamina.memory.store import Why
-from lamina.memory.topic import Topic, write_topic
+from lamina.memory.recall.rank import Corpus, Document
+from lamina.memory.store.contract import Why
+from lamina.memory.store.directory import DirectoryStore
+from lamina.memory.store.draft import Draft
+from lamina.memory.store.scan import CACHE, Scanner
+from lamina.memory.store.topic import Topic, write_topic
 
 ME = Why("user", "bench")
 BODY = "The rule in a sentence.\n\n**Why:** a reason that takes a line or two.\n\n**How to apply:** in these cases.\n"

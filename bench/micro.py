@@ -24,12 +24,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from lamina.conversation.window.features import measure_all
 from lamina.core.blocks import ToolResult, ToolUse
 from lamina.core.policy import CLASSIC, Policy
 from lamina.core.settings import Settings
-from lamina.layers.l0_window import measure_all
-from lamina.session import Session
-from lamina.steps import micro
+from lamina.layers.l2_micro import step as micro
+from lamina.session.session import Session
 
 SIZES = (100, 1_000, 10_000)
 RESULT = "def handler(event):\n    return event['value'] * 2  # doubled\n" * 50

@@ -24,10 +24,10 @@ EVERY = 2_000
 KEPT = 20
 BODY = "The handler doubles the value and returns it; the test expects the old name. " * 7
 
-LIST = "from lamina.disk.listing import look; from pathlib import Path; import sys; print(look(Path(sys.argv[1])).title)"
+LIST = "from lamina.disk.session_list import look; from pathlib import Path; import sys; print(look(Path(sys.argv[1])).title)"
 RESUME = """
 import sys, pathlib
-from lamina.session import Session
+from lamina import Session
 path = pathlib.Path(sys.argv[1])
 with Session(resume=path, home=path.parent.parent.parent, cwd="/") as session:
     session.add_user("and now?")

@@ -36,10 +36,10 @@ from typing import Any
 
 import lamina
 from lamina.core.settings import Settings
-from lamina.memory.fit import LOOKED_AT, clear_fits
-from lamina.memory.rank import Corpus, Document
-from lamina.memory.topic import Topic, write_topic
-from lamina.session import Session
+from lamina.memory.recall.rank import Corpus, Document
+from lamina.memory.recall.threshold import LOOKED_AT, clear_fits
+from lamina.memory.store.topic import Topic, write_topic
+from lamina.session.session import Session
 
 CORPUS = Path(__file__).with_name("recall_corpus.json")
 MOST = 5
@@ -99,7 +99,7 @@ def bench_cost(runs: int) -> dict[str, dict[str, float]]:
 
 def _first_of_a_process(home: Path) -> float:
     program = (
-        "import sys, time; from lamina.session import Session\n"
+        "import sys, time; from lamina import Session\n"
         "with Session('offline', home=sys.argv[1], cwd=sys.argv[1]) as session:\n"
         "    session.add_user(sys.argv[2]); began = time.perf_counter(); session.before_call()\n"
         "    print((time.perf_counter() - began) * 1000)"
@@ -117,7 +117,7 @@ def _home(home: Path, count: int | None) -> Path:
     if count is None:
         return home
     with Session("offline", home=home, cwd=home) as session:
-        from lamina.memory.place import memory_place
+        from lamina.memory.store.scopes import memory_place
 
         path = memory_place(cwd=session.cwd, home=home, settings=Settings()).path
     path.mkdir(parents=True, mode=0o700)

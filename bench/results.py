@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from lamina.core.blocks import tool_result
-from lamina.session import Session
-from lamina.steps import results
+from lamina.layers.l1_results import step as results
+from lamina.session.session import Session
 
 KINDS = ("copy", "bytes", "str", "file")
 LINE = b"2031-02-03 04:05:06 INFO worker-7 handled request 12345 in 17 ms\n"
@@ -45,7 +45,7 @@ def small(home: Path, size: int, runs: int, number: int = 2_000) -> dict[str, fl
         session.add_user("go")
         session.before_call()
         session.after_call(answer(1))
-        with session.working() as c:
+        with session._working() as c:
             for _ in range(runs):
                 began = time.process_time()
                 for _ in range(number):
@@ -80,8 +80,8 @@ def one_large(kind: str, source: Path, home: Path) -> dict[str, float]:
         if kind == "copy":
             shutil.copyfile(source, home / "copy")
         else:
-            with session.working() as c:
-                session.add_results([results.given(c, "c0", given)])
+            with session._working() as c:
+                session._add_results([results.given(c, "c0", given)])
         seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {"seconds": seconds, "cpu": cpu, "megabytes": (peak - before) / 1024}

@@ -18,9 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lamina.tools import Context, builtin_tools
 from lamina.tools.engines import find_ripgrep
 from lamina.tools.grep import tool as grep_tool
+from lamina.tools.registry import builtin_tools
+from lamina.tools.tool import Context
 
 LINES = [f"def function_{number}(value):\n    return value + {number}  # a line of source\n" for number in range(100)]
 

@@ -23,27 +23,27 @@ LOOPS = {
     "core/effects.py:drive": "the flow's own end; each flow is in this list or has no such loop",
     "core/effects.py:drive_async": "the flow's own end",
     "cli/dream_watch.py:followed": "the dream's own end, which comes after 55 minutes at the latest; its process's; a person's Ctrl-C",
-    "cli/terminal/question.py:yes_or_no": "each pass waits for a person, whose Ctrl-D or y ends it",
-    "disk/temps.py:_rename": "a deadline",
-    "errands.py:_answered": "a person's answer; an abort",
+    "cli/terminal/questions.py:yes_or_no": "each pass waits for a person, whose Ctrl-D or y ends it",
+    "disk/temp_files.py:_rename": "a deadline",
+    "agent/main_thread.py:_answered": "a person's answer; an abort",
     "fork/fork.py:run_fork": "its number of rounds",
     "fork/loop.py:run": "its number of rounds; a request is mended once",
     "layers/l3_notes/update.py:_one_try": "the fork's own end",
     "providers/retry.py:asking": "the policy's tries and seconds; a request is reworded a few times at most",
     "providers/stream.py:read_stream": "MAX_EVENTS and MAX_CHARACTERS; an abort",
     "providers/stream.py:read_stream_async": "MAX_EVENTS and MAX_CHARACTERS",
-    "session.py:_stepwise": "the flow's own end",
-    "steps/summarise.py:summarise": "summary_retries and too_long_tries of the policy",
+    "session/session.py:_stepwise": "the flow's own end",
+    "layers/l4_compact/summary_call.py:summarise": "summary_retries and too_long_tries of the policy",
     "testing/transport.py:_read_chunks": "the client's last chunk, or its connection",
     "tools/process.py:_follow": "the call's deadline; an abort; the limit of what is kept",
     "tools/process.py:_wait": "the call's deadline; an abort",
 }
 # Queues that take as much as is put into them, and why that is little.
 QUEUES = {
-    "delegating.py:__init__": "one report for each agent that was started; at most MOST_AT_ONCE work at once",
-    "errands.py:__init__": "each agent waits for what it wishes, and they are few",
-    "fork/asking.py:__init__": "whoever puts an event waits until it is heard",
-    "layers/l7_agents/post.py:open": "MOST_WAITING: what is more is refused",
+    "agent/agent_tool.py:__init__": "one report for each agent that was started; at most MOST_AT_ONCE work at once",
+    "agent/main_thread.py:__init__": "each agent waits for what it wishes, and they are few",
+    "fork/model_call.py:__init__": "whoever puts an event waits until it is heard",
+    "layers/l7_agents/queues.py:open": "MOST_WAITING: what is more is refused",
     "fork/background.py:_begin": "jobs and results together never exceed MOST",
 }
 # Caches that forget nothing: of functions without arguments, or of few possible ones.
@@ -51,10 +51,8 @@ CACHES = {
     "core/settings/table.py:defaults": "the names of the policies",
     "layers/l3_notes/template.py:parts": "the names of our own prompts",
     "layers/l3_notes/template.py:whole": "the names of our own prompts",
-    "layers/l4_compact/texts.py:sections": "the names of our own prompts",
-    "memory/texts.py:sections": "the names of our own prompts",
-    "prompt/texts.py:sections": "the names of our own prompts",
-    "prompt/texts.py:whole": "the names of our own prompts",
+    "core/prompt_files.py:prompt_text": "the names of our own prompts",
+    "core/prompt_files.py:prompt_sections": "the names of our own prompts",
 }
 # Files that only grow, and what shortens or removes them.
 APPENDED = {
@@ -63,12 +61,12 @@ APPENDED = {
     "disk/rootdir.py:append": "the memory's journal: SEGMENTS of SEGMENT_BYTES",
     "disk/transcript.py:open": "a conversation: for as long as its person keeps it (cleanupPeriodDays, lamina sessions clean)",
     "disk/transcript.py:fork": "the same, continued elsewhere",
-    "upkeep/retention.py:run": "MOST_JOURNAL, then its older half goes",
+    "maintenance/retention.py:run": "MOST_JOURNAL, then its older half goes",
 }
 # Reads of a whole file or stream, whatever its size.
 WHOLE = {
     "disk/git.py:run_git": "git's words about a repository of ours, within a deadline",
-    "upkeep/memories.py:_read_all": "its size was looked at before",
+    "maintenance/forget/memories.py:_read_all": "its size was looked at before",
 }
 
 

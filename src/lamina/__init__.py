@@ -7,7 +7,7 @@ What is not named here is not public.
 # Not typing.TYPE_CHECKING: type checkers know this spelling too, and it spares the import of typing.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .agent import Agent as Agent
+    from .agent.agent import Agent as Agent
     from .core import blocks as blocks
     from .core import errors as errors
     from .core import records as records
@@ -19,25 +19,27 @@ if TYPE_CHECKING:
     from .core.reply import Reply as Reply
     from .core.settings import Settings as Settings
     from .core.usage import Usage as Usage
-    from .layers.l4_compact import Pivot as Pivot
+    from .fork.host import Host as Host
+    from .layers.l4_compact.plan import Pivot as Pivot
     from .memory.memory import Memory as Memory
-    from .session import AsyncSession as AsyncSession
-    from .session import Session as Session
+    from .session.session import AsyncSession as AsyncSession
+    from .session.session import Session as Session
 
 __version__ = "0.1.0"
 
 # Public name → the module it lives in; a module that bears the name itself is meant as a whole.
 _PLACES = {
-    "Agent": "agent",
-    "AsyncSession": "session",
+    "Agent": "agent.agent",
+    "AsyncSession": "session.session",
+    "Host": "fork.host",
     "LaminaError": "core.errors",
     "Memory": "memory.memory",
     "Message": "core.records",
-    "Pivot": "layers.l4_compact",
+    "Pivot": "layers.l4_compact.plan",
     "Policy": "core.policy",
     "Record": "core.records",
     "Reply": "core.reply",
-    "Session": "session",
+    "Session": "session.session",
     "Settings": "core.settings",
     "Usage": "core.usage",
     "blocks": "core.blocks",

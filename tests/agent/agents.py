@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.records import Event
-from lamina.layers.l7_agents import AGENT
+from lamina.layers.l7_agents.types import AGENT
 from lamina.testing import MessagesServer, Received
 
 from .doing import PATIENCE, records
@@ -53,7 +53,7 @@ def events(agent: Agent, name: str) -> list[dict[str, Any]]:
 
 def wait_for(agent: Agent) -> None:
     """Until no agent works in the background."""
-    with agent.session.working() as conversation:
+    with agent.session._working() as conversation:
         background = conversation.background
     for name in background.names:
         assert background.wait(name, PATIENCE)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.testing import MessagesServer
 
 from .doing import PROJECT, Wiretap, lay_out, provider_at

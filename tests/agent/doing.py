@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.records import Attachment, Message, Record
 from lamina.disk.transcript import read_transcript
 from lamina.providers import Provider

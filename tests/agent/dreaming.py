@@ -9,17 +9,17 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from lamina import turn
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
+from lamina.conversation.job_results import take_job_results
 from lamina.core.settings import Settings
 from lamina.disk.paths import RootDir, slug
 from lamina.disk.settings_files import lamina_home
 from lamina.fork.fork import directive_in
 from lamina.layers.l6_dream.directive import read_directive
 from lamina.layers.l6_dream.record import Record, records
+from lamina.layers.l6_dream.trigger import LOCK
 from lamina.memory.memory import Memory
-from lamina.memory.store import Why
-from lamina.steps.dream_state import LOCK
+from lamina.memory.store.contract import Why
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import Step, make_answer
 
@@ -92,9 +92,9 @@ class Dreamer:
         self.agent.run(words)
 
     def settle(self) -> None:
-        with self.agent.session.working() as c:
+        with self.agent.session._working() as c:
             assert c.background.wait("dream", PATIENCE)
-            turn.land(c)
+            take_job_results(c)
 
     @property
     def events(self) -> list[dict[str, Any]]:

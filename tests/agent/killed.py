@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.providers.anthropic import AnthropicProvider
 
 

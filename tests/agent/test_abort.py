@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fork.test_desk import Custom
+from tests.fork.test_tool_runner import Custom
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.errors import Aborted, StreamBroken
 from lamina.core.settings import Settings
-from lamina.fork.desk import Consent
+from lamina.fork.tool_runner import Consent
 from lamina.providers.retry import Waits
 from lamina.testing import MessagesServer, Received
-from lamina.tools import Output, builtin_tools
+from lamina.tools.registry import builtin_tools
+from lamina.tools.tool import Output
 
 from .doing import PATIENCE, Pipe, accepted, answers, contexts, press_ctrl_c, records, reminders, results, texts
 

@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fork.test_desk import Custom
+from tests.fork.test_tool_runner import Custom
 from tests.session.foreign import foreign_transcript
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.blocks import ToolUse
 from lamina.core.errors import InputError, NothingToSend, SessionClosed, WindowFull
 from lamina.core.settings import Settings
-from lamina.fork.desk import Consent
-from lamina.fork.permissions import Ask
+from lamina.fork.tool_runner import Consent
+from lamina.permissions.decision import Ask
 from lamina.testing import MessagesServer
-from lamina.tools import Output, builtin_tools
+from lamina.tools.registry import builtin_tools
+from lamina.tools.tool import Output
 
 from .doing import accepted, answers, canonical, records, reminders, results, texts
 
@@ -57,8 +58,8 @@ def test_a_task_from_start_to_end(opened: Open, messages_server: MessagesServer,
     assert [canonical(first.body[name]) for name in ("system", "tools")] == [
         canonical(fifth.body[name]) for name in ("system", "tools")
     ]
-    assert agent.session.breaks == 0
-    assert agent.session.cache_findings == ()
+    assert agent.session.status.cache_breaks == 0
+    assert agent.session.status.cache_misses == ()
 
 
 def test_the_same_task_on_the_other_wire(opened: Open, messages_server: MessagesServer, project: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.testing import MessagesServer, Received
 
 from .doing import PATIENCE, Pipe, accepted, answers, contexts, results, texts

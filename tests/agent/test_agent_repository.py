@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
 from lamina.disk.settings_files import load_settings
 from lamina.disk.trust import trust, while_trusted

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.records import Spill
 from lamina.testing import MessagesServer
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.testing import MessagesServer
 
 from .doing import Pipe, Wire, accepted, results

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.disk.test_paths import BAD_CHILDREN
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.settings import Settings, resolve
 from lamina.disk.trust import trust
 from lamina.memory.memory import Memory

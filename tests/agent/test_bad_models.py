@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.blocks import ToolResult, ToolUse
 from lamina.core.errors import (
     AuthFailed,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.session.compacting import SECTIONS, boundaries, kinds, quiet, summaries, summarising, told
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.records import Boundary
 from lamina.testing import MessagesServer, Received
 
@@ -97,7 +97,7 @@ def test_killed_while_the_summary_is_made(opened: Open, messages_server: Message
 
     messages_server.reply(text="late", fork="summary", when=seen, delay=never)
     code = (
-        "import sys; from lamina.agent import Agent; from lamina.providers.anthropic import AnthropicProvider\n"
+        "import sys; from lamina import Agent; from lamina.providers.anthropic import AnthropicProvider\n"
         "provider = AnthropicProvider('claude-sonnet-5-5', api_key='any', base_url=sys.argv[1])\n"
         "agent = Agent.open(provider, cwd=sys.argv[2], resume='killed', mode='all', window=40_000)\n"
         "agent.compact()\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
 
 

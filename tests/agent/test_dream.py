@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
-from lamina.disk.consolidation import Lock
+from lamina.disk.dream_lock import Lock
 from lamina.disk.ledger import days, lines_of
 from lamina.disk.paths import RootDir
 from lamina.disk.settings_files import lamina_home
@@ -23,9 +23,9 @@ from lamina.layers.l6_dream.bounds import FIRST
 from lamina.layers.l6_dream.directive import ROUNDS
 from lamina.layers.l6_dream.gates import MOST_FAILURES
 from lamina.layers.l6_dream.record import Record, kill_request
+from lamina.layers.l6_dream.step import sentence
+from lamina.layers.l6_dream.trigger import begin_dream
 from lamina.memory.memory import Memory
-from lamina.steps.dream import sentence
-from lamina.steps.dream_state import begin_dream
 from lamina.testing import MessagesServer
 
 from .doing import PATIENCE, accepted, results
@@ -461,7 +461,7 @@ def test_a_turn_that_is_too_early_pays_one_stat(opened: Open, project: Path) -> 
         if event == "c_call" and getattr(what, "__module__", "") in ("posix", "nt") and what.__name__ not in FREE:
             calls.append(what.__name__)
 
-    with one.agent.session.working() as c:
+    with one.agent.session._working() as c:
         before = sys.getprofile()
         sys.setprofile(seen)
         try:

@@ -10,11 +10,11 @@ from threading import Event
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
+from lamina.agent.manual_dream import run_by_hand
 from lamina.core.settings import Settings
-from lamina.disk.consolidation import Lock, NotWon
+from lamina.disk.dream_lock import Lock, NotWon
 from lamina.disk.paths import RootDir
-from lamina.dreaming import run_by_hand
 from lamina.layers.l6_dream.record import Record
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer

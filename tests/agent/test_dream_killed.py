@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
+from lamina.agent.manual_dream import run_by_hand
 from lamina.core.settings import Settings
-from lamina.disk.crash import watched
-from lamina.dreaming import run_by_hand
+from lamina.disk.crash_points import watched
 
 from .doing import PATIENCE
 from .dreaming import QUIET, Dreamer, kept, last, remembered
@@ -22,9 +22,9 @@ from .dreaming import QUIET, Dreamer, kept, last, remembered
 # Its dream has looked, has written, and then waits for an answer that never comes.
 DREAMER = """
 import sys, threading
-from lamina.agent import Agent
+from lamina import Agent
 from lamina.core.settings import Settings
-from lamina.layers.l6_dream.local import answer
+from lamina.layers.l6_dream.offline import answer
 from lamina.providers.offline import DEFAULT_TABLE, OfflineProvider
 
 def hang(request):
@@ -41,7 +41,7 @@ with Agent.open(provider, cwd=sys.argv[1], session_id="killed", mode="all", inte
 """
 HOLDER = """
 import os, sys
-from lamina.disk.consolidation import Lock
+from lamina.disk.dream_lock import Lock
 from lamina.disk.paths import RootDir
 
 lock = Lock(RootDir.open(sys.argv[1]))

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from lamina import turn
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.cli.terminal.undo import undo_turn
 from lamina.core.settings import Settings
 from lamina.fork.fork import directive_in
 from lamina.layers.l5_extract import run as run_module
+from lamina.layers.l5_extract.trigger import begin_extraction
 from lamina.memory.memory import Memory
-from lamina.steps.extract_state import begin_extraction
 from lamina.testing import MessagesServer, Received
 
 from .doing import PATIENCE
@@ -295,7 +295,7 @@ def test_what_was_taken_back_is_not_saved_and_the_next_turn_is_reviewed(watched:
     writes(messages_server, one.memory / "testing-db.md", RULE, when=arrives(begun), delay=gate)
     one.agent.run(WORDS)
     assert begun.wait(PATIENCE)
-    with one.agent.session.working() as c:
+    with one.agent.session._working() as c:
         assert undo_turn(c) is not None
     gate.set()
     one.settle()

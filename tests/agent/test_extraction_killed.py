@@ -11,7 +11,7 @@ from threading import Event as Gate
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.fork.fork import directive_in
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer
@@ -21,7 +21,7 @@ from .test_extraction import RULE, WORDS, Watched, arrives, forks
 
 PROGRAM = """
 import sys
-from lamina.agent import Agent
+from lamina import Agent
 from lamina.providers.anthropic import AnthropicProvider
 
 url, directory, words = sys.argv[1:]

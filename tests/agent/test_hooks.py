@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
-from lamina.hooks import HookOutcome
+from lamina.hooks.events import HookOutcome
 from lamina.testing import MessagesServer
 
 from .doing import Pipe, accepted, contexts, press_ctrl_c, reminders, texts

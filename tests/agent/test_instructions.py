@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
 from lamina.testing import MessagesServer
 

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.session.hosts import lend
 
 from lamina.core.errors import InputError
 from lamina.core.settings import Settings
-from lamina.disk.crash import watched
+from lamina.disk.crash_points import watched
 from lamina.disk.mailbox import Address, Mailbox, deliver, members
 from lamina.layers.l5_extract.sources import sources
 from lamina.layers.l7_agents.letters import Letter, line_of
-from lamina.steps.mail import from_mailbox
+from lamina.layers.l7_agents.step import from_mailbox
 from lamina.testing import MessagesServer, Received
 
 from .agents import Open, events, for_parent, for_subagent, in_background, last_of_parent, wait_for, well_formed
@@ -85,7 +86,7 @@ def test_a_message_to_a_running_agent_stands_behind_its_next_results_as_data(
     if kind:
         well_formed(asked)
     assert not asked.refused
-    assert agent.session.breaks == 0
+    assert agent.session.status.cache_breaks == 0
 
 
 @pytest.mark.spec("A6")
@@ -201,7 +202,7 @@ def test_the_hosts_bridge_takes_messages_and_brings_them(opened: Open, messages_
         went.append((to, text, summary))
         return None if to == "phone" else "Nobody answers there."
 
-    agent.session.host.bridge = bridge
+    lend(agent.session, bridge=bridge)
     assert agent.mail is not None
     assert agent.mail.receive("phone", "Who is it?") == "sent"
     with pytest.raises(InputError, match="more than 20,000 characters"):
@@ -239,7 +240,7 @@ def test_mail_in_the_team_mailbox_is_read_once_and_allows_nothing(
     last = last_of_parent(messages_server)
     assert results(last)["w1"].startswith("!Not allowed: Nobody is there to allow it.")
     assert mail_of(last) == [words], "once, and what was sent stays as it is"
-    with agent.session.working() as conversation:
+    with agent.session._working() as conversation:
         heard = sources(conversation.log.view.items, 0)
     assert [each.words for each in heard.said] == ["What is new?"], "nothing of it is the person's own words"
     assert any("First." in each for each in heard.data)
@@ -250,7 +251,7 @@ def test_mail_in_the_team_mailbox_is_read_once_and_allows_nothing(
     other.mail.open()
     assert not any("belongs to another session" in each for each in other.session.notices)
     assert Mailbox.open(home, Address("alice", "build")) is None, "it is the other's now"
-    assert agent.session.breaks == 0
+    assert agent.session.status.cache_breaks == 0
 
 
 @pytest.mark.spec("A6")
@@ -333,7 +334,7 @@ def test_mail_stays_in_the_mailbox_until_the_disk_has_it_in_the_transcript(
     deliver(home, alice, line_of(Letter.new("bob", "And this.")))
     box = agent.mail._outside.mailbox if agent.mail is not None else None
     assert box is not None
-    with agent.session.working() as conversation, watched(full):
+    with agent.session._working() as conversation, watched(full):
         from_mailbox(conversation, box, path)
         assert b"And this." in inbox.read_bytes()
         from_mailbox(conversation, box, path)  # it is in view already, and waits for room

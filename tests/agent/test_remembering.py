@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from lamina.agent import Agent, Answer
+from lamina.agent.agent import Agent, Answer
 from lamina.core.records import Message
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
-from lamina.memory.store import Version
+from lamina.memory.store.contract import Version
 from lamina.providers.offline import OfflineProvider
 from lamina.testing import MessagesServer, Received
 
@@ -236,7 +236,7 @@ def test_a_resumed_session_sends_the_same_bytes(opened: Open, messages_server: M
             canonical(request.messages[0]) == canonical(first.messages[0])
             or request.messages[0]["content"][0] == (first.messages[0]["content"][0])
         )
-    assert again.session.breaks == 0
+    assert again.session.status.cache_breaks == 0
 
 
 @pytest.mark.spec("S10")

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lamina.cli.sink import Sink
-from lamina.cli.stop import Stop
+from lamina.cli.signals import Stop
+from lamina.cli.stdout import Sink
 from lamina.cli.terminal.calls import outcome, title
 from lamina.cli.terminal.screen import Screen
-from lamina.cli.terminal.status import work_of
-from lamina.cli.terminal.telling import Telling, said_of
+from lamina.cli.terminal.status_line import work_of
+from lamina.cli.terminal.turn_display import Telling, said_of
 from lamina.disk.agent_states import write_states
 from lamina.disk.mailbox import Address, Mailbox
-from lamina.layers.l7_agents import State
 from lamina.layers.l7_agents.letters import read_line
-from lamina.session import Session
+from lamina.layers.l7_agents.report import State
+from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 from .running import here
@@ -156,9 +156,9 @@ def test_the_memory_of_a_type_is_seen_and_its_proposals_are_accepted(tmp_path: P
     assert "edges" in here("memory", "--agent", "own", "list").stdout
     assert "edges" not in here("memory", "list").stdout
     from lamina.core.settings import Settings
-    from lamina.memory.agents import open_agent_memory
-    from lamina.memory.place import AgentPlace
-    from lamina.memory.store import Why
+    from lamina.memory.agent_memory import open_agent_memory
+    from lamina.memory.store.contract import Why
+    from lamina.memory.store.scopes import AgentPlace
 
     place = AgentPlace(tmp_path / "home" / "agent-memory" / "own", "user")
     careful = Settings(memory_mode={"agentUser": "confirm"})

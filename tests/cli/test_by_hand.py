@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .running import failed, here, misused
 

@@ -16,7 +16,7 @@ from tests.session.play import turns
 
 from lamina.core.records import Message
 from lamina.disk.transcript import read_transcript
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
 
 from .running import LAMINA, PATIENCE, failed, here, lamina, misused, on_a_terminal, one_line

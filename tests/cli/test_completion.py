@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lamina.memory.memory import Memory
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .running import here, lamina
 

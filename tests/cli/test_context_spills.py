@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.session.spills import LINES, asked, directory, use
 
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .running import here
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from lamina.cli import offering
+from lamina.cli import completion as offering
 from lamina.cli.daily import daily_command
 from lamina.memory.memory import Memory
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lamina.cli.doctor import Progress
-from lamina.doctor.finding import KINDS
+from lamina.maintenance.doctor.finding import KINDS
 
 from .running import here, lamina, on_a_terminal
 

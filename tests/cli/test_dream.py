@@ -14,27 +14,27 @@ import click
 import pytest
 from tests.disk.processes import needs_fork, run_child
 
-from lamina.cli import offering
+from lamina.agent.manual_dream import run_by_hand
+from lamina.cli import completion as offering
 from lamina.cli.dream import command
-from lamina.cli.dreams import taken_back
-from lamina.cli.sink import Sink
+from lamina.cli.dream_status import taken_back
+from lamina.cli.signals import Stop
 from lamina.cli.start import Wish
-from lamina.cli.stop import Stop
+from lamina.cli.stdout import Sink
 from lamina.cli.terminal import commands
 from lamina.cli.terminal.loop import Chat
 from lamina.cli.terminal.screen import Screen
 from lamina.core.blocks import Wire
 from lamina.core.reply import Reply
-from lamina.disk.consolidation import Hold, Lock
-from lamina.dreaming import run_by_hand
-from lamina.layers.l6_dream.back import Undone
+from lamina.disk.dream_lock import Hold, Lock
 from lamina.layers.l6_dream.record import Record, Skipped, new_id, write_record
+from lamina.layers.l6_dream.rollback import Undone
 from lamina.memory.memory import Memory
-from lamina.memory.store import Why
+from lamina.memory.store.contract import Why
 from lamina.providers import OnEvent
 from lamina.providers.offline import OfflineProvider
-from lamina.session import Session
-from lamina.steps.local import offline
+from lamina.session.offline_table import offline
+from lamina.session.session import Session
 
 from .running import failed, here, misused
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.upkeep.made import NAME, make_home, texts
+from tests.maintenance.made import NAME, make_home, texts
 
 from .running import here, misused, on_a_terminal
 

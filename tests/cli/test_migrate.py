@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.upkeep.made import answered, project
+from tests.maintenance.made import answered, project
 
-from lamina.memory.identity import identify
 from lamina.memory.memory import Memory
-from lamina.session import Session
+from lamina.memory.store.project_identity import identify
+from lamina.session.session import Session
 
 from .running import here, lamina, misused
 

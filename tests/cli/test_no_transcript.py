@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .running import failed, here, misused
 

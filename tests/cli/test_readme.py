@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.test_docs import shell_lines
 
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .running import here, lamina, one_line
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 
 from .running import here, misused
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from lamina.cli.sink import Sink
-from lamina.cli.stop import Stop
+from lamina.cli.signals import Stop
+from lamina.cli.stdout import Sink
 from lamina.cli.terminal.screen import MOST_BELOW, Screen
-from lamina.cli.terminal.telling import TAIL, Telling
+from lamina.cli.terminal.turn_display import TAIL, Telling
 
 if os.name == "nt":
     pytest.skip("needs a pseudo-terminal", allow_module_level=True)

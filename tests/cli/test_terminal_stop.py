@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lamina.agent import Agent
-from lamina.cli.sink import Sink
-from lamina.cli.stop import SIGHUP, SIGPIPE, Stop, Watched
+from lamina.agent.agent import Agent
+from lamina.cli.signals import SIGHUP, SIGPIPE, Stop, Watched
+from lamina.cli.stdout import Sink
 from lamina.core.errors import Aborted
 from lamina.providers.offline import OfflineProvider
 

@@ -17,15 +17,16 @@ from lamina.cli.context import Report
 from lamina.cli.context_lines import lines
 from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, outcome, preview, title
 from lamina.cli.terminal.commands import COMMANDS, find, parse
-from lamina.cli.terminal.compacting import told
-from lamina.cli.terminal.complete import Choice, Completing
-from lamina.cli.terminal.flow import Flow
+from lamina.cli.terminal.compact_command import told
+from lamina.cli.terminal.completion import Choice, Completing
 from lamina.cli.terminal.screen import Style, clean, fit, folded, wrapped
-from lamina.cli.terminal.status import Status, fitted, parts
+from lamina.cli.terminal.status_line import Status, fitted, parts
+from lamina.cli.terminal.text_stream import Flow
+from lamina.conversation.compaction.commit import Compacted
+from lamina.conversation.window.breakdown import Breakdown
+from lamina.conversation.window.thresholds import State, state_of, thresholds
 from lamina.core.policy import WindowPolicy
 from lamina.core.usage import Usage
-from lamina.layers.l0_window import Breakdown, State, state_of, thresholds
-from lamina.steps.compact import Compacted
 
 CWD = Path("/work/app")
 

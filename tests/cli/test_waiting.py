@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from lamina.cli import waiting as room
-from lamina.cli.waiting import waiting
+from lamina.cli import progress as room
+from lamina.cli.progress import waiting
 
 if os.name == "nt":
     pytest.skip("needs a pseudo-terminal", allow_module_level=True)

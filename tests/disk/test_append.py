@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.errors import DiskError, DiskFull, InputError, PathRefused
-from lamina.disk import crash
+from lamina.disk import crash_points as crash
 from lamina.disk.files import Appender
 
 from .processes import needs_fork, run_child, together

@@ -13,11 +13,12 @@ import msgspec
 import pytest
 
 from lamina.core.errors import DiskError, Fenced, LockHeld, PathRefused
-from lamina.disk import crash, oslock
-from lamina.disk.consolidation import Hold, Holder, Lock, NotWon
-from lamina.disk.consolidation_files import GUARD, INFO, LOCK
-from lamina.disk.holder import Info
+from lamina.disk import crash_points as crash
+from lamina.disk import oslock
+from lamina.disk.dream_lock import Hold, Holder, Lock, NotWon
+from lamina.disk.dream_lock_files import GUARD, INFO, LOCK
 from lamina.disk.lock import guard
+from lamina.disk.lock_owner import Info
 from lamina.disk.rootdir import RootDir
 
 from .processes import needs_fork, run_child

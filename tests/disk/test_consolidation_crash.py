@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError
-from lamina.disk.consolidation import Hold, Lock
-from lamina.disk.consolidation_files import GUARD, INFO, LOCK
+from lamina.disk.dream_lock import Hold, Lock
+from lamina.disk.dream_lock_files import GUARD, INFO, LOCK
 from lamina.disk.rootdir import RootDir
 
 from .crash.harness import Act, Fail, Fault, Kill, Prepare, Run, Say, every

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError, DiskFull
-from lamina.disk import crash
-from lamina.disk.copies import write_new
+from lamina.disk import crash_points as crash
+from lamina.disk.new_files import write_new
 from lamina.disk.rootdir import RootDir
 
 

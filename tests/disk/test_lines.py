@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lamina.core.errors import DiskError
-from lamina.disk import lines
-from lamina.disk.lines import BOM, Health, Line, raw_lines_back, read_lines, read_lines_back
+from lamina.disk import jsonl as lines
+from lamina.disk.jsonl import BOM, Health, Line, raw_lines_back, read_lines, read_lines_back
 
 
 def record(number: int, **more: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.session.foreign import SESSION, TEXTS, foreign_transcript
 
-from lamina.disk.listing import HEAD_BYTES, TAIL_BYTES, TITLE_CHARS, list_sessions, look, project_directories
+from lamina.disk.session_list import HEAD_BYTES, TAIL_BYTES, TITLE_CHARS, list_sessions, look, project_directories
 
 
 def transcript(directory: Path, *rows: Any, name: str = "s") -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import LockHeld, PathRefused
-from lamina.disk import crash
+from lamina.disk import crash_points as crash
 from lamina.disk.lock import LifeLock, guard, holder, live_holder
 
 from .processes import needs_fork, run_child, together

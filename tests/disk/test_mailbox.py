@@ -11,7 +11,7 @@ import pytest
 
 from lamina.core.errors import DiskError, InputError, PathRefused
 from lamina.disk import mailbox as module
-from lamina.disk.crash import point
+from lamina.disk.crash_points import point
 from lamina.disk.mailbox import CLAIM, INBOX, MOST_TAKEN, MOST_TAKEN_BYTES, Address, Full, Mailbox, deliver, members, read_address
 
 from .crash.harness import Kill, Say, every

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError, LockHeld, PathRefused
-from lamina.disk.lines import read_lines
+from lamina.disk.jsonl import read_lines
 from lamina.disk.lock import LifeLock
-from lamina.disk.mend import drop_fork, make_private, repair_transcript
+from lamina.disk.repairs import drop_fork, make_private, repair_transcript
 from lamina.disk.transcript import lock_path
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.errors import PathRefused
-from lamina.disk.names import fold
+from lamina.disk.file_names import fold
 from lamina.disk.paths import check_child, check_root, child_of, root_of
 
 HOME = "/home/kim"

@@ -18,8 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.errors import DiskError, DiskFull, PathRefused, ReadOnly
-from lamina.disk import crash, oslock, temps
-from lamina.disk.at import private_dir
+from lamina.disk import crash_points as crash
+from lamina.disk import oslock
+from lamina.disk import temp_files as temps
+from lamina.disk.dirfd import private_dir
 from lamina.disk.files import is_bookkeeping, read, remove, replace, staged, sweep_temps
 from lamina.disk.sync import sync_fd
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError, PathRefused
-from lamina.disk.rewrite import move, raw_lines, remove_empty, remove_tree, rewrite, seen
+from lamina.disk.rewrite_tree import move, raw_lines, remove_empty, remove_tree, rewrite, seen
 
 
 def test_a_file_is_rewritten_with_its_time_and_stays_private(tmp_path: Path) -> None:

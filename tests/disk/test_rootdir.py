@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError, PathRefused
-from lamina.disk import crash
+from lamina.disk import crash_points as crash
 from lamina.disk.rootdir import Entry, RootDir
 
 from .processes import needs_fork, together

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError, DiskFull
-from lamina.disk import crash
+from lamina.disk import crash_points as crash
 from lamina.disk.spool import Spool
 
 from .crash.harness import Kill, Say, Short, every

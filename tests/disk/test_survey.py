@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError
-from lamina.disk.survey import look_at, survey
+from lamina.disk.tree_survey import look_at, survey
 
 
 def test_every_entry_is_seen_as_what_it_is(tmp_path: Path) -> None:

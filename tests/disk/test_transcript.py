@@ -17,11 +17,11 @@ from lamina.core.errors import DiskError, InputError, NewerVersion, NoSuchSessio
 from lamina.core.record_lines import FORMAT, Envelope
 from lamina.core.records import Boundary, Checkpoint, Event, Forked, Message, Record, Revoke, Rewind, Snapshot
 from lamina.disk import transcript
-from lamina.disk.crash import watched
-from lamina.disk.finding import find_transcript, newest_transcript, transcripts
-from lamina.disk.lines import Health
-from lamina.disk.resuming import live_lines, resume_point
+from lamina.disk.crash_points import watched
+from lamina.disk.jsonl import Health
+from lamina.disk.resume import live_lines, resume_point
 from lamina.disk.transcript import FileStore, MemoryStore, load_live, lock_path, origin, read_transcript, refuse_newer
+from lamina.disk.transcript_search import find_transcript, newest_transcript, transcripts
 
 from .processes import needs_fork, run_child
 

@@ -23,7 +23,7 @@ from lamina.disk.trust import (
     what_it_would_enable,
     while_trusted,
 )
-from lamina.prompt.reading import FileText, read_text
+from lamina.prompt.safe_read import FileText, read_text
 
 HOOKS = {"Stop": [{"hooks": [{"type": "command", "command": "./scripts/stop --now"}]}]}
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError, DiskFull, LockHeld, LockUnsupported, PathRefused
-from lamina.disk import crash, files
+from lamina.disk import crash_points as crash
+from lamina.disk import files
 from lamina.disk.files import read, update
 from lamina.disk.lock import guard
 

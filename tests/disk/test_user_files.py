@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError, DiskFull, PathRefused
-from lamina.disk import crash, user_files
+from lamina.disk import crash_points as crash
+from lamina.disk import user_files
 from lamina.disk.files import is_temp, sweep_temps
 from lamina.disk.user_files import Version, open_regular, read_whole, replace, version
 

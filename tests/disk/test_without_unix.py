@@ -30,11 +30,11 @@ if "windows locks" in hidden:
             raise PermissionError(13, "busy") from None
     sys.modules["msvcrt"] = types.SimpleNamespace(locking=locking, LK_NBLCK=2, LK_UNLCK=0)
     os.name, name = "nt", os.name
-    import lamina.disk.temps
+    import lamina.disk.temp_files
     os.name = name
 from lamina.core.errors import DiskError, LockHeld, PathRefused
-from lamina.disk import at, oslock
-from lamina.disk.consolidation import Hold, Lock
+from lamina.disk import dirfd, oslock
+from lamina.disk.dream_lock import Hold, Lock
 from lamina.disk.files import Appender, replace, staged, sweep_temps, update
 from lamina.disk.lock import LifeLock, guard, live_holder
 from lamina.disk.rootdir import RootDir
@@ -47,7 +47,7 @@ def refused(act):
         return True
     return False
 
-assert at.HAS_DIR_FD == ("dir_fd" not in hidden)
+assert dirfd.HAS_DIR_FD == ("dir_fd" not in hidden)
 assert oslock.kernel_locks() == ("msvcrt" not in hidden)
 
 replace(base / "a" / "f", b"one")

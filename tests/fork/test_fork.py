@@ -18,7 +18,6 @@ from lamina.core.errors import LaminaError
 from lamina.core.prefix import base_chain
 from lamina.core.reply import Reply
 from lamina.core.usage import Usage
-from lamina.fork.desk import run_calls
 from lamina.fork.fork import (
     PLACEHOLDER,
     Fork,
@@ -30,11 +29,12 @@ from lamina.fork.fork import (
     is_fork,
     run_fork,
 )
+from lamina.fork.fork_tools import lend, no_tools
 from lamina.fork.handover import chain_of
-from lamina.fork.lent import lend, no_tools
-from lamina.fork.permissions import Allow, Deny
+from lamina.fork.tool_runner import run_calls
+from lamina.permissions.decision import Allow, Deny
 
-from .test_desk import Custom, Talk, call, cwd, fine, text_of
+from .test_tool_runner import Custom, Talk, call, cwd, fine, text_of
 
 __all__ = ["cwd"]
 

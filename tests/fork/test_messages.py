@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.fork.house import MODES, House, build, call, rules
+from tests.permissions.house import MODES, House, build, call, rules
 
 from lamina.core.blocks import ToolUse
-from lamina.fork.permissions import Allow, Ask, Deny, Mode
+from lamina.permissions.decision import Allow, Ask, Deny, Mode
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from lamina.core.settings import Settings
-from lamina.hooks import HookOutcome, plan, run_hooks
-from lamina.hooks.run import MAX_OUTPUT
+from lamina.hooks.events import HookOutcome, plan
+from lamina.hooks.run import MAX_OUTPUT, run_hooks
 
 PYTHON = f'"{sys.executable}"'
 

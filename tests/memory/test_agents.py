@@ -12,9 +12,9 @@ import pytest
 from lamina.core.errors import PathRefused
 from lamina.core.settings import Settings
 from lamina.disk.rootdir import RootDir
-from lamina.memory.agents import IGNORED, agent_instructions, mode_for, open_agent_memory
-from lamina.memory.place import AgentPlace, AgentScope, agent_place, agent_roots
-from lamina.memory.store import Why
+from lamina.memory.agent_memory import IGNORED, agent_instructions, mode_for, open_agent_memory
+from lamina.memory.store.contract import Why
+from lamina.memory.store.scopes import AgentPlace, AgentScope, agent_place, agent_roots
 
 SCOPES: tuple[AgentScope, ...] = ("user", "project", "local")
 

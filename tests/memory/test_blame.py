@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.settings import Settings
-from lamina.memory.blame import Known, blame
 from lamina.memory.memory import Memory
-from lamina.memory.store import Version, Why
+from lamina.memory.store.blame import Known, blame
+from lamina.memory.store.contract import Version, Why
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=6).map("\n".join)
 

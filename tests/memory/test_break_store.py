@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.errors import InputError
-from lamina.memory.directory import DirectoryStore
-from lamina.memory.draft import Draft
+from lamina.maintenance.portable.run import export_from
 from lamina.memory.memory import Memory
-from lamina.memory.secrets import redact, repeats, secrets_of
-from lamina.memory.store import MOST_READ, Why
-from lamina.portable.run import export_from
+from lamina.memory.store.contract import MOST_READ, Why
+from lamina.memory.store.directory import DirectoryStore
+from lamina.memory.store.draft import Draft
+from lamina.memory.store.secrets import redact, repeats, secrets_of
 from lamina.providers.offline import OfflineProvider
 
 ME = Why("user", "a test")

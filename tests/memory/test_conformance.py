@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina.core.errors import InputError
-from lamina.memory.directory import DirectoryStore
-from lamina.memory.draft import Draft
-from lamina.memory.in_memory import InMemoryStore
-from lamina.memory.modes import GatedStore
-from lamina.memory.store import MemoryStore, Why
+from lamina.memory.store.contract import MemoryStore, Why
+from lamina.memory.store.directory import DirectoryStore
+from lamina.memory.store.draft import Draft
+from lamina.memory.store.in_memory import InMemoryStore
+from lamina.memory.store.modes import GatedStore
 from lamina.testing.memory_conformance import CHECKS, Check
 
 NAMES = st.sampled_from(["a", "A", "b c", "b-c", "数", "x.md", "../e"])

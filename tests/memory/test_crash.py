@@ -11,10 +11,10 @@ from tests.disk.crash.harness import Act, Fail, Kill, Say, every
 from tests.disk.processes import needs_fork
 
 from lamina.disk.files import is_temp
-from lamina.memory.directory import DirectoryStore
-from lamina.memory.draft import Draft
-from lamina.memory.index import entries
-from lamina.memory.store import Why
+from lamina.memory.store.contract import Why
+from lamina.memory.store.directory import DirectoryStore
+from lamina.memory.store.draft import Draft
+from lamina.memory.store.index import entries
 
 pytestmark = needs_fork
 

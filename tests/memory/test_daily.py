@@ -18,12 +18,12 @@ from tests.disk.processes import needs_fork, together
 from lamina.core.errors import InputError
 from lamina.core.settings import Mode, Settings
 from lamina.disk.paths import RootDir
-from lamina.memory.daily import MOST_BYTES, MOST_CHARACTERS, append, day_of, days, file_of, plan_addition, to_distil
 from lamina.memory.instructions import instructions
 from lamina.memory.memory import Memory
-from lamina.memory.place import Place
-from lamina.memory.store import Why
-from lamina.memory.writing import Wish, Written, spot, write
+from lamina.memory.store.contract import Why
+from lamina.memory.store.daily_logs import MOST_BYTES, MOST_CHARACTERS, append, day_of, days, file_of, plan_addition, to_distil
+from lamina.memory.store.scopes import Place
+from lamina.memory.tool_writes import Wish, Written, spot, write
 
 WHY = Why("agent", "asked for", "session-1", "message-1")
 NOW = datetime(2026, 3, 31, 14, 5)

@@ -12,11 +12,11 @@ import pytest
 from tests.disk.processes import needs_fork, together
 
 from lamina.core.errors import DiskError, InputError, PathRefused
-from lamina.disk import crash
-from lamina.memory.directory import DirectoryStore
-from lamina.memory.draft import Draft
-from lamina.memory.index import entries
-from lamina.memory.store import MOST_READ, Saved, Why
+from lamina.disk import crash_points as crash
+from lamina.memory.store.contract import MOST_READ, Saved, Why
+from lamina.memory.store.directory import DirectoryStore
+from lamina.memory.store.draft import Draft
+from lamina.memory.store.index import entries
 
 ME = Why("user", "a test")
 NOW = 1_774_951_260.5

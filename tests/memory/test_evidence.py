@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.memory.evidence import (
+from lamina.memory.store.evidence import (
     MOST_ANCHORS,
     MOST_BYTES,
     Anchor,

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from lamina.core.settings import Settings
-from lamina.memory.directory import DirectoryStore
-from lamina.memory.draft import Draft
-from lamina.memory.git import follow
 from lamina.memory.memory import Memory
-from lamina.memory.store import Why
+from lamina.memory.store.contract import Why
+from lamina.memory.store.directory import DirectoryStore
+from lamina.memory.store.draft import Draft
+from lamina.memory.store.git import follow
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from lamina.disk import crash
-from lamina.memory import history
-from lamina.memory.directory import DirectoryStore
-from lamina.memory.draft import Draft
-from lamina.memory.store import Why
+from lamina.disk import crash_points as crash
+from lamina.memory.store import history
+from lamina.memory.store.contract import Why
+from lamina.memory.store.directory import DirectoryStore
+from lamina.memory.store.draft import Draft
 
 ME = Why("user", "a test", "session-1", "message-1")
 

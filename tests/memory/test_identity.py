@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lamina.disk.paths import slug
-from lamina.memory.identity import FILE_NAME, identify, identity_in, known_projects
-from lamina.session import Session
+from lamina.memory.store.project_identity import FILE_NAME, identify, identity_in, known_projects
+from lamina.session.session import Session
 
 
 @pytest.mark.spec("B12")

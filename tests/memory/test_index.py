@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.memory.index import LINE_CHARS, MOST_BYTES, MOST_LINES, Entry, entries, line_of, loaded, with_entry, without_entry
+from lamina.memory.store.index import (
+    LINE_CHARS,
+    MOST_BYTES,
+    MOST_LINES,
+    Entry,
+    entries,
+    line_of,
+    loaded,
+    with_entry,
+    without_entry,
+)
 
 INDEX = """# Memory
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lamina.memory.instructions import instructions
-from lamina.memory.place import Place
+from lamina.memory.store.scopes import Place
 
 HERE = Path("/home/p/.lamina/projects/x/memory")
 PLACE = Place(HERE, None, "default")

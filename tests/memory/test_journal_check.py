@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from lamina.memory.directory import DirectoryStore
-from lamina.memory.draft import Draft
-from lamina.memory.inbox import Inbox
-from lamina.memory.journal import digest_of
-from lamina.memory.journal_check import MOST_SEGMENT, cache_damage, read_inbox, read_journal, said_since
-from lamina.memory.store import Why
+from lamina.memory.store.contract import Why
+from lamina.memory.store.directory import DirectoryStore
+from lamina.memory.store.draft import Draft
+from lamina.memory.store.inbox import Inbox
+from lamina.memory.store.journal import digest_of
+from lamina.memory.store.journal_check import MOST_SEGMENT, cache_damage, read_inbox, read_journal, said_since
 
 ME = Why("user")
 

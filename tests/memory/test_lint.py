@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.memory.likeness import NEAR, near_pairs
-from lamina.memory.lint import GIVEAWAYS, LONG_ENOUGH, Same, first_kept, identical, is_vague, same_names, secrets_in
-from lamina.memory.secrets import RULES, redact
-from lamina.memory.topic import Topic
+from lamina.memory.store.lint import GIVEAWAYS, LONG_ENOUGH, Same, first_kept, identical, is_vague, same_names, secrets_in
+from lamina.memory.store.secrets import RULES, redact
+from lamina.memory.store.similarity import NEAR, near_pairs
+from lamina.memory.store.topic import Topic
 
 TEXT = "The service keeps its state in one table and every change goes through the queue because two writers once lost an update"
 
@@ -81,7 +81,7 @@ def test_short_texts_are_not_judged() -> None:
 
 
 def test_the_same_texts_give_the_same_pairs_in_any_process() -> None:
-    code = f"from lamina.memory.likeness import near_pairs; print(near_pairs([{TEXT!r}, {TEXT!r}, {TEXT.upper()!r}]))"
+    code = f"from lamina.memory.store.similarity import near_pairs; print(near_pairs([{TEXT!r}, {TEXT!r}, {TEXT.upper()!r}]))"
     seen = {
         subprocess.run(
             [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed, **_path()}, capture_output=True, text=True, check=True

@@ -9,9 +9,9 @@ import pytest
 
 from lamina.core.errors import InputError, PathRefused, SettingError
 from lamina.core.settings import Settings
-from lamina.memory.draft import Draft
 from lamina.memory.memory import Memory
-from lamina.memory.store import Proposed, Saved, Why
+from lamina.memory.store.contract import Proposed, Saved, Why
+from lamina.memory.store.draft import Draft
 
 FAST = {"durability": "process"}
 

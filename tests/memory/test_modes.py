@@ -9,12 +9,12 @@ import pytest
 
 from lamina.core.errors import DiskError, InputError, SettingError
 from lamina.core.settings import Mode
-from lamina.memory import inbox
-from lamina.memory.directory import DirectoryStore
-from lamina.memory.draft import Draft
-from lamina.memory.journal import digest_of
-from lamina.memory.modes import GatedStore, Verdict, plan_write
-from lamina.memory.store import Proposed, Saved, Who, Why
+from lamina.memory.store import inbox
+from lamina.memory.store.contract import Proposed, Saved, Who, Why
+from lamina.memory.store.directory import DirectoryStore
+from lamina.memory.store.draft import Draft
+from lamina.memory.store.journal import digest_of
+from lamina.memory.store.modes import GatedStore, Verdict, plan_write
 
 ME, EXTRACTION = Why("user"), Why("extraction", "said in a turn", "session-1")
 

@@ -12,7 +12,7 @@ from lamina.core.errors import PathRefused
 from lamina.core.settings import Settings
 from lamina.disk.paths import slug
 from lamina.disk.settings_files import load_settings
-from lamina.memory.place import Place, memory_place
+from lamina.memory.store.scopes import Place, memory_place
 
 
 def place_of(cwd: Path, home: Path, settings: Settings | None = None) -> Place:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.memory import rank
-from lamina.memory.rank import Corpus, Document, best, explained
+from lamina.memory.recall import rank
+from lamina.memory.recall.rank import Corpus, Document, best, explained
 
 MEMORIES = [
     Document("a.md", "testing-db", "Integration tests run against a real database", "Mocks once hid a broken migration."),

@@ -9,7 +9,7 @@ import pytest
 
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory, Recalled
-from lamina.memory.store import Saved
+from lamina.memory.store.contract import Saved
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lamina.disk import crash
-from lamina.memory.directory import DirectoryStore
-from lamina.memory.draft import Draft
-from lamina.memory.journal import digest_of
-from lamina.memory.returning import Back, put_back
-from lamina.memory.store import Why
+from lamina.disk import crash_points as crash
+from lamina.memory.store.contract import Why
+from lamina.memory.store.directory import DirectoryStore
+from lamina.memory.store.draft import Draft
+from lamina.memory.store.journal import digest_of
+from lamina.memory.store.restore import Back, put_back
 
 ME = Why("user", "undone")
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lamina.disk import crash
-from lamina.disk.guarded import Found
+from lamina.disk import crash_points as crash
+from lamina.disk.compare_and_swap import Found
 from lamina.disk.paths import RootDir
-from lamina.memory.scan import CACHE, MOST_IN_MANIFEST, Header, Scanner, header_of, manifest
-from lamina.memory.topic import Topic, read_topic, write_topic
+from lamina.memory.store.scan import CACHE, MOST_IN_MANIFEST, Header, Scanner, header_of, manifest
+from lamina.memory.store.topic import Topic, read_topic, write_topic
 
 OLD = 1_700_000_000
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.memory.secrets import RULES, redact
+from lamina.memory.store.secrets import RULES, redact
 
 # Made here from parts, so that no scanner takes this file for a leak.
 MIX, HEX, UPPER = "aB3dE6gH9kL2mN5pQ8sT1vW4" * 4, "0f1e2d3c4b5a6978" * 8, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"

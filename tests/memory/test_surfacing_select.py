@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from lamina.core.blocks import Wire
 from lamina.core.policy import SurfacingPolicy
 from lamina.core.settings import Settings
-from lamina.memory import select
-from lamina.memory.fit import LOOKED_AT, clear_fits
-from lamina.memory.look import Look
 from lamina.memory.memory import Memory
-from lamina.memory.rank import Corpus, Document
-from lamina.memory.recalling import Said, by_model, by_ranker
-from lamina.memory.scan import Header
-from lamina.memory.surfacing import Asked, Seen
+from lamina.memory.recall import selection as select
+from lamina.memory.recall.choice import Said, by_model, by_ranker
+from lamina.memory.recall.library import Look
+from lamina.memory.recall.plan import Asked, Seen
+from lamina.memory.recall.rank import Corpus, Document
+from lamina.memory.recall.threshold import LOOKED_AT, clear_fits
+from lamina.memory.store.scan import Header
 
 POLICY = SurfacingPolicy()
 HEAD = Header("a b.md", "a b", "About\ta", "feedback", 1_700_000_000.0, 0, 10, 1)

@@ -11,8 +11,8 @@ import pytest
 
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
-from lamina.memory.store import Why
-from lamina.memory.writing import Spot, Wish, Written, spot, write
+from lamina.memory.store.contract import Why
+from lamina.memory.tool_writes import Spot, Wish, Written, spot, write
 
 WHY = Why("agent", "asked for", "session-1", "message-1")
 FAST = {"durability": "process"}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.prompt.gather import MOST_CHARACTERS, MOST_FILES, MOST_IN_ALL, Approved, Instructions
+from lamina.prompt.instruction_files import MOST_CHARACTERS, MOST_FILES, MOST_IN_ALL, Approved, Instructions
 from lamina.prompt.instructions import load_instructions, project_of
 
 

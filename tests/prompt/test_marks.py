@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.prompt.marks import End, end_before_last_answer, mark, mark_messages, marked_last
+from lamina.prompt.cache_marks import End, end_before_last_answer, mark, mark_messages, marked_last
 
 Wire = dict[str, Any]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.prompt.gather import Instructions, InView
+from lamina.prompt.instruction_files import Instructions, InView
 from lamina.prompt.instructions import load_instructions, nested_for
 from lamina.prompt.reminder import first_reminder, in_view, nested_context
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.prompt.reading import MOST_BYTES, FileText, Unusable, read_text
+from lamina.prompt.safe_read import MOST_BYTES, FileText, Unusable, read_text
 
 
 def test_a_text_comes_back_with_plain_line_ends(tmp_path: Path) -> None:

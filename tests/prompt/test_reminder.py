@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.fence import TAGS
-from lamina.prompt.gather import InstructionFile, Instructions
+from lamina.prompt.instruction_files import InstructionFile, Instructions
 from lamina.prompt.reminder import IndexText, date_change, first_reminder, in_view, later_context, nested_context
 from lamina.prompt.rules import Kind
 

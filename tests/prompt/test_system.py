@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from lamina.core.prompt_files import prompt_sections, prompt_text
+from lamina.prompt import system
 from lamina.prompt.system import system_prompt
-from lamina.prompt.texts import sections, whole
 
 # What the system prompt may cost: it is sent with every request.
 MOST_CHARACTERS = 5_000
@@ -17,14 +18,18 @@ def test_the_general_text_comes_first_and_sections_last() -> None:
     )
     texts = [block["text"] for block in blocks]
     assert all(set(block) == {"type", "text"} for block in blocks)
-    assert texts[0].startswith(whole("system"))
+    assert texts[0].startswith(prompt_text(system.__file__, "system"))
     assert texts[1] == "# Where you are\n\n- Working directory: /p\n- Platform: linux"
     assert texts[2:] == ["# Memory", "# Past"]
 
 
 def test_only_tools_at_hand_are_spoken_of_in_their_order() -> None:
     [general, *_] = system_prompt(base=None, cwd=Path("/p"), tools=["Bash", "mcp__x", "Read"], platform="linux")
-    lines = [line for line in general["text"].splitlines() if line.startswith(tuple(f"- {name}:" for name in sections("tools")))]
+    lines = [
+        line
+        for line in general["text"].splitlines()
+        if line.startswith(tuple(f"- {name}:" for name in prompt_sections(system.__file__, "tools")))
+    ]
     assert [line.split(":")[0] for line in lines] == ["- Bash", "- Read"]
     [general, *_] = system_prompt(base=None, cwd=Path("/p"), tools=[], platform="linux")
     assert "# Tools" not in general["text"]
@@ -50,5 +55,7 @@ def test_a_working_directory_cannot_speak() -> None:
 
 
 def test_the_general_text_is_short() -> None:
-    [general, *_] = system_prompt(base=None, cwd=Path("/p"), tools=list(sections("tools")), platform="linux")
+    [general, *_] = system_prompt(
+        base=None, cwd=Path("/p"), tools=list(prompt_sections(system.__file__, "tools")), platform="linux"
+    )
     assert len(general["text"]) < MOST_CHARACTERS

@@ -10,7 +10,7 @@ import pytest
 
 from lamina.core.effects import Ask
 from lamina.core.errors import Aborted
-from lamina.fork.asking import ask_until
+from lamina.fork.model_call import ask_until
 from lamina.providers import Provider
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.providers.offline import OfflineProvider

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.providers.offline.chat import NOTED, answer
 
 TOOLS = [{"name": name} for name in ("Read", "Write", "Edit", "Grep", "Glob", "Bash", "TodoWrite")]

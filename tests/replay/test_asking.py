@@ -11,12 +11,12 @@ import pytest
 from lamina.core.errors import Overloaded
 from lamina.core.settings import Settings
 from lamina.providers.offline import Local
-from lamina.replay.asking import BREAKER, Asking
+from lamina.replay.model_answers import BREAKER, Asking
 from lamina.replay.run import Report, Wanted, replay
 from lamina.replay.script import read_script
 from lamina.replay.table import remarks
 from lamina.replay.variants import variants
-from lamina.steps.local import offline
+from lamina.session.offline_table import offline
 
 from .recording import Recording, long_work, page, text, use
 

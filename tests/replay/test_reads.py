@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lamina.core.blocks import ToolUse, read_block, tool_result
-from lamina.replay.reads import Reads, Repeats
+from lamina.replay.repeated_reads import Reads, Repeats
 
 
 def call(name: str, number: int, **given: Any) -> ToolUse:

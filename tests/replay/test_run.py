@@ -15,7 +15,7 @@ from lamina.replay.figures import Figures
 from lamina.replay.run import Report, Wanted, replay, transcripts
 from lamina.replay.table import remarks
 from lamina.replay.variants import variants
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .recording import Recording, long_work, page, text
 

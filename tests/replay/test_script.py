@@ -8,8 +8,8 @@ import pytest
 
 from lamina.core.blocks import Text, ToolResult
 from lamina.core.errors import InputError
-from lamina.replay.counting import Counting, learn
 from lamina.replay.script import Answer, Said, read_script
+from lamina.replay.token_scale import Counting, learn
 
 from .recording import OVERHEAD, Recording, long_work, page, text, use
 

@@ -15,7 +15,7 @@ from lamina.core.settings import Settings
 from lamina.providers import Capabilities
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.providers.retry import Waits
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import MessagesServer
 from lamina.testing.received_request import Received
 from lamina.testing.script import Step, make_answer

@@ -13,7 +13,7 @@ from lamina.core.records import Event
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
 
 from .words import READ, Wire, answer, records

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.errors import InputError, LaminaError
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .play import turns
 from .words import READ, Wire, answer, call, files_under, objects, refused, result, said, text, thinking, user
@@ -211,7 +211,7 @@ def test_a_directory_whose_name_is_no_text_can_be_worked_in(tmp_path: Path) -> N
     cwd.mkdir()
     with Session(home=tmp_path / "home", cwd=cwd) as session:
         turns(session, "a")
-        assert session.trouble is None
+        assert session.status.write_error is None
     with Session(home=tmp_path / "home", cwd=cwd, resume=session.id) as again:
         assert said(again.messages) == ["a", "about a"]
         assert again.notices == []

@@ -12,7 +12,7 @@ from tests.disk.crash.harness import Fail, Fault, Kill, Run, Say, Short, every
 from tests.disk.processes import needs_fork
 
 from lamina.core.policy import CLASSIC
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .clearing import LONG, begun, called, cleared, clearings, numbered, opened, quiet, shown, work
 from .words import Wire, reasons, refused
@@ -35,7 +35,7 @@ def prepare(directory: Path) -> None:
     off = quiet(size_clearing=False)
     with begun(opened(home(directory), policy=EARLY, window=SMALL, session_id=NAME, settings=off)) as session:
         number = 0
-        while not session.window.above_warning:
+        while not session.window_state.above_warning:
             work(session, numbered(1, number))
             number += 1
 

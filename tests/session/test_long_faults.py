@@ -11,7 +11,7 @@ import pytest
 from lamina.core.settings import Settings
 from lamina.layers.l3_notes.sections import Misfit, read_notes
 from lamina.layers.l3_notes.template import own_template
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
 from .long import Work, check_requests, decisions, events, how, prove

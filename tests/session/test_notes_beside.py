@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.session import Session
+from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer, Received
 from lamina.testing.script import Step
 

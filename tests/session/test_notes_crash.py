@@ -11,7 +11,7 @@ from tests.disk.crash.harness import Fail, Kill, Say, every
 from tests.disk.processes import needs_fork
 
 from lamina.core.settings import Settings
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .noting import LONG, WINDOW, boundaries, notes_file
 from .noting import fill as grow

@@ -16,14 +16,14 @@ from lamina.core.errors import InputError, SessionClosed
 from lamina.core.records import Forked, Message
 from lamina.disk.lock import live_holder
 from lamina.disk.transcript import lock_path
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .play import turns
 from .words import answer, records, refused, said
 
 HOLD = """
 import sys
-from lamina.session import Session
+from lamina import Session
 session = Session(home=sys.argv[1], resume=sys.argv[2])
 session.add_user("from the other process")
 print("held", flush=True)
@@ -127,7 +127,7 @@ def test_a_child_forked_from_a_server_neither_writes_nor_frees_its_parents_sessi
 
         def child() -> None:
             turns(session, "b")
-            assert "forked from" in (session.trouble or "")
+            assert "forked from" in (session.status.write_error or "")
             assert said(session.messages)[-1] == "about b"
             session.close()
 

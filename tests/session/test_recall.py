@@ -15,7 +15,7 @@ from lamina.core.policy import Policy, SurfacingPolicy
 from lamina.core.records import Attachment
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
-from lamina.session import AsyncSession, Session
+from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer, Received
 
 from .clearing import begun, until_cleared
@@ -84,7 +84,7 @@ def test_it_is_a_record_before_it_is_sent_and_the_prefix_stays(home: Path, memor
         second = exchange(session, OTHER)
         assert second["messages"][0]["content"][0]["text"] == first["messages"][0]["content"][0]["text"]
         assert files(second) == ["testing-db.md", "deploy-day.md"]
-        assert session.breaks == 0
+        assert session.status.cache_breaks == 0
 
 
 @pytest.mark.spec("Q3", "Q7")
@@ -212,13 +212,13 @@ def test_without_memories_nothing_is_made_and_nothing_is_told(home: Path) -> Non
 @pytest.mark.spec("Q1")
 def test_without_memories_nothing_of_it_is_loaded(home: Path) -> None:
     program = (
-        "import sys; from lamina.session import Session\n"
+        "import sys; from lamina import Session\n"
         "with Session('offline', home=sys.argv[1], cwd=sys.argv[1]) as session:\n"
         "    session.add_user('What do we deploy on Fridays?'); session.before_call()\n"
-        "print(*sorted(name for name in sys.modules if name.startswith('lamina.memory.') or name == 'lamina.steps.recall'))"
+        "print(*sorted(name for name in sys.modules if name.startswith('lamina.memory.') or name == 'lamina.layers.recall.step'))"
     )
     done = subprocess.run([sys.executable, "-c", program, str(home)], capture_output=True, text=True, check=True, timeout=120)
-    assert done.stdout.split() == ["lamina.memory.place"]
+    assert done.stdout.split() == ["lamina.memory.store", "lamina.memory.store.scopes"]
 
 
 @pytest.mark.spec("Q6")
@@ -370,7 +370,7 @@ def test_nobody_waits_for_a_model_and_an_abort_ends_its_choice(
     with at(messages_server, home) as session:
         session.add_user(QUESTION)
         assert session.ask().text == "Done."  # while the other call is still open
-        assert session.background == ("select",)
+        assert session.status.background_jobs == ("select",)
         session.end_turn()
         assert session._c.background.wait("select", 60)  # it ended, though its server has not answered
         gate.set()

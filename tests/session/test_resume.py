@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina import revision
+from lamina.conversation import revision
 from lamina.core.blocks import read_content
 from lamina.core.errors import InputError, NewerVersion, NoSuchSession, NothingToSend
 from lamina.core.log import Log
 from lamina.core.record_lines import FORMAT
 from lamina.core.records import Boundary, Forked, Message
-from lamina.disk.lines import BOM
-from lamina.disk.resuming import resume_point
+from lamina.disk.jsonl import BOM
+from lamina.disk.resume import resume_point
 from lamina.disk.transcript import read_transcript
-from lamina.session import Session
+from lamina.session.session import Session
 
 from .foreign import SESSION, TEXTS, foreign_rows, foreign_transcript
 from .play import Play, compact, turns

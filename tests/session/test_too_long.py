@@ -9,11 +9,11 @@ from pathlib import Path
 import anthropic
 import pytest
 
-from lamina.agent import Agent
+from lamina.agent.agent import Agent
 from lamina.core.errors import PromptTooLong
 from lamina.core.settings import Settings
 from lamina.providers.anthropic import AnthropicProvider
-from lamina.session import AsyncSession, Session
+from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 
 NUMBERS = "prompt is too long: 201000 tokens > 200000 maximum"
@@ -113,5 +113,5 @@ def test_a_loop_of_ones_own_hands_in_what_its_sdk_raised(messages_server: Messag
         script(messages_server, NUMBERS)
         with pytest.raises(anthropic.BadRequestError) as caught:
             client.messages.create(**session.before_call())
-        assert session.mend(caught.value)
+        assert session.recover(caught.value)
         assert session.after_call(client.messages.create(**session.before_call())).text == "On we go."

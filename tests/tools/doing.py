@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from lamina.tools import Context, Output, builtin_tools
+from lamina.tools.registry import builtin_tools
+from lamina.tools.tool import Context, Output
 
 # What a shell and its commands need; the keys of the person who runs the tests are not among it.
 ENVIRON = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TMPDIR", "LANG") if name in os.environ}

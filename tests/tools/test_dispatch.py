@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from lamina.core.blocks import ToolUse, Wire, read_block
 from lamina.providers import stream
-from lamina.tools import Context, Output, Tool, builtin_tools, definition, dispatch, run_call, run_tool
-from lamina.tools.tool import Builtin
+from lamina.tools import registry as dispatch
+from lamina.tools.registry import builtin_tools, run_call, run_tool
+from lamina.tools.tool import Builtin, Context, Output, Tool, definition
 
 from .doing import context
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import InputError
-from lamina.tools import Context
 from lamina.tools.expand import MOST_FOUND, Opened, found_in, tool
+from lamina.tools.tool import Context
 
 
 def opening(node: str, number: int | None) -> Opened:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lamina.tools import Context, glob
+from lamina.tools import glob
+from lamina.tools.tool import Context
 
 from .doing import call, context, done, refused
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from lamina.tools import Context, Output, grep
+from lamina.tools import grep
 from lamina.tools.engines import find_ripgrep
+from lamina.tools.tool import Context, Output
 
 from .doing import ENVIRON, context
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.tools import Context
-from lamina.tools.tool import Change, Kept
+from lamina.tools.tool import Change, Context, Kept
 
 from .doing import call, context, done, refused
 

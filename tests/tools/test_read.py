@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lamina.tools import Context
 from lamina.tools.read import IMAGE_BYTES, PAGE_BYTES
+from lamina.tools.tool import Context
 
 from .doing import call, context, done, refused
 

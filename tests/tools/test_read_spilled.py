@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.tools import Context
 from lamina.tools.paging import LINE_CHARACTERS, Folded
 from lamina.tools.read import PAGE_BYTES
-from lamina.tools.tool import MAX_RESULT
+from lamina.tools.tool import MAX_RESULT, Context
 
 from .doing import call, context, done
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lamina.tools import Context, Todo
+from lamina.tools.tool import Context, Todo
 
 from .doing import call, context, done, refused
 

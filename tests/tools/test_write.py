@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lamina.disk import crash
-from lamina.tools import Context
+from lamina.disk import crash_points as crash
+from lamina.tools.tool import Context
 
 from .doing import call, context, done, refused
 

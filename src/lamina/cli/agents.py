@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .at_work import at_work, rows_of, send_command, show_at_work
 from .group import Group
-from .printing import document, printable
+from .running_agents import at_work, rows_of, send_command, show_at_work
+from .safe_text import document, printable
 from .start import home_of, notice
 
 if TYPE_CHECKING:
-    from ..layers.l7_agents import Catalog
+    from ..layers.l7_agents.files import Catalog
     from ..memory.memory import Memory
 
 
 def _catalog(where: Path, home: Path | None) -> Catalog:
     from ..disk.trust import while_trusted
-    from ..layers.l7_agents import load_kinds
+    from ..layers.l7_agents.files import load_kinds
 
     if home is None:
         return load_kinds(where, None)
@@ -31,8 +31,8 @@ def _catalog(where: Path, home: Path | None) -> Catalog:
 def memory_of(agent: str, where: Path) -> Memory:
     """Of an agent type; a type that has none is a slip of the pen."""
     from ..disk.settings_files import load_settings, user_home
-    from ..memory.agents import open_agent_memory
-    from ..memory.place import agent_place
+    from ..memory.agent_memory import open_agent_memory
+    from ..memory.store.scopes import agent_place
 
     home = home_of()
     catalog = _catalog(where, home)

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from . import offering
+from . import completion as offering
 from .start import Wish, check_rules, notice
 
 FORMATS = ("text", "json", "stream-json")
@@ -84,7 +84,7 @@ def command(prompt: str | None, output_format: str, partial: bool, cwd: str, **g
         return chat(wish)
     if wish.resume == "":
         raise click.UsageError("--resume needs the session's id where nobody can choose one; lamina sessions list shows them.")
-    from .once import answer
+    from .print_mode import answer
 
     return answer(whole_prompt(prompt), wish, form=output_format, partial=partial)
 

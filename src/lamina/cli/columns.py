@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 import click
 
-from .printing import sentence
+from .safe_text import sentence
 
 GAP = "  "
 # Less of the last column says nothing.

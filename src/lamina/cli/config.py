@@ -16,7 +16,7 @@ from ..core.settings import Finding, Resolved, Setting, Settings, find
 from ..core.settings.kinds import printable
 from ..core.settings.reference import reference
 from ..disk.settings_files import load_settings, settings_paths
-from . import offering
+from . import completion as offering
 
 # A value longer than this is cut in the list; `lamina config KEY` and --json show all of it.
 LONGEST_IN_LIST = 48
@@ -64,7 +64,7 @@ def _directory(cwd: Path | None) -> Path:
 
 def _findings(settings: Settings, row: Setting[Any] | None) -> list[Finding]:
     """Those about one setting, and those about a whole file: it may have held that setting. Rules that cannot be read too."""
-    from ..fork.rules import read_rules
+    from ..permissions.rules import read_rules
 
     about = [found for found in settings.findings if row is None or found.key in (row.key, found.source, "LAMINA_HOME")]
     rules = read_rules(settings.permissions).findings if row is None or row.key == "permissions" else ()

@@ -15,17 +15,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from . import offering
-from .printing import document, sentence
+from . import completion as offering
+from .safe_text import document, sentence
 
 if TYPE_CHECKING:
+    from ..conversation.window.breakdown import Breakdown
+    from ..conversation.window.breakdown import Item as Counted
+    from ..conversation.window.count import Count
+    from ..conversation.window.features import Memo
+    from ..conversation.window.thresholds import State, Thresholds
     from ..core.blocks import Wire
     from ..core.log import Log
     from ..core.records import Record, Spill
     from ..core.settings import Settings
     from ..core.view import View
-    from ..layers.l0_window import Breakdown, Count, Memo, State, Thresholds
-    from ..layers.l0_window.breakdown import Item as Counted
 
 # Injected context that tells the model what to heed and to know, as against what happens around it.
 MEMORY_KINDS = frozenset({"instructions", "nested_memory", "memory", "recall", "relevant_memories"})
@@ -56,7 +59,7 @@ def command(session: str, number: int | None, against: int | None, cwd: str, as_
     """Show what fills the window of a session, by kind; with --turn, what one request was made of."""
     if against is not None and number is None:
         raise click.UsageError("--against says what to compare with: give --turn too.")
-    from ..disk.lines import Health
+    from ..disk.jsonl import Health
     from ..disk.settings_files import load_settings
     from ..disk.transcript import read_transcript
     from .sessions import locate
@@ -71,7 +74,7 @@ def command(session: str, number: int | None, against: int | None, cwd: str, as_
         return read_transcript(path, health=health)
 
     if number is not None:
-        from .explaining import show
+        from .request_view import show
 
         show(read, path.stem, number, against, as_json=as_json, width=shutil.get_terminal_size().columns)
         return
@@ -90,10 +93,12 @@ def command(session: str, number: int | None, against: int | None, cwd: str, as_
 
 def recorded(read: Callable[[], Iterable[Record]], settings: Settings) -> Report:
     """On a transcript as it stands."""
+    from ..conversation.window.recount import recount
+    from ..conversation.window.thresholds import thresholds
+    from ..conversation.window.window import ModelFacts, window_for
     from ..core.errors import InputError
     from ..core.log import Log
     from ..core.records import Message
-    from ..layers.l0_window import ModelFacts, recount, thresholds, window_for
     from ..providers.models import known
 
     model = ""
@@ -128,7 +133,8 @@ def spilled_in(log: Log) -> tuple[Spill, ...]:
 
 def report_on(view: View, count: Count, limits: Thresholds, *, model: str, autocompact: bool, memo: Memo | None = None) -> Report:
     """On a view and its count; pure."""
-    from ..layers.l0_window import break_down, state_of
+    from ..conversation.window.breakdown import break_down
+    from ..conversation.window.thresholds import state_of
 
     parts = break_down(_counted(view), count.calibration, memo)
     if count.reported:
@@ -148,8 +154,9 @@ def _of_prompt(view: View, count: Count) -> int:
 
 def prompt_tokens(system: list[Wire], tools: list[Wire], count: Count) -> int:
     """What stands before the messages, estimated."""
+    from ..conversation.window.estimate import estimate
+    from ..conversation.window.features import measure_all
     from ..core.blocks import canonical, text
-    from ..layers.l0_window import estimate, measure_all
 
     said = [text(canonical(part).decode("utf-8", "replace")) for part in (system, tools)]
     return estimate(measure_all(said), count.calibration)

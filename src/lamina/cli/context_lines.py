@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from .printing import printable
+from .safe_text import printable
 
 if TYPE_CHECKING:
     from .context import Report

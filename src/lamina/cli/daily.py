@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import offering
-from .printing import document, printable
+from . import completion as offering
+from .safe_text import document, printable
 
 if TYPE_CHECKING:
-    from ..memory.daily import Day
     from ..memory.memory import Memory
+    from ..memory.store.daily_logs import Day
 
 _WORDS = {"today": 0, "yesterday": 1}
 
@@ -45,7 +45,7 @@ def _read_day(text: str) -> date:
 
 
 def _days(memory: Memory) -> list[Day]:
-    from ..memory.daily import days
+    from ..memory.store.daily_logs import days
 
     gated = memory.store("private")
     return days(gated.store.root) if gated.readable else []
@@ -77,6 +77,6 @@ def _row(memory: Memory, each: Day) -> dict[str, Any]:
 
 
 def _text(memory: Memory, each: Day) -> str:
-    from ..memory.daily import read_day
+    from ..memory.store.daily_logs import read_day
 
     return read_day(memory.store("private").store.root, each.day) or ""

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .printing import document, printable, sentence
+from .safe_text import document, printable, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..doctor.finding import Finding
-    from ..doctor.look import Report
-    from ..doctor.mend import Done
+    from ..maintenance.doctor.examine import Report
+    from ..maintenance.doctor.finding import Finding
+    from ..maintenance.doctor.fixes import Done
 
 HEADINGS = {
     "memory": "Memory",
@@ -50,8 +50,8 @@ def command(ctx: click.Context, fix: bool, as_json: bool, cwd: Path) -> None:
 
     Without --fix nothing is changed. The exit code is 0 whatever is found, and 1 when something could not be looked at.
     """
-    from ..doctor.look import look
-    from ..doctor.mend import mend_all
+    from ..maintenance.doctor.examine import look
+    from ..maintenance.doctor.fixes import mend_all
 
     where, now = Path(os.path.realpath(cwd)), time.time()
     progress = Progress()
@@ -130,7 +130,7 @@ def _show(report: Report, done: Sequence[Done], *, fixed: bool) -> None:
 
 
 def _group(kind: str, alike: list[Finding]) -> None:
-    from ..doctor.finding import KINDS
+    from ..maintenance.doctor.finding import KINDS
 
     severity, title = KINDS[kind]
     count = f" ({len(alike):,})" if len(alike) > 1 else ""

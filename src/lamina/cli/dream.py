@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import offering
+from . import completion as offering
+from .dream_status import PUT_RIGHT, details, done, minute, outcome, status_json, status_lines, status_of, taken_back, to_json
 from .dream_watch import STILL_RUNS, Telling, end_of, ended, followed, running
-from .dreams import PUT_RIGHT, details, done, minute, outcome, status_json, status_lines, status_of, taken_back, to_json
-from .printing import document, printable, sentence
+from .safe_text import document, printable, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..layers.l6_dream.record import Record
     from ..layers.l6_dream.run import DreamOutcome
     from ..memory.memory import Memory
-    from .stop import Stop
+    from .signals import Stop
 
 OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so memory is put in order by rules, without a model"
 # What `--undo` without an id stands for.
@@ -91,9 +91,9 @@ def _say(text: str) -> None:
 
 
 def _now(where: Path, model: str | None, *, as_json: bool) -> int:
-    from ..dreaming import run_by_hand
+    from ..agent.manual_dream import run_by_hand
+    from .signals import Stop
     from .start import Wish, nobody_chosen, notice, provider_for
-    from .stop import Stop
 
     stop, abort = Stop(), Event()
     home, settings = _settings(where)

@@ -12,8 +12,8 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..core.errors import DiskError
-from .dreams import outcome, running_in
-from .printing import sentence
+from .dream_status import outcome, running_in
+from .safe_text import sentence
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
@@ -47,7 +47,7 @@ class Telling:
 
 
 def running(root: RootDir) -> Record | None:
-    from ..disk.consolidation import Lock
+    from ..disk.dream_lock import Lock
     from ..layers.l6_dream.record import records
 
     return running_in(tuple(records(root)), Lock(root).holder())
@@ -55,7 +55,7 @@ def running(root: RootDir) -> Record | None:
 
 def followed(root: RootDir, record: Record, *, heard: Callable[[Record], None], seconds: float | None = None) -> Record:
     """The record when the dream has ended, or its process is gone, or after so many seconds."""
-    from ..disk.consolidation import Lock
+    from ..disk.dream_lock import Lock
     from ..layers.l6_dream.record import read_record
 
     began = monotonic()

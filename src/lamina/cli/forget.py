@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .printing import document, printable
-from .waiting import waiting
+from .progress import waiting
+from .safe_text import document, printable
 
 if TYPE_CHECKING:
-    from ..upkeep.forget import Item, Report
+    from ..maintenance.forget.forget import Item, Report
 
 # More lines than a person reads before they answer.
 SHOWN = 40
@@ -30,10 +30,10 @@ SHOWN = 40
 def command(subject: str, everywhere: bool, anywhere: bool, dry_run: bool, yes: bool, cwd: str, as_json: bool) -> int:
     """Remove a subject from memories, history, transcripts and all else that is kept; nothing brings it back."""
     from ..disk.settings_files import lamina_home, load_settings, user_home
-    from ..upkeep.forget import as_json as told
-    from ..upkeep.forget import forget, remains
-    from ..upkeep.scope import scope
-    from ..upkeep.subject import Subject
+    from ..maintenance.forget.forget import as_json as told
+    from ..maintenance.forget.forget import forget, remains
+    from ..maintenance.forget.scope import scope
+    from ..maintenance.forget.subject import Subject
 
     home, here = lamina_home(os.environ), Path(cwd).resolve()
     if home is None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..portable.formats import FORMATS, Format
+from ..maintenance.portable.formats import FORMATS, Format
 from .portable import opened, show
 
 
@@ -19,8 +19,8 @@ from .portable import opened, show
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def command(source: Path, format: Format | None, dry_run: bool, replace: bool, cwd: Path, as_json: bool) -> None:
     """Take over memories from SOURCE, a file or directory of another program."""
-    from ..memory.store import Why
-    from ..portable.run import import_into
+    from ..maintenance.portable.run import import_into
+    from ..memory.store.contract import Why
 
     why = Why(who="user", why=f"imported from {source}")
     with opened(cwd.resolve(), writing=True) as store:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from . import offering
+from . import completion as offering
 from .group import Group
 from .memory import of_agent, opened
-from .printing import document, printable
+from .safe_text import document, printable
 
 _cwd = click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose memory.")
 _json = click.option("--json", "as_json", is_flag=True, help="One JSON document.")

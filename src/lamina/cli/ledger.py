@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .columns import show
-from .printing import document
+from .safe_text import document
 
 if TYPE_CHECKING:
     from ..core.budget import LedgerLine, Limits, Spent

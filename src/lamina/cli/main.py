@@ -17,7 +17,7 @@ import click
 from .. import __version__
 from ..core.errors import InputError, LaminaError, SettingError
 from .group import Group
-from .printing import mend_streams, sentence
+from .safe_text import mend_streams, sentence
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

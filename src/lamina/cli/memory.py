@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import offering
+from . import completion as offering
 from .daily import daily_command
 from .group import Group
-from .printing import document, printable
+from .safe_text import document, printable
 
 if TYPE_CHECKING:
     from ..memory.memory import Memory
-    from ..memory.scan import Header
-    from ..memory.store import Version
-    from ..memory.topic import Topic
+    from ..memory.store.contract import Version
+    from ..memory.store.scan import Header
+    from ..memory.store.topic import Topic
 
 TYPES = ("user", "feedback", "project", "reference")
 # Where an option before the command leaves it for the command.
@@ -125,8 +125,8 @@ def search_command(query: str, most: int, explain: bool, cwd: str, as_json: bool
 @_json
 def save_command(name: str, kind: Any, description: str, scope: Any, body: str | None, cwd: str, as_json: bool) -> None:
     """Save or update a memory. BODY is its text; '-' reads it from standard input."""
-    from ..memory.draft import MOST_BYTES
-    from ..memory.store import Saved
+    from ..memory.store.contract import Saved
+    from ..memory.store.draft import MOST_BYTES
 
     if body == "-":
         body = sys.stdin.buffer.read(MOST_BYTES + 1).decode("utf-8", "replace")
@@ -274,7 +274,7 @@ def _change(version: Version) -> dict[str, Any]:
 
 def trash(versions: list[Version]) -> list[Version]:
     """Of the changes, newest first, the removals of what has not come back."""
-    from ..memory.topic import same_name
+    from ..memory.store.topic import same_name
 
     last: dict[str, Version] = {}
     for version in versions:

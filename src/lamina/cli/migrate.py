@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .forget import ask
-from .printing import document, printable, sentence
+from .safe_text import document, printable, sentence
 
 if TYPE_CHECKING:
-    from ..memory.identity import Known
+    from ..memory.store.project_identity import Known
 
 
 @click.command("migrate")
@@ -27,9 +27,9 @@ def command(listing: bool, source: str | None, target: str, merge: bool, yes: bo
     import msgspec
 
     from ..disk.settings_files import lamina_home
-    from ..memory.place import project_root
-    from ..upkeep.migrate import migrate, moved_from, refuse, topics_in
-    from ..upkeep.roots import root_commits
+    from ..maintenance.migrate.migrate import migrate, moved_from, refuse, topics_in
+    from ..maintenance.migrate.root_commits import root_commits
+    from ..memory.store.scopes import project_root
 
     home = lamina_home(os.environ)
     if home is None:
@@ -62,7 +62,7 @@ def command(listing: bool, source: str | None, target: str, merge: bool, yes: bo
 
 
 def _only(home: Path, project: Path, roots: tuple[str, ...]) -> tuple[Known, str]:
-    from ..upkeep.migrate import candidates
+    from ..maintenance.migrate.migrate import candidates
 
     found = candidates(home, project, roots)
     if not found:
@@ -78,9 +78,9 @@ def _many(count: int, word: str) -> str:
 
 
 def _list(home: Path, as_json: bool) -> None:
-    from ..memory.identity import known_projects
-    from ..upkeep.migrate import topics_in
-    from ..upkeep.places import sessions
+    from ..maintenance.forget.files import sessions
+    from ..maintenance.migrate.migrate import topics_in
+    from ..memory.store.project_identity import known_projects
 
     rows: list[dict[str, Any]] = [
         {

@@ -14,13 +14,13 @@ from uuid import uuid4
 
 from ..core.usage import Usage
 from ..providers.models import cost
-from .printing import document, printable
-from .sink import Sink
+from .safe_text import document, printable
+from .stdout import Sink
 
 if TYPE_CHECKING:
-    from ..agent import Agent, Answer
+    from ..agent.agent import Agent, Answer
     from ..core.reply import Reply
-    from .stop import Watched
+    from .signals import Watched
 
 Ending: TypeAlias = Literal["success", "error_max_turns", "error_during_execution"]
 

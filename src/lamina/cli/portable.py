@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .printing import document, printable, sentence
+from .safe_text import document, printable, sentence
 
 if TYPE_CHECKING:
-    from ..memory.modes import GatedStore
-    from ..portable.run import Outcome, Report
+    from ..maintenance.portable.run import Outcome, Report
+    from ..memory.store.modes import GatedStore
 
 # What is worth a line each; what did not change is only counted.
 SHOWN: tuple[Outcome, ...] = ("created", "replaced", "proposed", "conflict", "refused")
@@ -26,7 +26,7 @@ def opened(cwd: Path, *, writing: bool) -> Iterator[GatedStore]:
     """The private memory of the project that `cwd` belongs to. Where a person may not write, a dry run says so too."""
     from ..core.errors import SettingError
     from ..memory.memory import Memory
-    from ..memory.modes import plan_write
+    from ..memory.store.modes import plan_write
 
     with Memory.open(cwd) as memory:
         store = memory.store()

@@ -14,13 +14,13 @@ import click
 from ..core.policy import POLICIES
 from ..replay.variants import ALL, LAYERS
 from .columns import show
-from .printing import document, sentence
-from .waiting import QUIET_SECONDS
+from .progress import QUIET_SECONDS
+from .safe_text import document, sentence
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
     from ..disk.user_files import Version
-    from ..replay.asking import Asking
+    from ..replay.model_answers import Asking
     from ..replay.run import Report, Wanted
 
 # A person reads so many sentences; --json has all.
@@ -106,7 +106,7 @@ def command(
 
 def _wanted(cwd: Path, memory: Path | None, window: int | None) -> Wanted:
     from ..disk.settings_files import load_settings
-    from ..replay.remembered import index_reminder, place_of
+    from ..replay.memory_index import index_reminder, place_of
     from ..replay.run import Wanted
     from .start import home_of
 
@@ -129,7 +129,7 @@ def _asking(cwd: Path, times: int | None) -> Asking | None:
     from ..core.errors import InputError
     from ..disk.settings_files import load_settings
     from ..providers import configured, open_provider
-    from ..replay.asking import Asking
+    from ..replay.model_answers import Asking
     from .start import environment
 
     settings = load_settings(cwd=cwd, environ=os.environ)

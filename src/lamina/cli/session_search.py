@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import click
 
-from .printing import document, printable
-from .waiting import waiting
+from .progress import waiting
+from .safe_text import document, printable
 
 # What is shown on each side of a hit.
 AROUND = 80
@@ -53,10 +53,10 @@ def _hits(term: str, cwd: Path, unread: list[str]) -> Iterator[Hit]:
     """What cannot be read is added to `unread`, a sentence each."""
     from ..core.errors import LaminaError
     from ..core.records import Message
-    from ..disk.finding import transcripts
     from ..disk.paths import slug
     from ..disk.settings_files import lamina_home
     from ..disk.transcript import read_transcript
+    from ..disk.transcript_search import transcripts
 
     home = lamina_home(os.environ)
     directory = (home or Path()) / "projects" / slug(cwd)

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import offering
-from .by_hand import expand_command, pin_command, snip_command, undo_command
+from . import completion as offering
 from .columns import show
 from .group import Group
-from .printing import document, printable, sentence
+from .safe_text import document, printable, sentence
+from .session_edits import expand_command, pin_command, snip_command, undo_command
 from .session_search import search_command
 
 if TYPE_CHECKING:
     from ..core.blocks import Block
-    from ..disk.listing import SessionInfo
+    from ..disk.session_list import SessionInfo
 
 SOURCES = ("all", "lamina", "claude-code")
 # One line of a conversation in the short form.
@@ -43,7 +43,7 @@ for _command in (undo_command, expand_command, pin_command, search_command, snip
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def list_command(everywhere: bool, source: str, limit: int, cwd: str, as_json: bool) -> None:
     """List sessions, newest first."""
-    from ..disk.listing import list_sessions
+    from ..disk.session_list import list_sessions
 
     project = None if everywhere else Path(cwd).resolve()
     directories = [directory for home in homes(source) for directory in _projects(home, project)]
@@ -65,7 +65,7 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: str, as_json: b
 def show_command(session: str, full: bool, cwd: str, as_json: bool) -> None:
     """Show the session SESSION: an id, the beginning of one, or a transcript file."""
     from ..core.log import Log
-    from ..disk.lines import Health
+    from ..disk.jsonl import Health
     from ..disk.transcript import read_transcript
 
     path = locate(session, Path(cwd).resolve())
@@ -109,7 +109,7 @@ def show_command(session: str, full: bool, cwd: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def clean_command(length: str | None, everywhere: bool, dry_run: bool, yes: bool, cwd: str, as_json: bool) -> None:
     """Remove old sessions with all that lies beside them; open ones, and those a memory refers to, stay."""
-    from .cleaning import clean
+    from .session_clean import clean
 
     clean(length, Path(cwd).resolve(), everywhere=everywhere, dry_run=dry_run, yes=yes, as_json=as_json)
 
@@ -128,7 +128,7 @@ def homes(source: str) -> list[Path]:
 
 def locate(session: str, cwd: Path) -> Path:
     """The transcript that is meant: a session's id, the beginning of one, or a file; it holds a conversation."""
-    from . import recorded
+    from . import transcript_check as recorded
 
     path = recorded.file_named(session) or _by_id(session, cwd)
     recorded.check(path)
@@ -137,9 +137,9 @@ def locate(session: str, cwd: Path) -> Path:
 
 def _by_id(session: str, cwd: Path) -> Path:
     from ..core.errors import NoSuchSession
-    from ..disk.finding import find_transcript
     from ..disk.paths import slug
-    from ..opening import checked_id
+    from ..disk.transcript_search import find_transcript
+    from ..session.open import checked_id
 
     error: NoSuchSession | None = None
     for home in homes("all"):
@@ -153,8 +153,8 @@ def _by_id(session: str, cwd: Path) -> Path:
 
 
 def _projects(home: Path, cwd: Path | None) -> list[Path]:
-    from ..disk.listing import project_directories
     from ..disk.paths import slug
+    from ..disk.session_list import project_directories
 
     return project_directories(home / "projects") if cwd is None else [home / "projects" / slug(cwd)]
 
@@ -204,7 +204,7 @@ def _notes(log: Any, health: Any, path: Path) -> list[str]:
 
 
 def _tokens(log: Any) -> int:
-    from ..layers.l0_window.recount import recount
+    from ..conversation.window.recount import recount
 
     return recount(log.view).tokens
 

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from .printing import sentence
+from .safe_text import sentence
 
 if TYPE_CHECKING:
-    from ..agent import Agent
+    from ..agent.agent import Agent
     from ..core.settings import Settings
     from ..disk.approvals import Approvals
-    from ..fork.desk import AskPerson
-    from ..fork.permissions import Mode
+    from ..fork.tool_runner import AskPerson
+    from ..permissions.decision import Mode
     from ..providers import OnEvent
-    from .stop import Stop, Watched
+    from .signals import Stop, Watched
 
 OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so the offline stand-in answers"
 # A window of this size is never filled by what stands before the messages; below it that is counted once.
@@ -59,7 +59,7 @@ def home_of() -> Path | None:
 def check_rules(wish: Wish) -> None:
     """A rule that cannot be read is a slip of the pen, and said before anything runs."""
     from ..core.settings import Permissions
-    from ..fork.rules import read_rules
+    from ..permissions.rules import read_rules
 
     for found in read_rules(Permissions(allow=wish.allow, deny=wish.deny)).findings:
         raise click.UsageError(found.text)
@@ -95,7 +95,7 @@ def environment(settings: Settings) -> dict[str, str]:
 def provider_for(spec: str | None, settings: Settings, stop: Stop) -> Watched:
     """Who answers: by name, by the settings, by the keys there are, else the offline stand-in (O2)."""
     from ..providers import configured, open_provider
-    from .stop import Watched
+    from .signals import Watched
 
     environ = environment(settings)
     named = spec or settings.model or settings.provider or configured(environ)
@@ -108,8 +108,8 @@ def nobody_chosen(wish: Wish, settings: Settings) -> bool:
 
 
 def newest(wish: Wish, home: Path | None) -> Path:
-    from ..disk.finding import newest_transcript
     from ..disk.paths import slug
+    from ..disk.transcript_search import newest_transcript
 
     return newest_transcript((home or Path()) / "projects", slug(wish.cwd))
 
@@ -145,8 +145,8 @@ def open_agent(
     on_event: OnEvent | None = None,
     interactive: bool = False,
 ) -> Agent:
-    from ..agent import Agent
-    from ..upkeep.starting import starting
+    from ..agent.agent import Agent
+    from ..maintenance.start_checks import starting
 
     approvals, problem = approvals_for(wish.cwd, home)
     agent = Agent.open(
@@ -161,10 +161,8 @@ def open_agent(
         on_event=on_event,
         interactive=interactive,
     )
-    agent.session.notices += [found.text for found in agent.rules.findings]
-    agent.session.notices += [problem] if problem else []
-    agent.session.notices += starting(wish.cwd, home, settings, environ=os.environ)
-    agent.session.notices += _cramped(agent)
+    agent.notify(*(found.text for found in agent.rules.findings), *([problem] if problem else ()))
+    agent.notify(*starting(wish.cwd, home, settings, environ=os.environ), *_cramped(agent))
     if wish.rounds is not None:
         agent.rounds = wish.rounds
     return agent
@@ -172,7 +170,7 @@ def open_agent(
 
 def _cramped(agent: Agent) -> list[str]:
     """A window that the prompt fills by half before anything is said: no compaction makes room there."""
-    with agent.session.working() as c:
+    with agent.session._working() as c:
         effective = c.limits.effective
         if effective >= ROOMY:
             return []

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from . import offering
+from . import completion as offering
 from .columns import show
 from .output import FREE
-from .printing import document
+from .safe_text import document
 
 if TYPE_CHECKING:
     from ..core.session_stats import SessionStats
-    from ..disk.listing import SessionInfo
-    from ..doctor.pollution import Pollution
+    from ..disk.session_list import SessionInfo
+    from ..maintenance.doctor.pollution import Pollution
 
 # A person reads so many rows; --json has all that were asked for.
 MOST_ROWS = 20
@@ -41,9 +41,9 @@ def command(session: str | None, everywhere: bool, days: float | None, limit: in
     from ..core.errors import InputError
     from ..core.session_stats import SessionStats, session_stats
     from ..disk.transcript import read_transcript
-    from .dreams import kept_in, summary, summary_line
+    from .dream_status import kept_in, summary, summary_line
+    from .progress import waiting
     from .sessions import locate
-    from .waiting import waiting
 
     where = Path(cwd).resolve()
     if ledger:
@@ -89,7 +89,7 @@ def pollution_of(where: Path) -> Pollution:
     import os
     import time
 
-    from ..doctor.pollution import pollution
+    from ..maintenance.doctor.pollution import pollution
 
     return pollution(cwd=Path(os.path.realpath(where)), environ=os.environ, now=time.time())
 
@@ -98,8 +98,8 @@ def _rows(where: Path, everywhere: bool, days: float | None, limit: int) -> list
     import time
 
     from ..core.session_stats import session_stats
-    from ..disk.listing import list_sessions, project_directories
     from ..disk.paths import slug
+    from ..disk.session_list import list_sessions, project_directories
     from ..disk.transcript import read_transcript
     from .sessions import homes
 

@@ -18,8 +18,8 @@ from contextlib import suppress
 from typing import Self
 
 from ..core.errors import DiskError, InputError
-from . import crash
-from .at import APPEND, Dir, open_plain
+from . import crash_points as crash
+from .dirfd import APPEND, Dir, open_plain
 from .faults import disk_error, reporting
 from .sync import sync_fd
 

@@ -18,11 +18,11 @@ from collections.abc import Callable
 
 from ..core.errors import DiskError
 from .append import Appender
-from .at import READ, Dir, open_plain
-from .crash import point
+from .crash_points import point
+from .dirfd import READ, Dir, open_plain
 from .faults import AbsentIsFine, reporting
 from .lock import GUARD_TIMEOUT, guard_at
-from .temps import Durability, Temp, is_temp, staged, staged_at, sweep_temps
+from .temp_files import Durability, Temp, is_temp, staged, staged_at, sweep_temps
 
 __all__ = [
     "Appender",

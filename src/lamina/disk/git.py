@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from .crash import point
+from .crash_points import point
 
 MOST_OUTPUT = 1 << 20
 _PASSED_ON = ("HOME", "USERPROFILE", "SYSTEMROOT", "TMPDIR", "TEMP")

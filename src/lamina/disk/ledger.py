@@ -21,7 +21,7 @@ import msgspec
 from ..core.budget import LedgerLine, Spent, spent_in
 from ..core.errors import DiskError
 from .append import Appender
-from .at import READ, Dir, open_plain
+from .dirfd import READ, Dir, open_plain
 from .faults import AbsentIsFine, reporting
 
 DIRECTORY = "ledger"

@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from typing import Self
 
 from ..core.errors import DiskError, LockHeld
-from . import crash
-from .at import OPEN_OR_CREATE, READ, READ_WRITE, Dir, open_plain
-from .crash import point
+from . import crash_points as crash
+from .crash_points import point
+from .dirfd import OPEN_OR_CREATE, READ, READ_WRITE, Dir, open_plain
 from .faults import AbsentIsFine, reporting
 from .oslock import Held
 

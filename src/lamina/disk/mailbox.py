@@ -26,7 +26,7 @@ import msgspec
 
 from ..core.errors import DiskError, InputError
 from .append import Appender
-from .at import Dir
+from .dirfd import Dir
 from .faults import AbsentIsFine
 from .files import Durability, guard_name, read_at, remove_at, replace_at
 from .lock import LifeLock, guard_at

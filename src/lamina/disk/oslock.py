@@ -17,7 +17,7 @@ import os
 from contextlib import suppress
 from types import ModuleType
 
-from .crash import point
+from .crash_points import point
 from .faults import lock_error
 
 fcntl: ModuleType | None = None

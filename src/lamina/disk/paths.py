@@ -17,8 +17,8 @@ import stat
 from pathlib import Path, PurePosixPath
 
 from ..core.errors import PathRefused
-from .at import private_dir
-from .names import MAX_PATH_BYTES, bad_name, bad_text, fold, shown
+from .dirfd import private_dir
+from .file_names import MAX_PATH_BYTES, bad_name, bad_text, fold, shown
 from .project import canonical_git_root, slug
 from .rootdir import Entry, RootDir
 

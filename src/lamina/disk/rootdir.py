@@ -20,13 +20,13 @@ from typing import NamedTuple, Self
 
 from ..core.errors import PathRefused
 from .append import Appender
-from .at import READ, Dir, open_plain, refuse_unless_plain
-from .crash import point
+from .crash_points import point
+from .dirfd import READ, Dir, open_plain, refuse_unless_plain
 from .faults import AbsentIsFine, reporting
+from .file_names import fold
 from .files import Durability, is_bookkeeping, read_at, remove_at, replace_at, update_at
 from .lock import GUARD_TIMEOUT
-from .names import fold
-from .temps import is_temp, sweep_at
+from .temp_files import is_temp, sweep_at
 
 # How deep a sweep or a walk goes: deeper trees are not ours.
 MAX_DEPTH = 16

@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..core.errors import DiskError, PathRefused
-from .at import PRIVATE_FILE, Dir
-from .crash import point
+from .crash_points import point
+from .dirfd import PRIVATE_FILE, Dir
 from .faults import AbsentIsFine, reporting
 
 DIRECTORY = "sockets"

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.errors import DiskError
-from . import crash
-from .at import READ, Dir, open_plain
-from .crash import point
+from . import crash_points as crash
+from .crash_points import point
+from .dirfd import READ, Dir, open_plain
 from .faults import reporting
-from .names import bad_name
+from .file_names import bad_name
 from .sync import sync_fd
-from .temps import Durability, staged_at, sweep_at
+from .temp_files import Durability, staged_at, sweep_at
 
 DIRECTORY = "tool-results"
 ENDINGS = (".txt", ".json")

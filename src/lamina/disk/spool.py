@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Self
 
 from ..core.errors import DiskError
-from . import crash
-from .at import CREATE_NEW, PRIVATE_FILE, Dir
-from .crash import point
+from . import crash_points as crash
+from .crash_points import point
+from .dirfd import CREATE_NEW, PRIVATE_FILE, Dir
 from .faults import AbsentIsFine, reporting
 
 # Names are random: a few tries are lost only to files that have them already.

@@ -10,7 +10,7 @@ import errno
 import os
 
 from . import oslock
-from .crash import point
+from .crash_points import point
 
 # What F_FULLFSYNC answers on a file system that does not know it; fsync is the best there is then.
 _NOT_KNOWN = {errno.EINVAL, errno.ENOTTY, getattr(errno, "ENOTSUP", errno.EINVAL)}

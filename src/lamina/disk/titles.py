@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from ..core.record_lines import FORMAT
-from .lines import raw_lines_back
+from .jsonl import raw_lines_back
 
 # Kinds that are a title, with the field that holds it.
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}

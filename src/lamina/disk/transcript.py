@@ -28,11 +28,11 @@ from ..core.log import Log
 from ..core.record_lines import FORMAT, Envelope, read_record, write_record
 from ..core.records import Attachment, Boundary, Checkpoint, Forked, Message, Newer, Record
 from .append import Appender
-from .crash import point
+from .crash_points import point
 from .faults import reporting
-from .lines import MAX_LINE, Health, objects_in, raw_lines_back, read_lines
+from .jsonl import MAX_LINE, Health, objects_in, raw_lines_back, read_lines
 from .lock import LifeLock
-from .resuming import live_lines, offset_in, records_in, resume_in
+from .resume import live_lines, offset_in, records_in, resume_in
 
 # Lines waiting for a disk that does not take them; past this the oldest promise (nothing grows without bound) wins.
 MAX_WAITING = 64 << 20

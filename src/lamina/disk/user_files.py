@@ -26,12 +26,12 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from ..core.errors import DiskError, PathRefused, ReadOnly
-from .at import CREATE_NEW, Dir
-from .crash import point
+from .crash_points import point
+from .dirfd import CREATE_NEW, Dir
 from .faults import reporting
 from .files import read_head
 from .sync import sync_fd
-from .temps import staged_at
+from .temp_files import staged_at
 
 AnyPath = str | os.PathLike[str]
 

@@ -6,10 +6,3 @@ costs    what the commands cost; nothing where none is configured
 switch   bare mode; hooks of the working tree count only once the person trusts it (F2)
 spec     C2, C4, F2
 """
-
-from __future__ import annotations
-
-from .events import EVENTS, HookOutcome, Planned, plan
-from .run import run_hooks
-
-__all__ = ["EVENTS", "HookOutcome", "Planned", "plan", "run_hooks"]

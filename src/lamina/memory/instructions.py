@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..core.fence import escape
+from ..core.prompt_files import prompt_sections
 from ..core.settings import Mode
 from ..core.settings.kinds import printable
-from .daily import LOGS, MOST_CHARACTERS, PATTERN
-from .place import Place
-from .texts import sections
-from .topic import KINDS
+from .store.daily_logs import LOGS, MOST_CHARACTERS, PATTERN
+from .store.scopes import Place
+from .store.topic import KINDS
 
 # No system takes longer ones.
 LONGEST_PATH = 4_096
@@ -37,8 +37,8 @@ def instructions(
     """The section; empty where memory is off. `transcripts` is where those of this project lie. `assistant`: notes go to daily logs."""
     if mode == "off":
         return ""
-    texts = sections("memory")
-    daily = sections("daily") if assistant else {}
+    texts = prompt_sections(__file__, "memory")
+    daily = prompt_sections(__file__, "daily") if assistant else {}
     opening = texts["opening"].format(memory=_path(place.path), index=texts["index" if index else "no index"])
     writes = mode != "read-only" and "Write" in tools
     parts = [
@@ -58,13 +58,13 @@ def instructions(
 
 
 def types_of(*, team: bool) -> list[str]:
-    texts = sections("types")
+    texts = prompt_sections(__file__, "types")
     return [texts[kind] if team else re.sub(r"\n- Scope:.*", "", texts[kind]) for kind in KINDS]
 
 
 def _daily(place: Place) -> str:
     """The path's pattern, never a date: the prompt stays as it was sent when the day changes."""
-    return sections("daily")["log"].format(memory=_path(place.path), pattern=PATTERN, most=MOST_CHARACTERS)
+    return prompt_sections(__file__, "daily")["log"].format(memory=_path(place.path), pattern=PATTERN, most=MOST_CHARACTERS)
 
 
 def _past(place: Place, transcripts: Path | None, tools: Sequence[str], *, assistant: bool = False) -> str:
@@ -77,11 +77,11 @@ def _past(place: Place, transcripts: Path | None, tools: Sequence[str], *, assis
         return ""
     memory = by.format(path=_path(place.path), glob=where[0])
     if assistant:
-        memory += f" {sections('daily')['past'].format(logs=LOGS)}"
+        memory += f" {prompt_sections(__file__, 'daily')['past'].format(logs=LOGS)}"
     if place.team is not None and not place.team.is_relative_to(place.path):
         memory += f", and the same in {_path(place.team)}"
     last = by.format(path=_path(transcripts), glob=where[1]) if transcripts is not None else "none are kept here"
-    return sections("memory")["past"].format(search_memory=memory, search_transcripts=last)
+    return prompt_sections(__file__, "memory")["past"].format(search_memory=memory, search_transcripts=last)
 
 
 def _path(path: Path) -> str:

@@ -18,19 +18,19 @@ from ..core.settings import Mode, Settings
 from ..disk.files import Durability
 from ..disk.paths import check_root
 from ..disk.settings_files import lamina_home, load_settings, user_home
-from .blame import Blamed, blame
-from .directory import DirectoryStore
-from .draft import Draft
-from .identity import identify
-from .inbox import Proposal
-from .index import INDEX, loaded
-from .look import Look, Scope, Where, shown_in
-from .look import Recalled as Recalled
-from .modes import GatedStore
-from .place import TEAM, Place, memory_place, project_root
-from .scan import Header
-from .store import Proposed, Saved, Version, Why
-from .topic import Kind, Topic
+from .recall.library import Look, Scope, Where, shown_in
+from .recall.library import Recalled as Recalled
+from .store.blame import Blamed, blame
+from .store.contract import Proposed, Saved, Version, Why
+from .store.directory import DirectoryStore
+from .store.draft import Draft
+from .store.inbox import Proposal
+from .store.index import INDEX, loaded
+from .store.modes import GatedStore
+from .store.project_identity import identify
+from .store.scan import Header
+from .store.scopes import TEAM, Place, memory_place, project_root
+from .store.topic import Kind, Topic
 
 # Settings that decide where memory lies and whether it is written.
 _PLACING = frozenset({"autoMemoryDirectory", "teamMemoryDirectory", "lamina.remoteMemoryDirectory", "lamina.memoryMode"})
@@ -112,7 +112,7 @@ class Memory:
         """Lets git follow what was changed; then nothing can be read or written any more."""
         store, git, self._git = self._private.store, self._git, False
         if git and store.history.written:
-            from .git import follow
+            from .store.git import follow
 
             follow(store.root, store.history, environ=os.environ)
         for scope in self._scopes():

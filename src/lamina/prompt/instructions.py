@@ -10,8 +10,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .gather import NOTHING_IN_VIEW, Approved, Gathering, Instructions, InView
 from .includes import Reach
+from .instruction_files import NOTHING_IN_VIEW, Approved, Gathering, Instructions, InView
 from .rules import Kind, ScopedRule, rule_files, rules_for
 
 MANAGED = Path("/etc/lamina")

@@ -14,9 +14,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from ..core.fence import Fenced, escape, fence, reminder
-from .gather import InstructionFile, Instructions, InView, digest, shown
+from ..core.prompt_files import prompt_sections
+from .instruction_files import InstructionFile, Instructions, InView, digest, shown
 from .rules import Kind
-from .texts import sections
 
 # What is appended later, and how it is announced.
 LaterKind: TypeAlias = Literal["date", "recall", "mail", "to-dos", "hook", "skills", "agents", "note"]
@@ -64,7 +64,7 @@ def first_reminder(
     editor_selection: str | None = None,
 ) -> str | None:
     """The one message before the first user message; None where there is nothing to say."""
-    texts = sections("reminders")
+    texts = prompt_sections(__file__, "reminders")
     files = instructions.files if instructions is not None else ()
     indexes = [index for index in memory_index if index.text.strip()]
     parts: list[Fenced] = []
@@ -85,7 +85,7 @@ def nested_context(instructions: Instructions) -> str | None:
     """What the reading of files has brought in, to stand behind their results; None where that is nothing new."""
     if not instructions.files:
         return None
-    return reminder([Fenced(sections("reminders")["nested"]), *map(_file, instructions.files)])
+    return reminder([Fenced(prompt_sections(__file__, "reminders")["nested"]), *map(_file, instructions.files)])
 
 
 def later_context(kind: LaterKind, text: str) -> str:
@@ -95,7 +95,7 @@ def later_context(kind: LaterKind, text: str) -> str:
 
 
 def date_change(old: str, new: str) -> str:
-    return later_context("date", sections("reminders")["date change"].format(old=old, new=new))
+    return later_context("date", prompt_sections(__file__, "reminders")["date change"].format(old=old, new=new))
 
 
 def date_said(text: str) -> str | None:

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from .reading import FileText, read_text
+from .safe_read import FileText, read_text
 
 # Fifty thousand packed refs are 4 MB.
 MOST_REFS_BYTES = 16 << 20

@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..core.blocks import Wire, text
-from . import texts
-from .gather import shown
+from ..core.prompt_files import prompt_sections, prompt_text
+from .instruction_files import shown
 
 
 def system_prompt(
     *, base: str | None, cwd: Path, tools: Sequence[str], platform: str, sections: Sequence[str] = ()
 ) -> list[Wire]:
     """`base` takes the place of our own text and its lines on tools; `sections` are added behind, each a block of its own."""
-    general = base if base is not None else f"{texts.whole('system')}\n\n{_tool_lines(tools)}".strip()
+    general = base if base is not None else f"{prompt_text(__file__, 'system')}\n\n{_tool_lines(tools)}".strip()
     parts = [general, _environment(cwd, platform), *sections]
     return [text(part).wire for part in parts if part.strip()]
 
@@ -29,7 +29,7 @@ def with_section(prompt: list[Wire], section: str) -> list[Wire]:
 
 
 def _tool_lines(tools: Sequence[str]) -> str:
-    known = texts.sections("tools")
+    known = prompt_sections(__file__, "tools")
     lines = [f"- {name}: {known[name]}" for name in tools if name in known]
     return "\n".join(["# Tools", "", *lines]) if lines else ""
 

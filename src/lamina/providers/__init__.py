@@ -65,7 +65,7 @@ class Provider(Protocol):
 
     def ask(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None, abort: Event | None = None) -> Reply:
         """Once `abort` is set: no further request, no pause, and Aborted at the next event of a stream. Whoever must not wait for
-        that event leaves the call (fork/asking.py)."""
+        that event leaves the call (fork/model_call.py)."""
         ...
 
     async def ask_async(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply: ...

@@ -8,7 +8,7 @@ import msgspec
 
 from ..core.usage import Usage
 from ..providers.models import UNITS_READ, UNITS_WRITE, UNITS_WRITE_1H, cost
-from .asking import Asked
+from .model_answers import Asked
 
 # Figures of which the greatest counts; all others add up.
 GREATEST = frozenset({"peak_tokens"})

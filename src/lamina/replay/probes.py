@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ..conversation.compaction.probes import Fact, drawn, judged, texts_of
 from ..core.view import Item
-from ..layers.l4_compact.probes import Fact, drawn, judged, texts_of
-from .reads import path_of
+from .repeated_reads import path_of
 from .script import Answer, Script
 
 # A quarter, the half, three quarters, the end: a policy that forgets at once and one that forgets late must not look alike.

@@ -8,11 +8,11 @@ from functools import partial
 
 from ..core.blocks import ToolResult
 from ..core.view import Item
-from ..prompt.breaks import SHARE, TOKENS, TTL_SECONDS, readable_after
+from ..prompt.break_causes import SHARE, TOKENS, TTL_SECONDS, readable_after
 from .figures import Figures, billed
 from .play import Played
 from .probes import Probe, looked_for
-from .reads import Reads
+from .repeated_reads import Reads
 from .script import Answer, Script
 
 

@@ -19,20 +19,20 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..answering import limits_for
 from ..core.errors import DiskError, InputError, LaminaError
 from ..core.settings import Settings
-from ..disk.at import private_dir
-from ..disk.rewrite import remove_tree
-from .asking import Asking
-from .counting import Counting, Learnt, learn
+from ..disk.dirfd import private_dir
+from ..disk.rewrite_tree import remove_tree
+from ..session.provider import limits_for
 from .curve import Curve
 from .figures import Figures
+from .model_answers import Asking
 from .play import Played, Stage, play
 from .probes import probes_of
 from .recorded import recorded
+from .recorded_provider import Tape
 from .script import Answer, Script, read_script
-from .tape import Tape
+from .token_scale import Counting, Learnt, learn
 from .variants import RECORDED, Variant
 
 # Files of a session's own that are no conversation, and what a memory keeps beside its topics.

@@ -21,7 +21,7 @@ from ..core.log import Log
 from ..core.records import Attachment, Boundary, Clear, Event, Foreign, Message, Record, Revoke, Snapshot, Span, Spill
 from ..core.usage import Usage
 from ..core.view import Item
-from ..disk.lines import Health
+from ..disk.jsonl import Health
 from ..disk.transcript import read_transcript
 
 # What recall brought: a replay brings its own.

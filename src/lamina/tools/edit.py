@@ -13,9 +13,9 @@ from pathlib import Path
 
 from ..core.blocks import Wire
 from ..disk.user_files import Version, read_whole, replace
+from ..disk.user_paths import missing, resolve
 from .form import decode, encode, lines_of
 from .matching import Change, NoChange, line_number, plan_edit
-from .place import missing, resolve
 from .reads import digest
 from .tool import Builtin, Context, Output, failure, kept, prompt
 from .tool import Change as FileChange

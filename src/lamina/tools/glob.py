@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.blocks import Wire
+from ..disk.user_paths import missing, resolve, shown
 from .globs import components, expand, matches
-from .place import missing, resolve, shown
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, Output, failure, prompt
 from .walk import SKIPPED, walk
 

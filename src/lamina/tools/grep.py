@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.blocks import Wire
+from ..disk.user_paths import missing, resolve, shown
 from .engines import find_ripgrep, find_worker, ripgrep_argv, worker_argv
 from .environ import child_environ
 from .globs import one
-from .place import missing, resolve, shown
 from .process import Ended, run_process
 from .search import Spec
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, Output, failure, prompt

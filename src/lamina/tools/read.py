@@ -22,9 +22,9 @@ from ..core.blocks import DIGEST_BYTES, Wire
 from ..disk.faults import reporting
 from ..disk.files import read_head
 from ..disk.user_files import open_regular
+from ..disk.user_paths import missing, resolve
 from .kinds import HEAD_BYTES, Binary, Picture, Text, kind_of
 from .paging import LINE_CHARACTERS, Folded, Page, as_utf8, chunks, read_page
-from .place import missing, resolve
 from .reads import MAX_DIGESTED, digest
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, Output, failure, prompt
 

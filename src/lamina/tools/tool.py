@@ -16,6 +16,7 @@ import msgspec
 
 from ..core.blocks import Wire
 from ..core.errors import DiskError
+from ..core.prompt_files import prompt_text
 from .arguments import Refused, check
 from .reads import ReadState, Seen, digest
 
@@ -194,8 +195,8 @@ def failure(sentence: str, **facts: object) -> Output:
 
 
 def prompt(name: str) -> str:
-    """The description of a tool: a file of `prompts/`."""
-    return (Path(__file__).with_name("prompts") / f"{name}.md").read_text("utf-8").strip()
+    """Return the description of a tool."""
+    return prompt_text(__file__, name)
 
 
 def _with_notes(output: Output, notes: tuple[str, ...]) -> Output:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from ..core.blocks import Wire
 from ..disk.user_files import Content, read_whole, replace
+from ..disk.user_paths import resolve
 from .form import Form, decode, encode, lines_of, with_line_ends
 from .kinds import HEAD_BYTES, Text, kind_of
-from .place import resolve
 from .reads import MAX_DIGESTED, digest
 from .tool import Builtin, Change, Context, Output, failure, kept, prompt
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, assert_never
 
 from lamina.core.errors import LaminaError
-from lamina.disk import crash
+from lamina.disk import crash_points as crash
 
 from ..processes import fork
 

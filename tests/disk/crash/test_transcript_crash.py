@@ -12,9 +12,9 @@ from tests.session.words import READ, answer, call, refused, said
 
 from lamina.core.errors import NothingToSend
 from lamina.core.records import Forked
-from lamina.disk.finding import find_transcript, newest_transcript, transcripts
 from lamina.disk.transcript import read_transcript
-from lamina.session import Session
+from lamina.disk.transcript_search import find_transcript, newest_transcript, transcripts
+from lamina.session.session import Session
 
 from ..processes import needs_fork
 from .harness import Act, Kill, Say, every

@@ -7,8 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.policy import CLASSIC, ResultPolicy
-from lamina.layers.l1_results import Arrived, Budget, alone, budget_for, empty_marker, plan, together, weigh
-from lamina.layers.l1_results.plan import FRAME, Fate, Kind
+from lamina.layers.l1_results.plan import (
+    FRAME,
+    Arrived,
+    Budget,
+    Fate,
+    Kind,
+    alone,
+    budget_for,
+    empty_marker,
+    plan,
+    together,
+    weigh,
+)
 
 FULL = 180_000
 BUDGET = budget_for(CLASSIC.results, FULL)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.fence import TAGS
-from lamina.layers.l1_results import Head, cut, cut_to_page, head_of, persisted
+from lamina.layers.l1_results.preview import Head, cut, cut_to_page, head_of, persisted
 
 
 def preview(text: str, most: int = 2_000) -> str:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import InputError
-from lamina.layers.l1_results import is_json, read_small, tape_of
-from lamina.layers.l1_results.source import CHUNK
+from lamina.layers.l1_results.source import CHUNK, is_json, read_small, tape_of
 
 
 class Pipe:

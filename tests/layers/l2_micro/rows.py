@@ -8,8 +8,7 @@ from lamina.core.blocks import Block, read_block, text, tool_result
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Attachment, Message
 from lamina.core.view import View
-from lamina.layers.l2_micro import Clearable, Registry
-from lamina.layers.l2_micro.registry import Rules
+from lamina.layers.l2_micro.registry import Clearable, Registry, Rules
 
 # What a marker takes in these tests.
 LEFT = 10

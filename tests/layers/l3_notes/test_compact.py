@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lamina.core.blocks import Block, ToolResult, ToolUse, read_block, text, tool_result
 from lamina.core.view import Item
-from lamina.layers.l3_notes.compact import Keep, Tail, covered_after, plan_tail, summary_text
+from lamina.layers.l3_notes.plan import Keep, Tail, covered_after, plan_tail, summary_text
 from lamina.layers.l3_notes.template import own_template
 
 Role = Literal["user", "assistant"]

@@ -18,8 +18,8 @@ from lamina.layers.l3_notes.due import Cursor
 from lamina.layers.l3_notes.sections import Notes
 from lamina.layers.l3_notes.template import How, Limits, own_template
 from lamina.layers.l3_notes.update import Ended, Order, begin, finish, rewrite
-from lamina.tools import Context
 from lamina.tools.edit import SCHEMA
+from lamina.tools.tool import Context
 
 CURSOR = Cursor(12_000, "last")
 EDIT: Wire = {"name": "Edit", "description": "Edits.", "input_schema": SCHEMA}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lamina.core.policy import CompactPolicy
-from lamina.layers.l4_compact import Ledger, explanation, failed, filled, read_ledger, turns_since, worked
+from lamina.layers.l4_compact.breaker import Ledger, explanation, failed, filled, read_ledger, turns_since, worked
 
 from .made import answer, said, summary
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from lamina.conversation.compaction.user_messages import written_in
 from lamina.core.reply import Reply
-from lamina.layers.l4_compact import Rejected, Summary, read_summary
-from lamina.layers.l4_compact.users import written_in
+from lamina.layers.l4_compact.read import Rejected, Summary, read_summary
 
 from .made import reply, tokens
 

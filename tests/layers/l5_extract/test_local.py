@@ -9,10 +9,10 @@ import pytest
 
 from lamina.fork.fork import tagged
 from lamina.layers.l5_extract.directive import directive, read_directive
-from lamina.layers.l5_extract.local import MOST, answer
+from lamina.layers.l5_extract.offline import MOST, answer
 from lamina.layers.l5_extract.signals import signals
 from lamina.layers.l5_extract.sources import Said
-from lamina.memory.place import Place
+from lamina.memory.store.scopes import Place
 
 TODAY = "2026-05-04"  # a Monday
 PLACE = Place(Path("/m"), None, "default")

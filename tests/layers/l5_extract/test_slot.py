@@ -9,8 +9,9 @@ import pytest
 
 from lamina.core.settings import Settings
 from lamina.fork.handover import Handover
-from lamina.layers.l5_extract import Order, Slot
-from lamina.memory.place import Place
+from lamina.layers.l5_extract.run import Order
+from lamina.layers.l5_extract.slot import Slot
+from lamina.memory.store.scopes import Place
 
 from .making import said
 

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lamina.layers.l5_extract import MOST_BYTES, MOST_FILES, Writer
-from lamina.layers.l5_extract.writer import MOST_TRIES, TOO_OFTEN
-from lamina.memory.place import Place
-from lamina.memory.store import Why
-from lamina.memory.writing import Written
+from lamina.layers.l5_extract.writer import MOST_BYTES, MOST_FILES, MOST_TRIES, TOO_OFTEN, Writer
+from lamina.memory.store.contract import Why
+from lamina.memory.store.scopes import Place
+from lamina.memory.tool_writes import Written
 from lamina.tools.tool import Change
 
 from .making import heard, topic

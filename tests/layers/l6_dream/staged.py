@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lamina.core.settings import Mode
-from lamina.disk.consolidation import Hold, Lock
+from lamina.disk.dream_lock import Hold, Lock
 from lamina.layers.l6_dream.apply import conclude
 from lamina.layers.l6_dream.record import Record
 from lamina.layers.l6_dream.stage import Stage, begin, end
-from lamina.memory.directory import DirectoryStore
-from lamina.memory.draft import Draft
-from lamina.memory.modes import GatedStore
-from lamina.memory.store import Who, Why
+from lamina.memory.store.contract import Who, Why
+from lamina.memory.store.directory import DirectoryStore
+from lamina.memory.store.draft import Draft
+from lamina.memory.store.modes import GatedStore
 
 NOW = 1_800_000_000.0
 _numbers = itertools.count()

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError, DiskFull, Fenced, SettingError
-from lamina.disk import crash
-from lamina.disk.consolidation import Hold, Lock
+from lamina.disk import crash_points as crash
+from lamina.disk.dream_lock import Hold, Lock
 from lamina.layers.l6_dream.apply import conclude, preview
 from lamina.layers.l6_dream.plan import THEIRS
 from lamina.layers.l6_dream.record import Record, kill_request, read_record, records
 from lamina.layers.l6_dream.recovery import recover
 from lamina.layers.l6_dream.stage import begin, end
-from lamina.memory.topic import evidence_of
+from lamina.memory.store.topic import evidence_of
 
 from .staged import NOW, Dream, an_id, dream, dreamt, memory, save, snapshot, some, topic
 

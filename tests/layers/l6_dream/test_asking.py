@@ -11,8 +11,8 @@ import pytest
 from lamina.fork.fork import tagged
 from lamina.layers.l6_dream.directive import Asked, Listed, Scene, directive, read_directive
 from lamina.layers.l6_dream.findings import MOST_OF_A_KIND, Stale, day_of, findings
-from lamina.layers.l6_dream.local import NOTHING, READS, answer
-from lamina.memory.topic import Topic, read_topic
+from lamina.layers.l6_dream.offline import NOTHING, READS, answer
+from lamina.memory.store.topic import Topic, read_topic
 
 HELD = "The importer holds back rows that have no currency, because the bank refuses them all."
 WORK = Path("/home/me/.lamina/projects/p/memory/.dreams/x/work")

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.blocks import ToolUse, read_block
-from lamina.fork.desk import Ran
-from lamina.fork.permissions import Allow, Deny
+from lamina.fork.tool_runner import Ran
 from lamina.layers.l6_dream.bounds import (
     FIRST,
     MOST_BYTES,
@@ -22,8 +21,9 @@ from lamina.layers.l6_dream.bounds import (
     Copy,
 )
 from lamina.layers.l6_dream.transcripts import MOST_SEARCHES
-from lamina.tools import Context, Output, builtin_tools
-from lamina.tools.tool import Change, Kept
+from lamina.permissions.decision import Allow, Deny
+from lamina.tools.registry import builtin_tools
+from lamina.tools.tool import Change, Context, Kept, Output
 
 
 class Desk:

@@ -9,14 +9,14 @@ import pytest
 from tests.disk.crash.harness import Fail, Kill, Say, every
 from tests.disk.processes import needs_fork
 
-from lamina.disk import crash
-from lamina.disk.consolidation import Hold, Lock
+from lamina.disk import crash_points as crash
+from lamina.disk.dream_lock import Hold, Lock
 from lamina.layers.l6_dream.apply import conclude
 from lamina.layers.l6_dream.record import DIRECTORY, Record, is_open, records
 from lamina.layers.l6_dream.recovery import recover
 from lamina.layers.l6_dream.stage import end
 from lamina.layers.l6_dream.undo import undo
-from lamina.memory.index import entries
+from lamina.memory.store.index import entries
 
 from .staged import NOW, Dream, dream, dreamt, memory, save, snapshot, times, topic
 

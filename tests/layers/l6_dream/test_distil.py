@@ -9,7 +9,7 @@ import pytest
 from lamina.layers.l6_dream.directive import Scene, directive, read_directive
 from lamina.layers.l6_dream.distil import NEW_A_LOG, Log, distilled
 from lamina.layers.l6_dream.tidy import Page
-from lamina.memory.topic import read_topic
+from lamina.memory.store.topic import read_topic
 
 MONDAY, TUESDAY = date(2026, 3, 30), date(2026, 3, 31)
 

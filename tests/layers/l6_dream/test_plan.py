@@ -22,8 +22,8 @@ from lamina.layers.l6_dream.plan import (
     plan,
     without,
 )
-from lamina.memory.journal import Line, digest_of
-from lamina.memory.store import Why
+from lamina.memory.store.contract import Why
+from lamina.memory.store.journal import Line, digest_of
 
 from .staged import topic
 

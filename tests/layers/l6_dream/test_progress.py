@@ -10,7 +10,7 @@ import pytest
 from lamina.core.blocks import Wire, read_content
 from lamina.core.reply import Reply
 from lamina.core.usage import Usage
-from lamina.disk.consolidation import Hold, Lock
+from lamina.disk.dream_lock import Hold, Lock
 from lamina.disk.paths import RootDir
 from lamina.layers.l6_dream.progress import Progress, Watch
 from lamina.layers.l6_dream.record import MOST_TURNS, Record, kill_request, read_record, write_record

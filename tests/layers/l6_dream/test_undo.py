@@ -14,15 +14,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lamina.core.errors import DiskError, InputError, SettingError, UndoOrder
-from lamina.disk.consolidation import Hold, Lock
-from lamina.disk.consolidation_files import LOCK
+from lamina.disk.dream_lock import Hold, Lock
+from lamina.disk.dream_lock_files import LOCK
 from lamina.layers.l6_dream.apply import conclude
-from lamina.layers.l6_dream.back import FORGOTTEN, SINCE
 from lamina.layers.l6_dream.record import records, write_record
 from lamina.layers.l6_dream.recovery import recover
+from lamina.layers.l6_dream.rollback import FORGOTTEN, SINCE
 from lamina.layers.l6_dream.stage import KEPT
 from lamina.layers.l6_dream.undo import undo
-from lamina.memory.index import entries
+from lamina.memory.store.index import entries
 
 from .staged import NOW, Dream, dream, dreamt, memory, save, snapshot, some, times, topic
 

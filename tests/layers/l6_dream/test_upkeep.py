@@ -6,14 +6,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.doctor.patient import NOW as LOOKED_AT
-from tests.doctor.patient import Patient
+from tests.maintenance.doctor.patient import NOW as LOOKED_AT
+from tests.maintenance.doctor.patient import Patient
 
 from lamina.layers.l6_dream.record import records, write_record
 from lamina.layers.l6_dream.undo import undo
-from lamina.upkeep.forget import forget
-from lamina.upkeep.places import Places, Root
-from lamina.upkeep.subject import Subject
+from lamina.maintenance.forget.files import Places, Root
+from lamina.maintenance.forget.forget import forget
+from lamina.maintenance.forget.subject import Subject
 
 from .staged import NOW, Dream, dream, dreamt, memory, save, snapshot, topic
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from lamina.core.usage import Usage
-from lamina.layers.l7_agents import Catalog, Forked, Fresh, Kind, Refusal, State, agent_tool, load_kinds, read_call, reported
-from lamina.layers.l7_agents.call import MOST_LISTED, listing, wants_fork
-from lamina.layers.l7_agents.report import MOST_REPORTED, launched, restorables
-from lamina.tools import Context
+from lamina.layers.l7_agents.call import MOST_LISTED, Forked, Fresh, Refusal, agent_tool, listing, read_call, wants_fork
+from lamina.layers.l7_agents.files import Catalog, load_kinds
+from lamina.layers.l7_agents.report import MOST_REPORTED, State, launched, reported, restorables
+from lamina.layers.l7_agents.types import Kind
+from lamina.tools.tool import Context
 
 CATALOG = Catalog((Kind(name="general-purpose", description="d", prompt="p"), Kind(name="reviewer", description="r", prompt="p")))
 STATE = State(id="ab12cd34", type="fork", description="look around", background=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lamina.layers.l7_agents.files import MOST_BYTES, MOST_KINDS, Catalog, load_kinds
-from lamina.layers.l7_agents.kinds import Kind, picked, read_kind
-from lamina.tools import builtin_tools
+from lamina.layers.l7_agents.types import Kind, picked, read_kind
+from lamina.tools.registry import builtin_tools
 
 GOOD = "---\nname: {name}\ndescription: Reads changes.\n{more}---\nYou review changes.\n"
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from lamina.layers.l7_agents.call import Refusal, agent_tool
 from lamina.layers.l7_agents.files import Catalog
-from lamina.layers.l7_agents.kinds import AGENT, SEND, Kind, general, picked
 from lamina.layers.l7_agents.letters import (
     MOST_TEXT,
     Letter,
@@ -25,9 +24,11 @@ from lamina.layers.l7_agents.letters import (
     read_structured,
 )
 from lamina.layers.l7_agents.mail import rendered
-from lamina.layers.l7_agents.post import MOST_CHARACTERS, MOST_WAITING, Arrived, Post
+from lamina.layers.l7_agents.queues import MOST_CHARACTERS, MOST_WAITING, Arrived, Post
 from lamina.layers.l7_agents.send import Sending, read_sending, send_tool, unknown
-from lamina.tools import Context, Output, Tool, builtin_tools
+from lamina.layers.l7_agents.types import AGENT, SEND, Kind, general, picked
+from lamina.tools.registry import builtin_tools
+from lamina.tools.tool import Context, Output, Tool
 
 
 @pytest.mark.spec("A6")

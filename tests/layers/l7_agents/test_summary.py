@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from lamina.core.policy import AgentPolicy
-from lamina.layers.l7_agents.local import answer
+from lamina.layers.l7_agents.offline import answer
 from lamina.layers.l7_agents.summary import BYTES_PER_TOKEN, Seen, accepted, calls_in, directive, due, query, tail, wait
-from lamina.steps.local import offline
+from lamina.session.offline_table import offline
 
 POLICY = AgentPolicy()
 

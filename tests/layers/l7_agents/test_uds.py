@@ -16,9 +16,9 @@ from tests.disk.processes import needs_fork, together
 
 from lamina.core.errors import DiskError
 from lamina.disk import sockets
-from lamina.layers.l7_agents import uds
+from lamina.layers.l7_agents import sockets as uds
 from lamina.layers.l7_agents.letters import Letter, line_of
-from lamina.layers.l7_agents.uds import MOST_CALLERS, MOST_LINE, Listener, call
+from lamina.layers.l7_agents.sockets import MOST_CALLERS, MOST_LINE, Listener, call
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="needs Unix sockets")
 

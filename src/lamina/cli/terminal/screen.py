@@ -19,8 +19,8 @@ from typing import Literal, TypeAlias
 
 from prompt_toolkit.utils import get_cwidth
 
-from ..printing import printable
-from ..sink import Sink
+from ..safe_text import printable
+from ..stdout import Sink
 
 Style: TypeAlias = Literal["plain", "bold", "dim", "red", "green", "yellow", "cyan"]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...conversation import Conversation
+from ...conversation.revision import rewind
+from ...conversation.state import Conversation
 from ...core.blocks import Text, ToolResult, ToolUse
 from ...core.view import Item
-from ...revision import rewind
 
 # Tools that leave something behind.
 CHANGING = frozenset({"Write", "Edit", "Bash"})

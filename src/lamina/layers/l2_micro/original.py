@@ -1,4 +1,4 @@
-"""The original of a result as the bytes of a file (M2). Pure; who writes it is `steps/micro.py`."""
+"""The original of a result as the bytes of a file (M2). Pure; who writes it is `layers/l2_micro/step.py`."""
 
 from __future__ import annotations
 

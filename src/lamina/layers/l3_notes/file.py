@@ -14,8 +14,8 @@ import os
 from pathlib import Path
 
 from ...core.errors import DiskError
+from ...disk.compare_and_swap import replace_if
 from ...disk.files import read
-from ...disk.guarded import replace_if
 from ...disk.rootdir import RootDir
 from ...disk.user_files import read_whole
 

@@ -8,13 +8,11 @@ cannot close (G3).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
-from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.fence import escape, reminder
+from ...core.prompt_files import prompt_sections, prompt_text
 from .partial import Shown
 from .partial import shown as shown_part
 from .sections import Misfit, Notes, Size, Sizes, Template, read_template, render, sizes
@@ -23,25 +21,12 @@ How: TypeAlias = Literal["edit", "sections"]  # the fork edits the file, or answ
 
 OPEN, CLOSE = "<notes>", "</notes>"
 
-_PROMPTS = Path(__file__).parent / "prompts"
 _NAME = re.compile(r"\{\{(currentNotes|notesPath)\}\}")
 
 
 @cache
-def whole(name: str) -> str:
-    return (_PROMPTS / f"{name}.md").read_text("utf-8").strip()
-
-
-@cache
-def parts(name: str) -> Mapping[str, str]:
-    """A file's texts by the `## name` they stand under."""
-    found = re.split(r"^## (.+)$", whole(name), flags=re.MULTILINE)[1:]
-    return MappingProxyType({heading.strip(): text.strip() for heading, text in zip(found[::2], found[1::2], strict=True)})
-
-
-@cache
 def own_template() -> Template:
-    read = read_template(whole("template"))
+    read = read_template(prompt_text(__file__, "template"))
     assert not isinstance(read, Misfit)
     return read
 
@@ -61,7 +46,7 @@ def texts_in_force(template: str | None, prompt: str | None) -> Texts:
     if isinstance(read, Misfit):
         remarks = (f"The template of the session notes was not used, because {read.why}; ours is used instead.",)
         read = own_template()
-    return Texts(read, (prompt or "").strip() or whole("update"), remarks)
+    return Texts(read, (prompt or "").strip() or prompt_text(__file__, "update"), remarks)
 
 
 class Limits(NamedTuple):
@@ -79,7 +64,7 @@ def directive(
     found = sizes(notes, size, section=limits.section, total=limits.total)
     shown = str(escape(render(seen(texts, notes, size, found).notes).rstrip("\n")))
     asked = [fill(texts.prompt, shown, path)]
-    answers = parts("answers")
+    answers = prompt_sections(__file__, "answers")
     if "{{currentNotes}}" not in texts.prompt:
         asked.append(answers["notes"] + "\n\n" + reminder([escape(shown)]))
     asked.append(_sizes(found, limits))
@@ -91,7 +76,7 @@ def directive(
 
 def seen(texts: Texts, notes: Notes, size: Size, found: Sizes) -> Shown:
     """What an update is shown of the notes: all of them where the prompt is the user's own."""
-    if texts.prompt != whole("update"):
+    if texts.prompt != prompt_text(__file__, "update"):
         return Shown(notes, {})
     return shown_part(notes, size, to_shorten=[one.name for one in found.long])
 
@@ -103,7 +88,7 @@ def fill(prompt: str, notes: str, path: str) -> str:
 
 
 def _sizes(found: Sizes, limits: Limits) -> str:
-    answers = parts("answers")
+    answers = prompt_sections(__file__, "answers")
     said = answers["size"].format(total=f"{limits.total:,}", section=f"{limits.section:,}", now=f"{found.total:,}")
     if not found.long:
         return said

@@ -1,7 +1,7 @@
 """Layer 4: full compaction. A summary takes the place of what was said, and what matters is put back.
 
 Decides  what is kept and what is summarised, whether an answer is a summary, what is put back, when to stop trying
-Does     nothing itself: `steps/compact.py` asks the model, reads the files and enters the records
+Does     nothing itself: `layers/l4_compact/step.py` asks the model, reads the files and enters the records
 Costs    one call that reads the conversation from the prompt cache (a tenth of its price) and writes a few thousand tokens
 Switch   `compaction` (all), `auto_compact` (by itself); `compact.ahead` of the policy for summaries made ahead of need
 Spec     C1-C9, B1-B3, K4, O1
@@ -15,63 +15,3 @@ Spec     C1-C9, B1-B3, K4, O1
     expand.py      what a summary stands for, opened again           values.py      lines that state a value, found by rule
     probes.py      facts that are looked for afterwards (K4)
 """
-
-from .breaker import ANSWERS_A_TURN, EVENT, NEAR, Ledger, explanation, failed, filled, read_ledger, turns_since, worked
-from .compose import Budget, Made, Way, compose
-from .cuts import Round, Size, is_said, legal_cuts, rounds
-from .expand import Page, page, stands_for
-from .files import listed, used_in
-from .ladder import shown, to_drop
-from .mechanical import mechanical
-from .plan import Pivot, Plan, fates, plan
-from .prompt import directive
-from .read import Rejected, Summary, read_summary
-from .restore import Back, Found, Restored, files_back, is_ours, texts_back
-from .users import said_in, select, words_of
-
-__all__ = [
-    "ANSWERS_A_TURN",
-    "EVENT",
-    "NEAR",
-    "Back",
-    "Budget",
-    "Found",
-    "Ledger",
-    "Made",
-    "Page",
-    "Pivot",
-    "Plan",
-    "Rejected",
-    "Restored",
-    "Round",
-    "Size",
-    "Summary",
-    "Way",
-    "compose",
-    "directive",
-    "explanation",
-    "failed",
-    "fates",
-    "filled",
-    "files_back",
-    "is_ours",
-    "is_said",
-    "legal_cuts",
-    "listed",
-    "mechanical",
-    "page",
-    "plan",
-    "read_ledger",
-    "read_summary",
-    "rounds",
-    "said_in",
-    "select",
-    "shown",
-    "stands_for",
-    "texts_back",
-    "to_drop",
-    "turns_since",
-    "used_in",
-    "words_of",
-    "worked",
-]

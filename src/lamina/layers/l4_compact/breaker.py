@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from ...conversation.compaction.cuts import is_said
 from ...core.policy import CompactPolicy
 from ...core.view import Item
-from .cuts import is_said
 
 # The event that carries the state.
 EVENT = "autocompact"

@@ -17,7 +17,7 @@ from ...core.log import Log
 from ...core.receipts import open_receipt, read_receipt
 from ...core.records import Boundary, Clear, Message, Record, Span
 from ...core.view import Item
-from ...disk.resuming import records_in, resume_in
+from ...disk.resume import records_in, resume_in
 from ...disk.transcript import Readable
 
 # A page of about 10,000 tokens: what a model can read at once without filling a window with it.

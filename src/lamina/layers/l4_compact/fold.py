@@ -11,11 +11,11 @@ from itertools import pairwise
 
 import msgspec
 
+from ...conversation.compaction.cuts import FOLDED, Size, is_said, legal_cuts
 from ...core.blocks import Text
 from ...core.errors import InputError
 from ...core.fence import escape
 from ...core.view import Item
-from .cuts import FOLDED, Size, is_said, legal_cuts
 
 # Enough of what was asked to know the turn by.
 QUOTED = 120

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...conversation.compaction.user_messages import DOCUMENT, IMAGE
 from ...core.blocks import Block, Document, Image, ToolResult, Wire, text, tool_result
 from ...core.message_list import Flat
 from ...core.view import Item
-from .users import DOCUMENT, IMAGE
 
 # What a server counts and what we estimate differ; a gap is covered with this much to spare, in percent.
 SPARE_PERCENT = 10

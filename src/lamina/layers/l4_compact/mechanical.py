@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ...conversation.compaction.cuts import is_said
+from ...conversation.compaction.files import COMMAND_KEYS
+from ...conversation.compaction.user_messages import escaped, words_of
 from ...core.blocks import Text, ToolResult, ToolUse
 from ...core.fence import escape
 from ...core.view import Item
-from .cuts import is_said
-from .files import COMMAND_KEYS
-from .users import escaped, words_of
 from .values import stated
 
 # Enough of each to know what it was; the log has the rest.

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...conversation.compaction.user_messages import words_of
+from ...core.prompt_files import prompt_sections
 from ...core.view import Item
 from .plan import Plan
-from .texts import sections
-from .users import words_of
 
 # Enough of a message to find it by, for a model that has it in view.
 BEGINNING = 200
@@ -21,7 +21,7 @@ def directive(
     items: Sequence[Item], made: Plan, *, instructions: str = "", dropped: int = 0, partial: bool = False, again: str = ""
 ) -> str:
     """`partial`: a person chose the place; `dropped`: rounds that are not in the request (C7); `again`: why the last try failed."""
-    texts = sections("summary")
+    texts = prompt_sections(__file__, "summary")
     parts = [texts["summary"]]
     if made.start > 0:
         parts.append(texts["from"].format(beginning=beginning(items[made.start :])))

@@ -10,10 +10,10 @@ import re
 
 import msgspec
 
+from ...conversation.compaction.user_messages import Tokens, escaped
 from ...core.blocks import ToolUse
 from ...core.fence import escape
 from ...core.reply import Reply
-from .users import Tokens, escaped
 
 _ANALYSIS, _ANALYSIS_END = "<analysis>", "</analysis>"
 _SUMMARY, _SUMMARY_END = "<summary>", "</summary>"

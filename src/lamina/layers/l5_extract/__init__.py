@@ -6,28 +6,3 @@ Costs    one fork a turn, in the background; the conversation before it is read 
 Switch   `lamina.extraction`, `lamina.extractionEvery`, `lamina.extractionNonInteractive`; `memoryMode` decides what becomes of it
 Spec     X1-X7, B6, and the extraction's part of W1, K5, O1 and B15
 """
-
-from .due import MOST_FAILURES, Gates, is_final, why_not
-from .run import PURPOSE, Failed, Order, Ran, Reviewed, Skipped, review, skipped
-from .slot import Slot
-from .writer import MOST_BYTES, MOST_FILES, Outcome, Writer
-
-__all__ = [
-    "MOST_BYTES",
-    "MOST_FAILURES",
-    "MOST_FILES",
-    "PURPOSE",
-    "Failed",
-    "Gates",
-    "Order",
-    "Outcome",
-    "Ran",
-    "Reviewed",
-    "Skipped",
-    "Slot",
-    "Writer",
-    "is_final",
-    "review",
-    "skipped",
-    "why_not",
-]

@@ -6,15 +6,14 @@ The lines with the range, the day and the directories have a fixed form: what an
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 from ...core.fence import escape, fence
+from ...core.prompt_files import prompt_sections
 from ...core.settings.kinds import printable
-from ...memory.place import Place
+from ...memory.store.scopes import Place
 from .sources import Said
 from .writer import MOST_FILES
 
@@ -43,15 +42,8 @@ class Asked(NamedTuple):
     listed: str
 
 
-@cache
-def _texts() -> Mapping[str, str]:
-    text = (Path(__file__).parent / "prompts" / "extract.md").read_text("utf-8")
-    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]
-    return MappingProxyType({heading.strip(): said.strip() for heading, said in zip(parts[::2], parts[1::2], strict=True)})
-
-
 def directive(said: Sequence[Said], manifest: Sequence[str], place: Place, *, today: str) -> str:
-    texts = _texts()
+    texts = prompt_sections(__file__, "extract")
     first = escape(printable(said[0].words, FIRST_CHARS)) if said else ""
     span = texts["range one" if len(said) == 1 else "range last"].format(count=len(said), first=first)
     team = texts["team"].format(team=_path(place.team)) + "\n" if place.team is not None else ""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...core.blocks import ToolResult, ToolUse
 from ...core.view import Item
-from ...memory.surfacing import words_of
+from ...memory.recall.plan import words_of
 
 # Stop reasons of an answer that is final; one that was cut off, refused or paused is none.
 FINAL = frozenset({"end_turn", "stop_sequence"})

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ...core.terms import terms
-from ...memory.topic import Topic, read_topic
+from ...memory.store.topic import Topic, read_topic
 from .sources import RUN, Said, Sources, runs, weight, words
 
 # Types that are about the person.

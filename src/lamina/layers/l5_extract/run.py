@@ -19,11 +19,11 @@ from ...core.settings import Settings
 from ...core.view import Item
 from ...fork.fork import ForkOutcome, Handover, run_fork
 from ...fork.handover import PrefixChanged
-from ...memory.look import Look
-from ...memory.place import Place
-from ...memory.scan import MOST_IN_MANIFEST, Header, manifest
-from ...memory.select import line_of
-from ...memory.writing import spot
+from ...memory.recall.library import Look
+from ...memory.recall.selection import line_of
+from ...memory.store.scan import MOST_IN_MANIFEST, Header, manifest
+from ...memory.store.scopes import Place
+from ...memory.tool_writes import spot
 from .directive import ROUNDS, directive
 from .due import WROTE, begins, skips
 from .guard import Known

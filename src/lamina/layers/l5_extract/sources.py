@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ...core.blocks import Document, Text, ToolResult, Unknown
 from ...core.view import Item
-from ...memory.surfacing import own_words, words_of
+from ...memory.recall.plan import own_words, words_of
 
 _FROM_MEMORY = frozenset(f"attachment:{kind}" for kind in ("relevant_memories", "instructions", "nested_memory"))
 # A word; where words are not spaced, a character.

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from ...disk.names import fold
-from ...fork.desk import Ran
-from ...memory.index import INDEX
-from ...memory.place import TEAM, Place
-from ...memory.secrets import redact
-from ...memory.store import Who, Why
-from ...memory.writing import Spot, Written, spot
+from ...disk.file_names import fold
+from ...fork.tool_runner import Ran
+from ...memory.store.contract import Who, Why
+from ...memory.store.index import INDEX
+from ...memory.store.scopes import TEAM, Place
+from ...memory.store.secrets import redact
+from ...memory.tool_writes import Spot, Written, spot
 from ...tools.tool import Change, Kept
 from .guard import GONE, Accepted, Known, Refused, Wanted, judge
 from .sources import Sources, unnumbered

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ...memory.topic import read_topic
+from ...memory.store.topic import read_topic
 from .facts import WORDED_ANEW, facts_of, folded_words, negates
 
 PERSONAL = frozenset({"user", "feedback"})

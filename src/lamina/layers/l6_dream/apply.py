@@ -15,19 +15,19 @@ from __future__ import annotations
 import msgspec
 
 from ...core.errors import DiskError, Fenced, InputError, LaminaError
-from ...disk.consolidation import Hold
+from ...disk.dream_lock import Hold
 from ...disk.paths import check_child
-from ...memory.draft import spelled
-from ...memory.index import INDEX, rewritten
-from ...memory.index_file import MOST_INDEX
-from ...memory.journal import digest_of
-from ...memory.modes import GatedStore, plan_write
-from ...memory.store import MOST_READ, Proposed, Saved, Why
-from ...memory.topic import folded, read_topic
-from .back import take_back
+from ...memory.store.contract import MOST_READ, Proposed, Saved, Why
+from ...memory.store.draft import spelled
+from ...memory.store.index import INDEX, rewritten
+from ...memory.store.index_file import MOST_INDEX
+from ...memory.store.journal import digest_of
+from ...memory.store.modes import GatedStore, plan_write
+from ...memory.store.topic import folded, read_topic
 from .indexing import lost_prose, merged_index, only_added
 from .plan import MOST_WAITING, NEW_BEYOND_REMOVED, THEIRS, TOO_MANY, Change, Plan, authors_of, plan, without
 from .record import Changed, Record, Skipped, home, kill_requested, records, write_record
+from .rollback import take_back
 from .stage import BEFORE, FOUND, MADE, Stage, look, there
 
 # What a record names; a dream of which more is left undone has gone wrong as a whole.

@@ -18,14 +18,14 @@ import msgspec
 
 from ...core.blocks import ToolUse, Wire
 from ...core.errors import DiskError
+from ...disk.file_names import fold
 from ...disk.files import remove
-from ...disk.names import fold
 from ...disk.user_files import read_whole
-from ...fork.desk import Ran
-from ...fork.permissions import Allow, Deny
-from ...memory.index import INDEX
-from ...memory.store import MOST_READ
-from ...tools.readonly.places import within
+from ...fork.tool_runner import Ran
+from ...memory.store.contract import MOST_READ
+from ...memory.store.index import INDEX
+from ...permissions.decision import Allow, Deny
+from ...permissions.readonly.places import within
 from ...tools.tool import Change, Guarded, Kept, Output, Tool, failure
 from . import index_lines
 from .about_person import AboutPerson

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 from ...core.fence import escape, fence
+from ...core.prompt_files import prompt_sections
 from ...core.settings.kinds import printable
-from ...memory.index import LINE_CHARS, MOST_LINES
-from ...memory.index import MOST_BYTES as INDEX_BYTES
+from ...memory.store.index import LINE_CHARS, MOST_LINES
+from ...memory.store.index import MOST_BYTES as INDEX_BYTES
 from .bounds import MOST_BYTES, MOST_FILES
 from .transcripts import MOST_HITS, MOST_SEARCHES
 
@@ -62,15 +61,8 @@ class Asked(NamedTuple):
     logs: tuple[str, ...] = ()  # daily logs that no dream has seen
 
 
-@cache
-def _texts() -> Mapping[str, str]:
-    text = (Path(__file__).parent / "prompts" / "dream.md").read_text("utf-8")
-    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]
-    return MappingProxyType({heading.strip(): said.strip("\n") for heading, said in zip(parts[::2], parts[1::2], strict=True)})
-
-
 def directive(scene: Scene) -> str:
-    texts = _texts()
+    texts = prompt_sections(__file__, "dream")
     return texts["directive"].format(
         work=_path(scene.work),
         today=scene.today,

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ...core.terms import terms
-from ...memory.topic import Topic, read_topic, write_topic
+from ...memory.store.topic import Topic, read_topic, write_topic
 from ...providers.offline.memory_note import Note, named, no_memory, noted
 from ...providers.offline.remember_command import alike
 from ...providers.offline.replacement import says_instead

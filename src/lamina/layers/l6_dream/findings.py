@@ -12,10 +12,10 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from ...core.dates import relative_dates
-from ...memory.index import INDEX, Entry
-from ...memory.index_lint import LineFault, plan_index
-from ...memory.likeness import near_pairs
-from ...memory.topic import Topic
+from ...memory.store.index import INDEX, Entry
+from ...memory.store.index_lint import LineFault, plan_index
+from ...memory.store.similarity import near_pairs
+from ...memory.store.topic import Topic
 
 # Of one kind, and so that all kinds have room in one look.
 MOST_OF_A_KIND = 15

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from ...memory.index import INDEX, entries
+from ...memory.store.index import INDEX, entries
 from .facts import WORDED_ANEW, folded_words
 
 # A heading names a subject.

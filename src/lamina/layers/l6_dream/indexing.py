@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from ...memory.index import MOST_LINES, Entry, entries, with_entry, without_entry
-from ...memory.topic import folded
+from ...memory.store.index import MOST_LINES, Entry, entries, with_entry, without_entry
+from ...memory.store.topic import folded
 from .facts import folded_words, is_said
 
 

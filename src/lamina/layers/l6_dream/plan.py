@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...memory.journal import Line, digest_of
-from ...memory.store import Who
-from ...memory.topic import folded, read_topic, same_name
+from ...memory.store.contract import Who
+from ...memory.store.journal import Line, digest_of
+from ...memory.store.topic import folded, read_topic, same_name
 from .about_person import PERSONAL
 from .facts import Tellers, dropped, exact_words, facts_of, is_emptied, is_said
 from .record import Skipped

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ...core.errors import DiskError
 from ...core.reply import Reply
 from ...core.usage import Usage
-from ...disk.consolidation import Hold
+from ...disk.dream_lock import Hold
 from ...disk.paths import RootDir
 from ...fork.budget import LOCAL
 from ...providers.models import cost

@@ -20,8 +20,8 @@ import msgspec
 from ...core.errors import DiskError
 from ...disk.files import Durability
 from ...disk.paths import RootDir
-from ...memory.secrets import redact
-from ...memory.topic import INDEX, one_line
+from ...memory.store.secrets import redact
+from ...memory.store.topic import INDEX, one_line
 
 DIRECTORY = ".dreams"
 # What D4 shows of a dream.

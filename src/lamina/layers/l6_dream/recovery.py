@@ -12,11 +12,11 @@ from contextlib import nullcontext
 import msgspec
 
 from ...core.errors import DiskError
-from ...disk.consolidation import Hold, Lock, NotWon
-from ...memory.modes import GatedStore
-from ...memory.store import Why
-from .back import Undone, finished, returned, take_back
+from ...disk.dream_lock import Hold, Lock, NotWon
+from ...memory.store.contract import Why
+from ...memory.store.modes import GatedStore
 from .record import DIRECTORY, Record, dreams, home, is_open, records, write_record
+from .rollback import Undone, finished, returned, take_back
 from .stage import WORK, drop_work, prune
 
 

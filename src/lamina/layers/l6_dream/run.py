@@ -22,22 +22,22 @@ from msgspec.structs import replace
 from ...core.effects import Ask, Effect, RunTools, drive
 from ...core.errors import Aborted, DiskError
 from ...core.settings import Settings
-from ...disk.consolidation import Hold, Lock, NotWon
+from ...disk.dream_lock import Hold, Lock, NotWon
 from ...fork.fork import ForkOutcome, Handover, run_fork
 from ...fork.handover import PrefixChanged, altered
 from ...memory.memory import Memory
-from ...memory.modes import GatedStore
-from ...memory.place import Place
+from ...memory.store.modes import GatedStore
+from ...memory.store.scopes import Place
 from .apply import conclude
 from .bounds import Bounds, Copy
 from .directive import ROUNDS, directive
 from .distil import NEW_A_LOG
 from .gates import Stop
+from .inputs import about_person, scene_of
 from .plan import NEW_BEYOND_REMOVED
 from .progress import Heard, Progress, Watch, unheard
 from .record import Record, Status, is_open, new_id, read_record
 from .recovery import recover
-from .scene import about_person, scene_of
 from .stage import Stage, begin, end
 
 PURPOSE: Literal["dream"] = "dream"

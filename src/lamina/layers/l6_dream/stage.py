@@ -17,17 +17,17 @@ from typing import NamedTuple
 import msgspec
 
 from ...core.errors import DiskError
-from ...disk.copies import write_new
-from ...disk.guarded import read_heads
+from ...disk.compare_and_swap import read_heads
+from ...disk.new_files import write_new
 from ...disk.paths import RootDir
-from ...disk.rewrite import remove_tree
-from ...disk.survey import Seen, survey
-from ...memory.index import INDEX
-from ...memory.index_file import MOST_INDEX
-from ...memory.journal import digest_of
-from ...memory.modes import GatedStore
-from ...memory.scan import is_topic
-from ...memory.store import MOST_READ
+from ...disk.rewrite_tree import remove_tree
+from ...disk.tree_survey import Seen, survey
+from ...memory.store.contract import MOST_READ
+from ...memory.store.index import INDEX
+from ...memory.store.index_file import MOST_INDEX
+from ...memory.store.journal import digest_of
+from ...memory.store.modes import GatedStore
+from ...memory.store.scan import is_topic
 from .record import DIRECTORY, Record, Skipped, Status, dreams, home, is_open, is_real, read_record, records, write_record
 
 WORK = "work"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...core.errors import DiskError
-from ...disk.finding import transcripts
+from ...disk.transcript_search import transcripts
 from ...disk.user_files import open_regular
 
 # D3.

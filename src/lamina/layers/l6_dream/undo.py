@@ -15,12 +15,12 @@ from contextlib import nullcontext
 import msgspec
 
 from ...core.errors import InputError, UndoOrder
-from ...disk.consolidation import Hold, Lock, NotWon
-from ...memory.modes import GatedStore
-from ...memory.store import Why
-from .back import Undone, finished, returned
+from ...disk.dream_lock import Hold, Lock, NotWon
+from ...memory.store.contract import Why
+from ...memory.store.modes import GatedStore
 from .record import Record, is_open, is_real, read_record, records, write_record
 from .recovery import recover
+from .rollback import Undone, finished, returned
 from .stage import KEPT
 
 _LIST = "`lamina dream --status` lists those that are kept"

@@ -2,39 +2,11 @@
 
 Decides  which agent types there are, what a call of Agent or SendMessage asks for, which tools a subagent gets, what its parent reads
          of it, how a message stands in a conversation, which words tell what an agent is doing
-Does     queues messages of one process (post) and carries them over sockets (uds); `delegating.py` runs forks, subagents and background
-         agents for one conversation, `mailing.py` and `outside.py` send and bring messages, `progress.py` asks what agents are doing
+Does     queues messages of one process (queues.py), carries them over sockets (sockets.py), takes them from a mailbox (step.py);
+         agents themselves are run by `agent/`
 Costs    a fork its directive and its answer, the rest is read from the prompt cache; a subagent a conversation of its own; a message
          nothing but its words; an agent summary a call of a few words every half minute
 Switch   an agent opened with tools of one's own has none of it; deny rules `Agent` and `SendMessage` refuse every call;
          `lamina.agentSummaries`; mailbox and socket are off unless a setting names them
 Spec     A2-A7, and the agents' part of C4, C9 and O1
 """
-
-from .call import Forked, Fresh, Refusal, agent_tool, read_call
-from .files import Catalog, load_kinds
-from .kinds import AGENT, FORK, Kind, MemoryScope, picked
-from .report import State, Status, announced, asked_of_fork, launched, lost, reported, restorables
-
-__all__ = [
-    "AGENT",
-    "FORK",
-    "Catalog",
-    "Forked",
-    "Fresh",
-    "Kind",
-    "MemoryScope",
-    "Refusal",
-    "State",
-    "Status",
-    "agent_tool",
-    "announced",
-    "asked_of_fork",
-    "launched",
-    "load_kinds",
-    "lost",
-    "picked",
-    "read_call",
-    "reported",
-    "restorables",
-]

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
 
 from ...core.blocks import Wire
-from ...tools import Context, Output
-from ...tools.tool import Builtin, failure
+from ...core.prompt_files import prompt_text
+from ...tools.tool import Builtin, Context, Output, failure
 from .files import Catalog
-from .kinds import AGENT, FORK, Kind
+from .types import AGENT, FORK, Kind
 
 MAX_DESCRIPTION = 200
 # The listing of a long catalog: half of what the other tools' descriptions take together.
@@ -101,7 +100,7 @@ def _unknown(name: str, catalog: Catalog) -> str:
 
 def agent_tool(catalog: Catalog, act: Act | None = None) -> Builtin:
     """Without `act` it only describes itself."""
-    text = (Path(__file__).with_name("prompts") / "agent.md").read_text("utf-8").strip()
+    text = prompt_text(__file__, "agent")
     return Builtin(
         name=AGENT,
         description=f"{text}\n\n{listing(catalog)}",

@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from ...disk.agent_files import agent_files, project_places
-from ...prompt.reading import Unusable, read_text
-from .kinds import Kind, Source, general, read_kind
+from ...prompt.safe_read import Unusable, read_text
+from .types import Kind, Source, general, read_kind
 
 USER = "agents"
 # Each stands in a description that every request carries.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from typing import assert_never
 
 from ...core.fence import Fenced, escape, fence, reminder
+from ...core.prompt_files import prompt_text
 from ...core.settings.kinds import printable
 from .letters import Letter, PlanApproval, ShutdownRequest, ShutdownResponse, read_structured
-from .post import Arrived
+from .queues import Arrived
 from .send import MAIN
 
 KIND = "mail"
@@ -21,16 +20,11 @@ MOST_HEAD = 300
 _NAME = re.compile(r"[A-Za-z0-9_.@/-]{1,80}")
 
 
-@cache
-def _opening() -> str:
-    return (Path(__file__).with_name("prompts") / "mail.md").read_text("utf-8").strip()
-
-
 def rendered(arrived: Sequence[Arrived], about: Sequence[str] = ()) -> str:
     """`about` is what each sender does, where that is known."""
     said = [*about, *[""] * (len(arrived) - len(about))]
     parts = [part for one, doing in zip(arrived, said, strict=True) for part in _letter(one, doing)]
-    return reminder([Fenced("# Messages"), Fenced(_opening()), *parts])
+    return reminder([Fenced("# Messages"), Fenced(prompt_text(__file__, "mail")), *parts])
 
 
 def _letter(one: Arrived, about: str) -> list[Fenced]:

@@ -6,13 +6,13 @@ A report is another model's words, so it is data: it stands between tags and can
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from ...core.blocks import Wire
 from ...core.fence import Fenced, escape, fence, reminder
+from ...core.prompt_files import prompt_text
 from ...core.usage import Usage
 from ...fork.host import Restorable
 from .call import listing
@@ -80,7 +80,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def asked_of_fork(prompt: str) -> str:
-    text = (Path(__file__).with_name("prompts") / "fork.md").read_text("utf-8").strip()
+    text = prompt_text(__file__, "fork")
     return f"{text}\n\n{prompt}"
 
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ...core.blocks import Wire
-from ...tools import Context, Output
-from ...tools.tool import Builtin, Guarded, Tool, failure
+from ...core.prompt_files import prompt_text
+from ...tools.tool import Builtin, Context, Guarded, Output, Tool, failure
 from .call import Act, Refusal
-from .kinds import SEND
 from .letters import MOST_NAME, MOST_SUMMARY, MOST_TEXT, Structured, Unreadable, read_structured
+from .types import SEND
 
 MAIN = "main"
 EVERYBODY = "*"
@@ -61,7 +60,7 @@ class Sending(NamedTuple):
 
 def send_tool(act: Act | None = None) -> Tool:
     """Its message may come as the object itself. Without `act` it only describes itself."""
-    text = (Path(__file__).with_name("prompts") / "send_message.md").read_text("utf-8").strip()
+    text = prompt_text(__file__, "send_message")
     return Guarded(Builtin(name=SEND, description=text, schema=SCHEMA, read_only=False, act=act or _nobody), _with_text)
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...core.blocks import Wire
 from ...core.fence import fence
 from ...core.policy import AgentPolicy
+from ...core.prompt_files import prompt_sections
 
 PURPOSE = "agent_summary"
 # Five words and what a model may put around them.
@@ -70,7 +70,7 @@ def wait(*, now: float, last: float, seen: float | None, policy: AgentPolicy) ->
 
 
 def directive() -> str:
-    return _texts()["directive"]
+    return prompt_sections(__file__, "agent_summary")["directive"]
 
 
 def query(seen: Seen, model: str, policy: AgentPolicy) -> Wire:
@@ -78,7 +78,7 @@ def query(seen: Seen, model: str, policy: AgentPolicy) -> Wire:
     return {
         "model": model,
         "max_tokens": MOST_TOKENS,
-        "system": [{"type": "text", "text": _texts()["system"]}],
+        "system": [{"type": "text", "text": prompt_sections(__file__, "agent_summary")["system"]}],
         "messages": [{"role": "user", "content": [{"type": "text", "text": fence("agent-message", tail(seen, policy))}]}],
     }
 
@@ -164,16 +164,6 @@ def _values(given: str) -> Iterable[str]:
         return ()
     texts = {key: value for key, value in values.items() if isinstance(value, str) and len(value) <= MOST_OF_ONE}
     return [word for key, value in texts.items() if key == "command" or " " not in value for word in value.split()]
-
-
-@cache
-def _texts() -> dict[str, str]:
-    text = (Path(__file__).with_name("prompts") / "agent_summary.md").read_text("utf-8")
-    found: dict[str, str] = {}
-    for part in text.split("\n## ")[1:]:
-        name, _, body = part.partition("\n")
-        found[name.strip()] = body.strip()
-    return found
 
 
 def calls_in(messages: Sequence[Wire]) -> Iterator[tuple[str, Wire]]:

@@ -1,0 +1,214 @@
+"""Who an agent can write to and what comes for it (A6): agents of this process, mailboxes of the team, sockets, the host's bridge.
+
+One Mailing for each agent: the main conversation's is `main` and owns what reaches beyond the process, those of its agents share that.
+A name is looked for in this process first, then among the mailboxes. Invariants: what comes enters the conversation behind a round of
+tools or behind what the person says, as data; nothing that comes can allow a call; only the main conversation ends an agent, and an
+agent that was asked to end always answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from ..core.blocks import Wire
+from ..core.errors import DiskError, InputError
+from ..layers.l7_agents.call import Refusal
+from ..layers.l7_agents.letters import MOST_TEXT, Letter, ShutdownRequest, ShutdownResponse, encode, read_structured
+from ..layers.l7_agents.mail import rendered
+from ..layers.l7_agents.queues import Arrived, AskedToEnd, Post, Put
+from ..layers.l7_agents.send import MAIN, Sending, read_sending, send_tool, unknown
+from ..layers.l7_agents.types import SEND
+from ..session.session import Session
+from ..tools.tool import Context, Output, Tool, failure
+from .transports import Outside
+
+# Who else may be asked to end is not this agent's to decide.
+NOT_YOURS = "Only the conversation that started an agent can ask it to end; say in your report why it should."
+NO_BRIDGE = "There is no bridge here: the program around this conversation has registered none, so nothing was sent."
+FULL = "{name} has too many unread messages, so this one was not sent; wait until it has read some."
+QUEUED = "Sent to {name} as message {id}. It is read at {name}'s next round of tools, and never if {name} ends before."
+ENDING = "Asked {name} to end (message {id}). It ends after its round of tools and answers; its report comes as always."
+
+
+class Mailing:
+    def __init__(self, name: str, post: Post, outside: Outside, about: str = "") -> None:
+        self.name = name
+        self.tool = send_tool(self._act)
+        self._post = post
+        self._outside = outside
+        post.open(name, about)
+
+    @classmethod
+    def main(cls, session: Session) -> Mailing:
+        return cls(MAIN, Post(), Outside(session))
+
+    def open(self) -> None:
+        """From here on messages come from beyond the process, where the settings say so; until `close`."""
+        self._outside.open(self._post)
+
+    def of_agent(self, name: str, about: str) -> Mailing:
+        return Mailing(name, self._post, self._outside, about)
+
+    def among(self, tools: Sequence[Tool], *, added: bool = False) -> tuple[Tool, ...]:
+        """The tools with this agent's own SendMessage in the place of whoever's stood there; `added`: behind them if none did."""
+        there = any(tool.name == SEND for tool in tools)
+        return (*(self.tool if tool.name == SEND else tool for tool in tools), *((self.tool,) if added and not there else ()))
+
+    # What comes
+
+    def arrived(self) -> list[Arrived]:
+        """What waits. AskedToEnd where the main conversation wants this agent to end; the rest then stays unread."""
+        found = self._post.take(self.name)
+        asking = [one for one in found if self._is_end(one)]
+        if not asking:
+            return found
+        self._post.give_back(self.name, [one for one in found if one not in asking])
+        for one in asking:
+            self._answer(one.letter, "it ends as asked")
+        raise AskedToEnd
+
+    def texts(self) -> list[str]:
+        """The same for a run that has no log: a fork's."""
+        found = self.arrived()
+        return [rendered(found, self._doing(found))] if found else []
+
+    def land(self, session: Session, *, beyond: bool = True) -> None:
+        """In the conversation's own thread. `beyond`: the mailbox too; at a session's end it keeps what it has."""
+        with session._working() as c:
+            if c.log.view.flat.open_calls:
+                return
+            found = self.arrived()
+            mailbox = self._outside.mailbox if beyond and self.name == MAIN else None
+            if not found and mailbox is None:
+                return
+            from ..layers.l7_agents import step as mail
+
+            if found:
+                mail.enter(c, found, self._doing(found))
+            if mailbox is not None and session.path is not None:
+                mail.from_mailbox(c, mailbox, session.path)
+
+    def _doing(self, found: Sequence[Arrived]) -> list[str]:
+        return [self._post.about(one.letter.sender) if one.way == "agent" else "" for one in found]
+
+    def _is_end(self, one: Arrived) -> bool:
+        asks = isinstance(read_structured(one.letter.text), ShutdownRequest)
+        return asks and self.name != MAIN and one.way == "agent" and one.letter.sender == MAIN
+
+    def _answer(self, request: Letter, why: str) -> None:
+        said = encode(ShutdownResponse(True, request.id, why))
+        self._post.put(MAIN, Letter.new(self.name, said, summary=why), always=True)
+
+    def receive(self, sender: str, text: str, *, summary: str = "") -> Put:
+        """For the host: a message that came by its bridge. "unknown": the session is closed."""
+        if not text.strip() or len(text) > MOST_TEXT:
+            raise InputError("message", f"has no words, or more than {MOST_TEXT:,} characters", "put what is long into a file")
+        return self._post.put(self.name, Letter.new(sender, text, summary=summary), "bridge")
+
+    def finish(self) -> int:
+        """The agent has ended: how many messages it never read. A request to end is answered all the same."""
+        left = self._post.close(self.name)
+        for one in left:
+            if self._is_end(one):
+                self._answer(one.letter, "it had ended by itself")
+        return sum(not self._is_end(one) for one in left)
+
+    def hang_up(self) -> None:
+        """Nobody calls from here on; who was told that a message came is read with the last `land`."""
+        if self.name == MAIN:
+            self._outside.hang_up()
+
+    def close(self) -> None:
+        if self.name == MAIN:
+            self._outside.close()
+            self._post.close(MAIN)
+
+    # What is sent; in the thread of a call
+
+    def _act(self, given: Wire, context: Context) -> Output:
+        wanted = read_sending(given)
+        if isinstance(wanted, Refusal):
+            return failure(wanted.sentence)
+        match wanted.where:
+            case "name":
+                return self._to_name(wanted)
+            case "everybody":
+                return self._to_everybody(wanted)
+            case "uds":
+                letter = self._beyond(wanted)
+                problem = self._outside.call(wanted.to, letter, context.abort)
+                return (
+                    failure(problem) if problem else _sent(f"The session at {wanted.to} has it as message {letter.id}.", letter)
+                )
+            case "bridge":
+                return self._over_bridge(wanted)
+            case _:
+                assert_never(wanted.where)
+
+    def _to_name(self, wanted: Sending) -> Output:
+        name = wanted.to
+        if name == self.name:
+            return failure("That is you: there is nothing to send.")
+        if name in self._post.names():
+            return self._to_agent(name, wanted)
+        members = self._outside.members()
+        if name not in members:
+            return failure(unknown(name, self._post.names(but=self.name), members))
+        letter = self._beyond(wanted)
+        self._outside.deliver(name, letter)
+        return _sent(f"Message {letter.id} is in the mailbox of {name}, which is read when {name} is next at work.", letter)
+
+    def _to_agent(self, name: str, wanted: Sending) -> Output:
+        ends = isinstance(wanted.structured, ShutdownRequest)
+        if ends and (self.name != MAIN or name == MAIN):
+            return failure(NOT_YOURS)
+        letter = Letter.new(self.name, wanted.text, summary=wanted.summary)
+        match self._post.put(name, letter):
+            case "sent":
+                return _sent((ENDING if ends else QUEUED).format(name=name, id=letter.id), letter)
+            case "full":
+                return failure(FULL.format(name=name))
+            case "unknown":  # it ended just now
+                return failure(unknown(name, self._post.names(but=self.name), self._outside.members()))
+
+    def _to_everybody(self, wanted: Sending) -> Output:
+        sent: list[str] = []
+        problems: list[str] = []
+        for name in self._post.names(but=self.name):
+            put = self._post.put(name, Letter.new(self.name, wanted.text, summary=wanted.summary))
+            if put == "sent":
+                sent.append(name)
+            elif put == "full":
+                problems.append(FULL.format(name=name))
+        for name in self._outside.members():
+            try:
+                self._outside.deliver(name, self._beyond(wanted))
+                sent.append(name)
+            except DiskError as error:
+                problems.append(f"Not sent to {name}: {error}")
+        if not sent and not problems:
+            return failure("Nobody can be written to now, so nothing was sent.")
+        told = [f"Sent to {', '.join(sent)}."] if sent else []
+        return Output(" ".join([*told, *problems]), is_error=not sent, facts={"sent": sent})
+
+    def _over_bridge(self, wanted: Sending) -> Output:
+        bridge = self._outside.bridge
+        if bridge is None:
+            return failure(NO_BRIDGE)
+        try:
+            problem = bridge(wanted.to, wanted.text, wanted.summary)
+        except Exception as error:  # noqa: BLE001  # the host's own code: whatever goes wrong there, the model is told
+            problem = f"The bridge failed: {type(error).__name__}: {error}"
+        return (
+            failure(problem) if problem else Output(f"The bridge took the message for {wanted.to}.", facts={"sent": [wanted.to]})
+        )
+
+    def _beyond(self, wanted: Sending) -> Letter:
+        own = self._outside.name
+        sender = own if self.name == MAIN else f"{own}/{self.name}"
+        return Letter.new(sender, wanted.text, summary=wanted.summary, answer_to=self._outside.answer_to)
+
+
+def _sent(sentence: str, letter: Letter) -> Output:
+    return Output(sentence, facts={"message": letter.id})

@@ -1,0 +1,122 @@
+"""What an agent's model is told besides messages: the first reminder, instruction files met on the way, what hooks have to say.
+
+The first reminder stands once, before everything else, and stays as it was (I4); after a compaction it is made again, from the files
+as they are then. All later context is appended behind what has not left yet. The date is among it: what the model knows of it stands
+in the view, so a change is said once, also after a resume, an undo or a compaction (W2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import turn
+from ..core.blocks import Block, Text
+from ..core.view import Item
+from ..disk.settings_files import user_home
+from ..fork.tool_runner import Ran
+from ..hooks.events import HookOutcome
+from ..prompt.git_status import git_status
+from ..prompt.instruction_files import Approved, Instructions
+from ..prompt.instructions import load_instructions, nested_for
+from ..prompt.reminder import LaterKind, date_change, date_said, first_reminder, in_view, later_context, nested_context
+from ..session.session import Session
+from .memory_binding import Remembering
+
+# What gives the model the date.
+_DATED = ("attachment:instructions", "attachment:date")
+
+
+class Briefing:
+    def __init__(self, session: Session, memory: Remembering, environ: Mapping[str, str]) -> None:
+        self.instructions = Instructions()
+        self._session = session
+        self._memory = memory
+        self._environ = environ
+        self.approved: Approved | None = None
+        self._known: tuple[int, str | None] | None = None  # the view's generation, and the date that stands in it
+
+    def begin(self, hook: Callable[..., HookOutcome], *, resumed: bool, approved: Approved | None) -> None:
+        source = "resume" if resumed else "startup"
+        started = hook("SessionStart", source=source, matching=source)
+        refusal = [f"A SessionStart hook said no: {started.block}"] if started.block is not None else []
+        self._session._notify(*started.messages, *started.faults, *refusal)
+        self.approved = approved
+        self._load()
+        if not any(item.kind == "attachment:instructions" for item, _ in self._view()):
+            text = self._first()
+            if text is not None:
+                self._enter("instructions", text)
+        for said in started.context:
+            self.add("hook", said)
+
+    def first_reminder(self) -> str | None:
+        """Made again, from the files as they are now."""
+        self._load()
+        return self._first()
+
+    def _load(self) -> None:
+        self.instructions = load_instructions(cwd=self._session.cwd, home=self._session.home, **self._sources())
+        self._session._notify_once(*self.instructions.findings)
+
+    def _first(self) -> str | None:
+        return first_reminder(
+            instructions=self.instructions,
+            memory_index=self._memory.indexes(),
+            git_status=git_status(self._session.cwd, environ=self._environ),
+            date=self._today(),
+        )
+
+    def _today(self) -> str:
+        return self._session._local_time().date().isoformat()
+
+    def new_day(self) -> None:
+        """Where the day has changed since the model was last told the date, it is told; a date it was never told stays untold."""
+        today, known = self._today(), self._date_in_view()
+        if known is not None and known != today:
+            self._enter("date", date_change(known, today))
+            self._known = None
+
+    def _date_in_view(self) -> str | None:
+        """Looked for again only where the view was changed, not where it grew: that is done here alone."""
+        with self._session._working() as conversation:
+            view = conversation.log.view
+            if self._known is None or self._known[0] != view.generation:
+                said = (date_said(block.text) for item, block in view.blocks() if item.kind in _DATED and isinstance(block, Text))
+                dates = [each for each in said if each is not None]
+                self._known = (view.generation, dates[-1] if dates else None)
+            return self._known[1]
+
+    def _sources(self) -> dict[str, Any]:
+        return {
+            "person": user_home(self._environ),
+            "excludes": self._session.settings.instruction_excludes,
+            "approved": self.approved or (),
+        }
+
+    def beside(self, reads: Sequence[Ran]) -> None:
+        """Instruction files beside a file that was read come behind its result, each once."""
+        for one in reads:
+            if (path := one.output.facts.get("path")) is None:
+                continue  # a Read that is not ours
+            seen = in_view(
+                block.text for item, block in self._view() if item.kind.startswith("attachment:") and isinstance(block, Text)
+            )
+            rules = self.instructions.scoped
+            nested = nested_for(Path(str(path)), cwd=self._session.cwd, rules=rules, already=seen, **self._sources())
+            self._session._notify_once(*nested.findings)
+            if (text := nested_context(nested)) is not None:
+                self._enter("nested_memory", text)
+
+    def add(self, kind: LaterKind, text: str) -> None:
+        """Context that nobody said, as data."""
+        self._enter(kind, later_context(kind, text))
+
+    def _enter(self, kind: str, text: str) -> None:
+        with self._session._working() as conversation:
+            turn.add_context(conversation, kind, text)
+
+    def _view(self) -> list[tuple[Item, Block]]:
+        with self._session._working() as conversation:
+            return list(conversation.log.view.blocks())

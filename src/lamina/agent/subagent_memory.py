@@ -1,0 +1,129 @@
+"""A subagent's memory: the directory of its type, where its type has one, and no other (A5).
+
+Invariants: what lies in somebody else's memory (the project's, the team's, another type's) is refused here, whatever the mode allows;
+nothing is recalled and nothing of the project's index is sent. A type that is offered no tool that writes gets Write and Edit for its
+memory, and every other file is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ..core.errors import DiskError
+from ..disk.settings_files import user_home
+from ..layers.l7_agents.types import Kind, writes
+from ..memory.agent_memory import agent_instructions, mode_for, open_agent_memory
+from ..memory.memory import Memory
+from ..memory.store.contract import Who
+from ..memory.store.scopes import AgentPlace, Place, agent_place, agent_roots, memory_place
+from ..memory.tool_writes import spot
+from ..prompt.reminder import IndexText
+from ..session.session import Session
+from ..tools.tool import Change, Kept
+from .memory_binding import Remembering
+
+NOT_YOURS = "{path} belongs to a memory that is not yours, so it was not written; say in your report what should be remembered."
+ONLY_MEMORY = "{path} was not written: this agent may write nothing but memories in {memory}; say in your report what to change."
+NO_WRITES = "{path} was not written: this agent may write no files; say in your report what to change."
+
+
+class OwnMemory(Remembering):
+    def __init__(self, session: Session, kind: Kind) -> None:
+        self._kind = kind
+        self._own: AgentPlace | None = None
+        super().__init__(session)
+        self.mode = mode_for(kind.memory, session.settings)
+        self._own = self._find_own() if self.mode != "off" else None
+        self.place = Place(self._own.path, None, self._own.scope) if self._own is not None else None
+        self._others = self._other_memories()
+
+    def _find(self) -> Place | None:
+        """The project's memory is not a subagent's."""
+        return None
+
+    def _find_own(self) -> AgentPlace | None:
+        session, kind = self._session, self._kind
+        if session.home is None or kind.memory is None:
+            return None
+        person = user_home(os.environ) or session.home
+        try:
+            return agent_place(
+                kind.name, kind.memory, cwd=session.cwd, home=session.home, settings=session.settings, user_home=person
+            )
+        except DiskError as error:
+            self._without(error)
+            return None
+
+    def _other_memories(self) -> tuple[Path, ...]:
+        session = self._session
+        if session.home is None:
+            return ()
+        person = user_home(os.environ) or session.home
+        agents = agent_roots(cwd=session.cwd, home=session.home, settings=session.settings, user_home=person)
+        try:
+            main = memory_place(cwd=session.cwd, home=session.home, settings=session.settings, user_home=person)
+        except DiskError:
+            return agents
+        return (*agents, main.path, *((main.team,) if main.team is not None else ()))
+
+    def _open(self) -> Memory:
+        assert self._own is not None, "asked for where there is a place"
+        return open_agent_memory(self._own, settings=self._session.settings, cwd=self._session.cwd)
+
+    def section(self, tools: Sequence[str]) -> str:
+        """Of the system prompt, with the whole index; a memory that cannot be opened is said, and there is none then."""
+        if self._own is None:
+            return ""
+        try:
+            with self._open() as memory:
+                self._session._notify(*memory.notices)
+                index = memory.store("private").index()
+        except DiskError as error:
+            self._without(error)
+            self.place = self._own = None
+            return ""
+        extra = self._session.settings.extra_guidelines
+        return agent_instructions(self._own, mode=self.mode, tools=tools, index=index, extra=extra)
+
+    def indexes(self) -> list[IndexText]:
+        """Its own stands in its system prompt."""
+        return []
+
+    def _logged(self) -> None:
+        """Daily logs are the main conversation's."""
+
+    @property
+    def transcripts(self) -> Path | None:
+        return None
+
+    def _inboxed(self, sentence: str) -> str:
+        """A proposal waits in the inbox of its own memory."""
+        return sentence.replace(": lamina inbox accept", f": lamina inbox --agent {self._kind.name} accept")
+
+    def _keep(self, change: Change, who: Who, why: str | None) -> Kept | None:
+        if self.place is not None and spot(self.place, change.path) is not None:
+            kept = super()._keep(change, who, why)
+            self._told = [self._inboxed(each) for each in self._told]
+            return replace(kept, said=self._inboxed(kept.said)) if kept is not None else None
+        if any(_within(root, change.path) for root in self._others):
+            return Kept(NOT_YOURS.format(path=change.path), is_error=True)
+        if not writes(self._kind):
+            said = NO_WRITES if self.place is None else ONLY_MEMORY
+            return Kept(said.format(path=change.path, memory=self.directory), is_error=True)
+        return None
+
+
+def _within(root: Path, path: Path) -> bool:
+    """By whatever spelling or link it leads there."""
+    for each in (path, Path(os.path.realpath(path))):
+        for above in each.parents:
+            try:
+                if above == root or os.path.samefile(above, root):
+                    return True
+            except OSError:
+                continue  # a directory that is not there
+    return False

@@ -1,0 +1,116 @@
+"""What of a session reaches beyond its process: its mailbox and the team's, its socket and those of others, the host's bridge (A6).
+
+Owned by the main conversation, shared by its agents. Invariants: nothing is opened that the settings do not name; what can't be opened is
+a notice, and the session goes on without it; what is open is let go of with the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+from ..core.errors import DiskError, InputError
+from ..layers.l7_agents.letters import Letter
+from ..layers.l7_agents.queues import Post
+from ..layers.l7_agents.send import MAIN
+from ..session.session import Session
+
+if TYPE_CHECKING:  # loaded where somebody is written to beyond the process
+    from ..disk.mailbox import Mailbox
+    from ..disk.temp_files import Durability
+    from ..layers.l7_agents.sockets import Listener
+
+
+class Outside:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.mailbox: Mailbox | None = None
+        self.listener: Listener | None = None
+        self.team = ""
+        self._problems: list[str] = []  # why something could not be opened; notices
+
+    def open(self, post: Post) -> None:
+        """What is open stays; what could not be opened is tried again."""
+        session = self._session
+        session._withdraw(self._problems)
+        self._problems = []
+        self._open_mailbox(session)
+        if self.listener is None and session.settings.message_socket and session.home is not None:
+            self._listen(session, session.home, post)
+        session._notify(*self._problems)
+
+    def _open_mailbox(self, session: Session) -> None:
+        named = session.settings.mailbox
+        if self.mailbox is not None or named is None or session.home is None:
+            return
+        from ..disk.mailbox import Mailbox, read_address
+
+        try:
+            address = read_address(named)
+            self.team = address.team
+            if session.path is None:
+                self._problems.append(f"The mailbox {named} is not opened: this session is kept in memory only.")
+                return
+            self.mailbox = Mailbox.open(session.home, address)
+            if self.mailbox is None:
+                self._problems.append(f"The mailbox {named} belongs to another session that is open, so this one has none.")
+        except (InputError, DiskError) as error:
+            self._problems.append(f"{error} This session has no mailbox.")
+
+    def _listen(self, session: Session, home: Path, post: Post) -> None:
+        from ..layers.l7_agents.sockets import Listener
+
+        def take(letter: Letter) -> str | None:
+            return None if post.put(MAIN, letter, "socket") == "sent" else "The session has too many unread messages."
+
+        try:
+            self.listener = Listener(home, session.id, take)
+        except (DiskError, OSError) as error:
+            self._problems.append(f"{error} This session listens on no socket.")
+
+    @property
+    def name(self) -> str:
+        return self.mailbox.address.name if self.mailbox is not None else f"session-{self._session.id[:8]}"
+
+    @property
+    def answer_to(self) -> str:
+        return self.listener.address if self.listener is not None else ""
+
+    def members(self) -> list[str]:
+        """The others of the team, whether they are at work or not."""
+        if self._session.home is None:
+            return []
+        from ..disk.mailbox import DEFAULT_TEAM, members
+
+        own = self.mailbox.address.name if self.mailbox is not None else ""
+        return [name for name in members(self._session.home, self.team or DEFAULT_TEAM) if name != own]
+
+    def deliver(self, name: str, letter: Letter) -> None:
+        """DiskError where it could not be."""
+        from ..disk.mailbox import DEFAULT_TEAM, Address, deliver
+        from ..layers.l7_agents.letters import line_of
+
+        assert self._session.home is not None, "there are members only where there is a home"
+        durability: Durability = "process" if self._session.settings.durability == "process" else "full"
+        deliver(self._session.home, Address(name, self.team or DEFAULT_TEAM), line_of(letter), durability=durability)
+
+    def call(self, path: str, letter: Letter, abort: Event) -> str | None:
+        from ..layers.l7_agents.sockets import call
+
+        return call(path, letter, abort=abort)
+
+    @property
+    def bridge(self) -> Callable[[str, str, str], str | None] | None:
+        return self._session._c.host.bridge
+
+    def hang_up(self) -> None:
+        if self.listener is not None:
+            self.listener.close()
+            self.listener = None
+
+    def close(self) -> None:
+        self.hang_up()
+        if self.mailbox is not None:
+            self.mailbox.close()

@@ -1,0 +1,262 @@
+"""What can be seen of the dreams of a memory: which one runs, what they came to, and what stands in the way of the next.
+
+Reads only. A dream belongs to the process that runs it; all that others know of it is its record and the lock.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .safe_text import sentence
+
+if TYPE_CHECKING:
+    from ..core.settings import Settings
+    from ..disk.dream_lock import Holder
+    from ..disk.paths import RootDir
+    from ..layers.l6_dream.gates import Stop
+    from ..layers.l6_dream.record import Record
+    from ..layers.l6_dream.rollback import Undone
+    from ..memory.memory import Memory
+
+# Files named on a screen; --json has them all.
+MOST_NAMED = 5
+PUT_RIGHT = "the next session puts it right, or lamina dream --kill does"
+
+
+class Status(NamedTuple):
+    """`last`: when memory was last put in order, in seconds; `stop`: the gate that keeps the next dream from beginning by itself."""
+
+    records: tuple[Record, ...]
+    running: Record | None
+    holder: Holder | None
+    last: float | None
+    stop: Stop | None
+    waiting: int
+
+
+def status_of(memory: Memory, settings: Settings, *, cwd: Path, home: Path | None) -> Status:
+    from ..disk.dream_lock import Lock
+    from ..layers.l6_dream.record import records
+
+    root = memory.store("private").store.root
+    lock, known = Lock(root), tuple(records(root))
+    last_ns, holder = lock.last_ns(), lock.holder()
+    running = running_in(known, holder)
+    waiting = sum(proposal.why.who == "dream" for proposal in memory.store("private").inbox.waiting())
+    # Whoever holds the lock has put its own time there.
+    last = next((record.started for record in known if record.status in ("completed", "undone")), None)
+    stop = _in_the_way(root, settings, last_ns, holder, cwd=cwd, home=home)
+    return Status(known, running, holder, last if running else _seconds(last_ns), stop, waiting)
+
+
+def kept_in(cwd: Path) -> tuple[Record, ...]:
+    """The dreams of the memory of `cwd`, newest first; nothing is made where there is none."""
+    from ..core.errors import DiskError
+    from ..disk.paths import RootDir
+    from ..disk.settings_files import load_settings, user_home
+    from ..layers.l6_dream.record import records
+    from ..memory.store.scopes import memory_place
+    from .start import home_of
+
+    if (home := home_of()) is None:
+        return ()
+    try:
+        settings = load_settings(cwd=cwd, environ=os.environ)
+        place = memory_place(cwd=cwd, home=home, settings=settings, user_home=user_home(os.environ) or home)
+        with RootDir.open(place.path, create=False) as root:
+            return tuple(records(root))
+    except DiskError:
+        return ()
+
+
+def summary(known: tuple[Record, ...]) -> dict[str, Any]:
+    """For `lamina stats`."""
+    counts = {status: sum(record.status == status for record in known) for status in ("completed", "failed", "killed", "undone")}
+    last = next((record for record in known if record.status == "completed"), None)
+    return {**counts, "last": _iso(last.ended) if last is not None else None}
+
+
+def summary_line(known: tuple[Record, ...]) -> str | None:
+    """What the last dream came to; None where there was none."""
+    last = next((record for record in known if record.status != "running"), None)
+    return None if last is None else f"Last dream: {minute(last.ended or last.started)}, {sentence(outcome(last))}"
+
+
+def running_in(known: tuple[Record, ...], holder: Holder | None) -> Record | None:
+    """The dream that runs, or whose process died: `holder` tells which."""
+    return next((record for record in known if record.status == "running"), None) if holder is not None else None
+
+
+def _seconds(last_ns: int | None) -> float | None:
+    return None if last_ns is None else last_ns / 1e9
+
+
+def _in_the_way(
+    root: RootDir, settings: Settings, last_ns: int | None, holder: Holder | None, *, cwd: Path, home: Path | None
+) -> Stop | None:
+    """As the end of a turn would find it, for a person who sits there."""
+    from ..layers.l6_dream.gates import Standing, Stop, last_dream, stopped
+    from ..memory.store.modes import plan_write
+
+    writable = plan_write(settings.memory_mode["private"], "dream") != "refuse"
+    standing = Standing(on=settings.dream, remote=settings.remote, lent=settings.memory, interactive=True, writable=writable)
+    if (stop := stopped(standing)) is not None:
+        return stop
+    if holder is not None and holder.alive:
+        return Stop("lock", f"process {holder.pid} dreams since {minute(holder.since)}")
+    now_ns = time.time_ns()
+    if (stop := last_dream(last_ns, now_ns, hours=settings.dream_hours, daily=settings.assistant)) is not None:
+        return stop
+    if (stop := _lacking(root, settings, last_ns, now_ns, cwd=cwd, home=home)) is not None:
+        return stop
+    return _spent(settings, home)
+
+
+def _lacking(root: RootDir, settings: Settings, last_ns: int | None, now_ns: int, *, cwd: Path, home: Path | None) -> Stop | None:
+    from ..disk.paths import slug
+    from ..layers.l6_dream.gates import Stop, too_few
+    from ..layers.l6_dream.sessions import newer, places
+    from ..memory.store.daily_logs import to_distil
+
+    if settings.assistant:
+        return None if to_distil(root, _seconds(last_ns), now_ns / 1e9) else Stop("nothing", "no daily log waits")
+    own = home / "projects" / slug(cwd) if home is not None else None
+    wanted = settings.dream_sessions
+    return too_few(newer(places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)
+
+
+def _spent(settings: Settings, home: Path | None) -> Stop | None:
+    from ..core.budget import limits_of, ran_out
+    from ..disk.ledger import Ledger
+    from ..layers.l6_dream.gates import Stop
+
+    out = ran_out(Ledger(home).today(), limits_of(settings)) if home is not None else None
+    return Stop("budget", out.sentence()) if out is not None else None
+
+
+# For programs
+
+
+def to_json(record: Record) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "status": record.status,
+        "phase": record.phase,
+        "by": record.by,
+        "session_id": record.session,
+        "pid": record.pid,
+        "started": _iso(record.started),
+        "ended": _iso(record.ended),
+        "turns": [{"text": turn.text, "calls": turn.calls} for turn in record.turns],
+        "files": list(record.files),
+        "removed": list(record.removed),
+        "merged": list(record.merged),
+        "waiting": list(record.waiting),
+        "skipped": [{"file": one.file, "why": one.why} for one in record.skipped],
+        "why": record.why,
+        "tokens": record.tokens,
+        "cost_usd": record.cost,
+    }
+
+
+def status_json(found: Status) -> dict[str, Any]:
+    holder = found.holder
+    return {
+        "running": to_json(found.running) if found.running is not None else None,
+        "holder": {"pid": holder.pid, "since": _iso(holder.since), "alive": holder.alive} if holder is not None else None,
+        "last": _iso(found.last),
+        "due": found.stop is None,
+        "gate": found.stop.gate if found.stop is not None else None,
+        "why": found.stop.why if found.stop is not None else None,
+        "waiting": found.waiting,
+        "dreams": [to_json(record) for record in found.records],
+    }
+
+
+def _iso(seconds: float | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+# For people
+
+
+def minute(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
+
+
+def status_lines(found: Status) -> Iterator[str]:
+    if found.running is not None:
+        yield f"Running: {_running(found.running, found.holder)}"
+    yield f"Last dream: {minute(found.last) if found.last is not None else 'none yet'}"
+    if found.running is None:
+        yield "Next: at the end of the next turn" if found.stop is None else f"Next: not yet, {found.stop.why}"
+    if found.waiting:
+        yield f"Waiting for a yes: {found.waiting} (lamina inbox)"
+    for record in found.records:
+        if record is not found.running:
+            yield f"  {record.id}  {outcome(record)}"
+
+
+def _running(record: Record, holder: Holder | None) -> str:
+    if holder is not None and not holder.alive:
+        return f"{record.id}, but its process {record.pid} is gone; {PUT_RIGHT}"
+    answers = f"{len(record.turns)} answer{'' if len(record.turns) == 1 else 's'}"
+    return f"{record.id} since {minute(record.started)}, process {record.pid}, {record.phase}, {answers} so far"
+
+
+def outcome(record: Record) -> str:
+    """What a dream came to, as a sentence without its full stop."""
+    match record.status:
+        case "running":
+            return f"was stopped in the middle; {PUT_RIGHT}"
+        case "completed":
+            cut = f" (cut short: {sentence(record.why)})" if record.why else ""
+            said = f"{', '.join(done(record)) or 'memory was in order, nothing was changed'}{cut}"
+            return f"was taken back in part; {PUT_RIGHT}" if record.phase == "undoing" else said
+        case "undone":
+            return "was taken back"
+        case "failed" | "killed":
+            word = "was ended" if record.status == "killed" else "failed"
+            left = f"some memories are changed; {PUT_RIGHT}" if record.phase == "applying" else "nothing was changed"
+            return f"{word}: {sentence(record.why) or 'no reason is known'}; {left}"
+
+
+def taken_back(undone: Undone) -> str:
+    count = len(undone.back)
+    what = "1 memory is" if count == 1 else "the index is" if not count and not undone.left else f"{count} memories are"
+    return f"Took back dream {undone.record.id}: {what} as before."
+
+
+def done(record: Record) -> list[str]:
+    from ..memory.store.topic import INDEX
+
+    new = {change.file for change in record.changes if not change.before}
+    rest = [file for file in record.files if file not in (*record.removed, *record.merged, INDEX)]
+    added, changed = [file for file in rest if file in new], [file for file in rest if file not in new]
+    parts = [("merged", record.merged), ("added", added), ("changed", changed), ("removed", record.removed)]
+    said = [f"{word} {len(files)} ({_some(files)})" for word, files in parts if files]
+    return [
+        *said,
+        *(["mended the index"] if INDEX in record.files else []),
+        *([f"{len(record.waiting)} {'waits' if len(record.waiting) == 1 else 'wait'} for a yes"] if record.waiting else []),
+    ]
+
+
+def _some(files: Sequence[str]) -> str:
+    more = f" and {len(files) - MOST_NAMED} more" if len(files) > MOST_NAMED else ""
+    return ", ".join(file.removesuffix(".md") for file in files[:MOST_NAMED]) + more
+
+
+def details(record: Record) -> Iterator[str]:
+    """What a person should know besides."""
+    for one in record.skipped[:MOST_NAMED]:
+        yield f"left as it is: {one.file} {one.why}"
+    if len(record.skipped) > MOST_NAMED:
+        yield f"and {len(record.skipped) - MOST_NAMED} more were left as they are; --json lists them"
+    if record.waiting:
+        yield "lamina inbox shows what waits for a yes"

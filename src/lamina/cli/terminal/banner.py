@@ -1,0 +1,84 @@
+"""The first and the last lines of a chat: who answers, where, in which session, and where a resumed one had come to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ... import __version__
+from ...core.blocks import Text, ToolUse
+from ...core.view import Item
+from ..start import OFFLINE, nobody_chosen
+from .screen import fit
+from .trust_questions import remarks
+
+if TYPE_CHECKING:
+    from .loop import Chat
+
+__all__ = ["Item", "farewell", "greet", "recap"]
+
+SHORT_ID = 8
+# Of the last answer, so that the person knows where they were.
+MOST_LINES = 8
+UNFINISHED = "Its last turn was not finished: /retry carries on with it."
+
+
+def greet(chat: Chat) -> None:
+    screen, session = chat.screen, chat.agent.session
+    dash = f" {screen.marks.dash} "
+    name, where = f"Lamina {__version__}", f"{at_home(session.cwd)}{dash}session {session.id[:SHORT_ID]}"
+    if len(f"{name}{dash}{chat.provider.model}{dash}{where}") < screen.width:
+        screen.painted((name, "bold"), (f"{dash}{chat.provider.model}{dash}{where}", "plain"))
+    else:
+        screen.painted((name, "bold"), (f"{dash}{chat.provider.model}", "plain"))
+        screen.note(where)
+    screen.line(f"/help lists the commands{dash}Ctrl-C stops{dash}Ctrl-D leaves", "dim")
+    for text in remarks(chat.settings):
+        screen.note(f"lamina: {text}", "yellow")
+    if chat.provider.name == "offline" and nobody_chosen(chat.wish, chat.settings):
+        screen.note(f"{OFFLINE[0].upper()}{OFFLINE[1:]}.", "yellow")
+    chat.tell_notices()
+    recap(chat)
+
+
+def recap(chat: Chat) -> None:
+    """What was said last in a session that goes on."""
+    items, screen = chat.items(), chat.screen
+    said = [_words(item) for item in items if item.role == "user" and item.kind == "said" and _words(item)]
+    answers = [_words(item) for item in items if item.role == "assistant" and _words(item)]
+    if said:
+        screen.line("Where this session stood:", "dim")
+        screen.line(fit(f"> {' '.join(said[-1].split())}", screen.width - 1), "dim")
+    if answers:
+        lines = answers[-1].strip().split("\n")
+        if len(lines) > MOST_LINES:
+            screen.line(screen.marks.cut, "dim")
+        for line in lines[-MOST_LINES:]:
+            screen.line(line, "dim")
+    if unfinished(items):
+        screen.note(UNFINISHED, "yellow")
+
+
+def unfinished(items: Sequence[Item]) -> bool:
+    """Whether the last thing said still waits for the model: words or results without an answer, or a call without a result."""
+    last = next((item for item in reversed(items) if item.kind == "said"), None)
+    return last is not None and (last.role == "user" or any(isinstance(block, ToolUse) for block in last.blocks))
+
+
+def farewell(chat: Chat) -> None:
+    """How to come back, if there is something to come back to."""
+    session = chat.agent.session
+    if session.path is not None and chat.has_spoken:
+        chat.screen.note(f"lamina --resume {session.id[:SHORT_ID]} goes on with this session.", "dim")
+
+
+def at_home(path: Path) -> str:
+    home = os.environ.get("HOME", "")
+    inside = home not in ("", "/") and (str(path) == home or str(path).startswith(f"{home}/"))
+    return f"~{str(path)[len(home) :]}" if inside else str(path)
+
+
+def _words(item: Item) -> str:
+    return "".join(block.text for block in item.blocks if isinstance(block, Text)).strip()

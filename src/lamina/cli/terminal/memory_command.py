@@ -1,0 +1,64 @@
+"""/memory: what is remembered, and which of it came to this conversation, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...core.records import Event, Record
+
+if TYPE_CHECKING:
+    from .loop import Chat
+
+
+class Came(NamedTuple):
+    """A memory that was brought to a message of this conversation."""
+
+    file: str
+    why: str
+    in_view: bool
+
+
+def came(records: Iterable[Record], branch: Collection[str], view: Collection[str]) -> list[Came]:
+    """What was brought, in its order. What stands on another branch, taken back since, is left out."""
+    found: list[Came] = []
+    for record in records:
+        if not isinstance(record, Event) or record.name != "recall":
+            continue
+        attachment, files, why = (record.data.get(key) for key in ("attachment", "files", "why"))
+        if attachment in branch and isinstance(files, list) and isinstance(why, list):
+            found += [Came(str(file), str(reason), attachment in view) for file, reason in zip(files, why, strict=False)]
+    return found
+
+
+def memory(chat: Chat, rest: str) -> None:
+    from ...memory.memory import Memory
+
+    with Memory.open(chat.wish.cwd, home=chat.home, settings=chat.settings) as memory:
+        if rest:
+            topic = memory.get(rest)
+            chat.screen.line(topic.body if topic is not None else f"Nothing of the name {rest!r} is remembered.")
+            return
+        found = memory.headers()
+        for header in found:
+            kind = f"[{header.type}] " if header.type else ""
+            chat.screen.note(f"{header.name}: {kind}{header.description}", indent="  ")
+        _brought(chat)
+        words = "" if found else "Nothing is remembered here yet. "
+        chat.screen.note(f"{words}`lamina memory` changes what is in {memory.path}.", "dim")
+
+
+def _brought(chat: Chat) -> None:
+    from ...disk.transcript import read_transcript
+
+    path = chat.agent.session.path
+    if path is None or not path.exists():
+        return
+    with chat.agent.session._working() as c:
+        branch, view = set(c.log.tree.members), {item.uuid for item in c.log.view.items}
+    brought = came(read_transcript(path), branch, view)
+    if brought:
+        chat.screen.note("Came to this conversation:", "dim")
+    for one in brought:
+        gone = "" if one.in_view else "; no longer in view"
+        chat.screen.note(f"{one.file.removesuffix('.md')} ({one.why}{gone})", indent="  ")

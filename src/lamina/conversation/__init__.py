@@ -1,0 +1,20 @@
+"""The state of one conversation, and the only functions that change it.
+
+Decides  how full the window is, where its thresholds stand, whether the next request breaks the prompt cache
+Does     appends records to the log, keeps the count, hands over to forks, commits a compaction and restores what belongs behind it
+Costs    what is new in the conversation; the log is folded again only after an undo
+Switch   none: every layer rests on it
+Spec     T1-T10, K2-K5, B1, B2, C4, C5
+
+    state.py        Conversation and Prompt: the fields, and the functions that assign them
+    revision.py     rewind and undo
+    window/         layer 0: tokens, windows, thresholds
+    triggers.py     cheap looks that keep the dear layers unloaded
+    cache_breaks.py a break announced before the request leaves, or detected in its answer
+    repair.py       what a server refused is left out
+    forks.py        starting a fork, and accounting for it
+    isolate.py      a layer that fails is recorded and passed over
+    job_results.py  results of background jobs
+    pins.py         what must survive every compaction
+    compaction/     what notes and summaries share: cutting, composing, restoring, committing
+"""

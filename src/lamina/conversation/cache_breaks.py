@@ -1,0 +1,95 @@
+"""What a request starts with: the prompt is remembered as it is sent, a break of the prompt cache is announced before a request leaves (K3)
+and looked for when its answer is there (K2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..core.blocks import Wire
+from ..core.prefix import Reason, compare
+from ..core.records import Break, Snapshot
+from ..core.reply import Reply
+from ..core.usage import Usage
+from ..prompt.break_causes import CacheBreak, judge, readable_after
+from .state import Conversation, seconds_between
+
+
+def remember_prompt(c: Conversation) -> None:
+    """The prompt snapshot: written when it changes, so that a resumed session sends the same bytes."""
+    last, prompt = c.log.view.snapshot, c.prompt
+    sent = (prompt.system, prompt.tools, prompt.options, prompt.model, prompt.max_tokens)
+    if last is None or (last.system, last.tools, last.options, last.model, last.max_tokens) != sent:
+        uuid, parent, time = c.head()
+        c.append([Snapshot(uuid, parent, time, *sent)])
+
+
+class Coming(NamedTuple):
+    reason: Reason
+    block: int  # the first that differs, over tools, system and messages
+
+
+def coming_break(c: Conversation) -> Coming | None:
+    """Why and where a request sent now would not start with the one before; None where it would."""
+    prompt = c.prompt
+    if c.last.sent is None:
+        return None
+    difference = compare(c.last.sent, c.last.chain, prompt.base, len(prompt.tools), c.log.view.flat.chain)
+    if difference is None:
+        if (mended := c.refused.first) is not None:
+            return Coming("repair", mended)
+        if prompt.keys == c.last.keys:
+            return None
+        return Coming("options" if prompt.model == c.last.model else "model", 0)
+    if difference.where == "messages":
+        return Coming(c.last.announced[-1] if c.last.announced else "unexplained", difference.block)
+    return Coming(difference.where, difference.block)
+
+
+def announce_break(c: Conversation, request: Wire) -> None:
+    """K3: a request that does not start with the one before is preceded by a record that says why, and says so itself in a header
+    that providers ignore: a proxy on the way, and the server of `lamina.testing`, can tell a decision from a fault."""
+    c.last.break_reason = None
+    if (found := coming_break(c)) is not None:
+        from ..core.cache import BREAK_HEADER
+
+        uuid, parent, time = c.head()
+        c.append([Break(uuid, parent, time, found.reason, found.block, c.count.tokens)])
+        c.last.breaks += 1
+        c.last.break_reason = found.reason
+        request["extra_headers"] = {**(request.get("extra_headers") or {}), BREAK_HEADER: found.reason}
+    c.refused.first = None
+    c.last.remember(c.prompt, c.log.view.flat.chain)
+
+
+def expect_break(c: Conversation, reason: Reason) -> None:
+    """The request under way makes the provider read less for this reason: what its answer shows is then no finding."""
+    c.last.break_reason = reason
+
+
+def _cleared_by_provider(reply: Reply) -> Reason | None:
+    """M5: what the provider clears by itself changes what it can read; it says so in its answer."""
+    managed = reply.notes.get("context_management")
+    return "clearing" if isinstance(managed, Mapping) and managed.get("applied_edits") else None
+
+
+def detect_break(c: Conversation, reply: Reply, usage: Usage, now: str) -> None:
+    """K2: say so when the provider read less than the last call left for it."""
+    idle = seconds_between(c.last.answered_at, now)
+    found = judge(
+        readable=c.last.readable,
+        usage=usage,
+        announced=c.last.break_reason or _cleared_by_provider(reply),
+        idle=idle,
+        ttl=c.prompt.ttl,
+        diagnosis=reply.notes.get("diagnostics"),
+    )
+    c.last.readable, c.last.answered_at = readable_after(usage), now
+    if found is not None:
+        record_cache_miss(c, found, lost=found.lost)
+
+
+def record_cache_miss(c: Conversation, found: CacheBreak, *, lost: int, **more: str) -> None:
+    """Keep a miss of the provider's cache that no decision of ours explains, and record it."""
+    c.last.findings.append(found)
+    c.record_event("cache_break", {"lost": lost, "cause": found.cause, "detail": found.detail, **more})

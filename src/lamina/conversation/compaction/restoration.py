@@ -1,0 +1,255 @@
+"""What comes back behind a summary, and what survives it word for word (C4, B2): gathered here, decided in layers/l4_compact/restore.py.
+
+Everything that comes back is an attachment record that belongs to the compaction, so an undo takes it away again. Files are read
+again from the disk; what cannot be read is told and left out, and so is what does not fit: neither stops a compaction.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+from uuid import uuid4
+
+from ...core.blocks import Block, Text, ToolUse, text
+from ...core.errors import DiskError
+from ...core.fence import Fenced, escape, reminder
+from ...core.receipts import Told
+from ...core.records import Attachment
+from ...core.view import Item
+from ...disk.files import read_head
+from ...disk.user_files import open_regular
+from ...fork.host import Restorable
+from ...hooks.events import HookOutcome
+from ...tools.reads import ReadFile
+from .. import pins
+from ..isolate import lent
+from ..state import Conversation
+from ..window.estimate import estimate
+from ..window.features import measure_all
+from .restore import Back, Found, files_back, is_ours, texts_back
+from .user_messages import LEAST_CHARACTERS, shortened, words_of
+
+# Beyond this no budget for one file reaches, whatever its lines are like.
+MAX_FILE = 1 << 20
+INSTRUCTIONS = "instructions"
+NESTED = "nested_memory"
+PIN = "pin:"
+PINNED = "The user pinned this; it holds, word for word:"
+PINNED_CUT = "The user pinned this; it is cut to fit the window, and expanding {pin} opens all of it:"
+NOBODY = Item("", "user", (), "said")
+HOOK = "hook"
+TODOS = "The to-do list as it stands:"
+# What a host has to put back, in the order it comes (C4); kinds of its own come behind them.
+ORDER = ("skill", "plan", "todos", "background", "tools", "agents", "mcp")
+
+
+class Put(NamedTuple):
+    """What is put back, in order, where what it stands for went (B1), and what is to be told of it (K5)."""
+
+    records: tuple[Attachment, ...]
+    elsewhere: dict[str, Told]
+    files: tuple[str, ...]
+    skipped: tuple[Skipped, ...]
+    cut: tuple[str, ...]  # pins that are not shown whole
+
+
+class Skipped(NamedTuple):
+    key: str
+    why: str
+
+
+def tokens_of(c: Conversation, words: str) -> int:
+    """Of a text that is being tried: nothing is remembered of it."""
+    return estimate(measure_all((text(words),)), c.count.calibration) if words else 0
+
+
+def size_of(c: Conversation, blocks: Sequence[Block]) -> int:
+    return estimate(measure_all(blocks, c.memo), c.count.calibration)
+
+
+def tell_restored(c: Conversation, put: Put) -> None:
+    """What came back and what did not (K5); what is pinned and had to be cut the person is told once."""
+    pins.tell_cut(c, put.cut)
+    if put.files or put.skipped:
+        c.record_event("restored", {"files": list(put.files), "not": [{"key": key, "why": why} for key, why in put.skipped]})
+
+
+def put_back(
+    c: Conversation,
+    items: Sequence[Item],
+    *,
+    by: str,
+    parent: str | None,
+    kept: Sequence[Item],
+    room: int | None,
+    fresh: bool = True,
+) -> Put:
+    """`fresh`: instruction files are read again. What must come back (instructions, pins) does so whatever the room."""
+    chain = _Chain(c, by, parent)
+    held = {item.uuid for item in kept}
+    gone = [item for item in items if item.uuid not in held]
+    _instructions(c, chain, gone, kept, fresh=fresh)
+    cut = _pins(c, chain, gone, held)
+    left = (c.limits.effective if room is None else room) - sum(size_of(c, record.blocks) for record in chain.records)
+    _files(c, chain, kept, max(0, left))
+    _from_host(c, chain, kept, max(0, left - sum(size_of(c, record.blocks) for record in chain.restored)))
+    return Put(tuple(chain.records), chain.elsewhere, tuple(chain.files), tuple(chain.skipped), cut)
+
+
+class _Chain:
+    """Attachments in the making, each hanging on the one before."""
+
+    def __init__(self, c: Conversation, by: str, parent: str | None) -> None:
+        self._by = by or None
+        self._parent = parent
+        self._time = c.clock()
+        self.records: list[Attachment] = []
+        self.restored: list[Attachment] = []
+        self.elsewhere: dict[str, Told] = {}
+        self.files: list[str] = []
+        self.skipped: list[Skipped] = []
+
+    def add(self, kind: str, blocks: Sequence[Block], instead_of: str | None = None) -> Attachment:
+        record = Attachment(str(uuid4()), self._parent, self._time, kind, tuple(blocks), by=self._by)
+        self._parent = record.uuid
+        self.records.append(record)
+        if instead_of is not None:
+            self.elsewhere[instead_of] = Told("folded", record.uuid)
+        return record
+
+
+def _instructions(c: Conversation, chain: _Chain, gone: Sequence[Item], kept: Sequence[Item], *, fresh: bool) -> None:
+    """Instruction files stand in full behind every compaction: as they are now where a host can read them, else as they were."""
+    old = [item for item in gone if item.kind == f"attachment:{INSTRUCTIONS}"]
+    if not any(item.kind == f"attachment:{INSTRUCTIONS}" for item in kept):
+        now = lent(c, "reminder", c.host.reminder, None) if fresh and c.host.reminder is not None else None
+        blocks = (text(now),) if now else old[-1].blocks if old else ()
+        if blocks:
+            made = chain.add(INSTRUCTIONS, blocks)
+            chain.elsewhere |= {item.uuid: Told("folded", made.uuid) for item in old}
+    for item in gone:
+        if item.kind == f"attachment:{NESTED}":
+            chain.add(NESTED, item.blocks, item.uuid)
+
+
+def _pins(c: Conversation, chain: _Chain, gone: Sequence[Item], held: set[str]) -> tuple[str, ...]:
+    """B2. A pinned message that leaves the view stands in an attachment of its own, which the next compaction carries on. What is too
+    large for the window is cut, and says so; those are returned."""
+    by_uuid = {item.uuid: item for item in gone}
+    carried = {item.kind.removeprefix(f"attachment:{PIN}"): item for item in gone if item.kind.startswith(f"attachment:{PIN}")}
+    cut = pins.budgets(c)
+    for pin in c.log.view.pins.values():
+        if pin.target in held:
+            continue
+        earlier, item = carried.get(pin.uuid), by_uuid.get(pin.target or "")
+        replaces = earlier.uuid if earlier is not None else item.uuid if item is not None else None
+        if pin.uuid in cut:
+            words = pin.text or words_of((item or earlier or NOBODY).blocks)
+            chain.add(f"{PIN}{pin.uuid}", (text(_shortened(c, pin.uuid, words, cut[pin.uuid])),), replaces)
+        elif pin.text:
+            chain.add(f"{PIN}{pin.uuid}", (text(_pinned(pin.text)),), replaces)
+        elif earlier is not None:
+            chain.add(f"{PIN}{pin.uuid}", earlier.blocks, replaces)
+        elif item is not None:
+            others = [block for block in item.blocks if not isinstance(block, Text)] if item.role == "user" else []
+            chain.add(f"{PIN}{pin.uuid}", (text(_pinned(words_of(item.blocks))), *others), replaces)
+    return tuple(pin.uuid for pin in c.log.view.pins.values() if pin.uuid in cut and pin.target not in held)
+
+
+def _pinned(words: str, head: str = PINNED) -> str:
+    return reminder([Fenced(head), escape(words)])
+
+
+def _shortened(c: Conversation, pin: str, words: str, budget: int) -> str:
+    shown = shortened(words, budget, lambda one: tokens_of(c, one), least=LEAST_CHARACTERS)
+    return _pinned(shown, PINNED_CUT.format(pin=pin))
+
+
+def _files(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> None:
+    policy, limits = c.policy.compact, c.limits
+    if c.host.reads is None:
+        return
+    own = [str(path) for path in (c.store.path, c.directory) if path is not None]
+    # A plan that is a file comes back as the plan.
+    own += [os.path.realpath(key) for kind, key in c.restorables if kind == "plan" and os.path.isabs(key)]
+    still = _read_in(kept)
+    # More are asked for than are wanted: some of the newest may come back in another way.
+    recent = [one for one in c.host.reads.recent(policy.files * 4) if not is_ours(one.path, own) and one.path not in still]
+    made = files_back(
+        (_found(one) for one in recent[: policy.files]),
+        each=limits.scaled(policy.file_tokens),
+        total=min(limits.scaled(policy.files_tokens), room),
+        tokens=lambda words: tokens_of(c, words),
+    )
+    chain.restored += [chain.add("file", (text(one.text),)) for one in made.back]
+    chain.files += [one.key for one in made.back]
+    chain.skipped += [Skipped(*one) for one in made.skipped]
+
+
+def _read_in(kept: Sequence[Item]) -> set[str]:
+    """Files whose text is still in view, in the results of kept calls."""
+    calls = (block for item in kept for block in item.blocks if isinstance(block, ToolUse) and block.name == "Read")
+    return {os.path.realpath(str(path)) for call in calls if (path := call.input.get("file_path") or call.input.get("path"))}
+
+
+def _found(one: ReadFile) -> Found:
+    if one.seen.media_type:
+        return Found(one.path, None, why="it is an image")
+    try:
+        fd = open_regular(one.path)
+        if fd is None:
+            return Found(one.path, None, why="it is not there any more")
+        try:
+            data = read_head(fd, MAX_FILE)
+        finally:
+            os.close(fd)
+    except (DiskError, OSError) as error:
+        return Found(one.path, None, why=str(error))
+    if b"\0" in data:
+        return Found(one.path, None, why="it is no text any more")
+    first = max(1, one.seen.offset)
+    lines = data.decode("utf-8", "replace").splitlines()[first - 1 :]
+    return Found(one.path, "\n".join(lines[: one.seen.limit] if one.seen.limit else lines), first)
+
+
+def _from_host(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> None:
+    """Kind by kind in C4's order, then whatever else the host registered. What stands in view still is not put there twice."""
+    policy, limits, left = c.policy.compact, c.limits, room
+    still = {block.text for item in kept for block in item.blocks if isinstance(block, Text)}
+    for kind, group in _by_kind(c).items():
+        most = min(left, limits.scaled(policy.skills_tokens)) if kind == "skill" else left
+        made = texts_back(group, each=limits.scaled(policy.skill_tokens), total=most, tokens=lambda words: tokens_of(c, words))
+        for one in made.back:
+            if one.text not in still:
+                left -= size_of(c, chain.add(one.kind, (text(one.text),)).blocks)
+        chain.skipped += [Skipped(*one) for one in made.skipped]
+
+
+def _by_kind(c: Conversation) -> dict[str, list[Back]]:
+    found: dict[str, list[Back]] = {kind: [] for kind in ORDER}
+    if c.host.todos is not None and (todos := lent(c, "todos", c.host.todos, None)):
+        found["todos"].append(Back("todos", "", todos, TODOS))
+    for one in _given(c):
+        found.setdefault(one.kind, []).append(one)
+    # Newest last is how a host registers them; newest first is how skills are taken.
+    found["skill"].reverse()
+    return found
+
+
+def _given(c: Conversation) -> Iterator[Back]:
+    nothing: Sequence[Restorable] = ()
+    for (kind, key), source in c.restorables.items():
+        words = source if isinstance(source, str) else lent(c, f"restorable {kind} {key}", source, None)
+        if words:
+            yield Back(kind, key, words)
+    if c.host.restorable is not None:
+        yield from (Back(*one) for one in lent(c, "restorable", c.host.restorable, nothing))
+
+
+def said_by(c: Conversation, name: str, hook: Callable[[], HookOutcome]) -> Iterator[str]:
+    """Runs the person's hooks of that name. What they told the person goes to the notices; what they have for the model is yielded."""
+    outcome = lent(c, name, hook, HookOutcome())
+    c.notify(*outcome.messages, *outcome.faults)
+    for words in outcome.context:
+        yield reminder([Fenced("From a hook of the user's own:"), escape(words)])

@@ -1,0 +1,105 @@
+"""What is put back behind a summary, within budgets (C4). Pure: what was found on disk and in the host comes in as values.
+
+Each thing put back is a text of its own in a reminder; what is not put back has a reason, told as an event (K5).
+"""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ...core.fence import Fenced, escape, reminder
+from .user_messages import Tokens
+
+# Instruction files come back with the reminder they belong to.
+INSTRUCTIONS = ("CLAUDE.md", "AGENTS.md", "CLAUDE.local.md", "AGENTS.local.md", "MEMORY.md")
+CUT = "[Cut after line {last:,}: Read the file with offset={next} for the rest.]"
+
+
+class Found(NamedTuple):
+    """A file that was read before, as it is now; `text` is None where it can't be put back, for the reason in `why`."""
+
+    path: str
+    text: str | None
+    first: int = 1  # number of the first line of `text`
+    why: str = ""
+
+
+class Back(NamedTuple):
+    kind: str
+    key: str
+    text: str
+    head: str = ""  # what stands before it; empty: what it is and that it was restored
+
+
+class Restored(NamedTuple):
+    back: tuple[Back, ...]
+    skipped: tuple[tuple[str, str], ...]  # key, why
+
+
+def is_ours(path: str, own: Sequence[str]) -> bool:
+    """Whether a file comes back in another way, or must not: instruction files, the session's own files."""
+    inside = any(path == one or path.startswith(one.rstrip("/") + os.sep) for one in own)
+    return inside or os.path.basename(path) in INSTRUCTIONS
+
+
+def files_back(found: Iterable[Found], *, each: int, total: int, tokens: Tokens) -> Restored:
+    """Newest first; the first that breaks the total stops it."""
+    back: list[Back] = []
+    skipped: list[tuple[str, str]] = []
+    left = total
+    full = False
+    for one in found:
+        if one.text is None:
+            skipped.append((one.path, one.why))
+            continue
+        shown = _file(one, each, tokens)
+        if full or tokens(shown) > left:
+            full = True
+            skipped.append((one.path, "the budget for restored files is used up"))
+            continue
+        left -= tokens(shown)
+        back.append(Back("file", one.path, shown))
+    return Restored(tuple(back), tuple(skipped))
+
+
+def _file(one: Found, each: int, tokens: Tokens) -> str:
+    head = Fenced(f"{escape(one.path)} was read before the compaction; this is what it holds now:")
+    lines = [f"{number}\t{line}" for number, line in enumerate((one.text or "").splitlines(), one.first)]
+    kept = _fitting(lines, each - tokens(head), tokens)
+    if kept < len(lines):
+        last = one.first + kept - 1
+        lines = [*lines[:kept], CUT.format(last=last, next=last + 1)]
+    return reminder([head, escape("\n".join(lines) or "(The file is empty.)")])
+
+
+def _fitting(lines: Sequence[str], budget: int, tokens: Tokens) -> int:
+    low, high = 0, len(lines)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if tokens("\n".join(lines[:middle])) <= budget:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def texts_back(given: Iterable[Back], *, each: int, total: int, tokens: Tokens) -> Restored:
+    """What the host registered: skills, a plan, listings. One longer than `each` is cut, with a note."""
+    back: list[Back] = []
+    skipped: list[tuple[str, str]] = []
+    left = total
+    for one in given:
+        body = one.text
+        if tokens(body) > each:
+            lines = body.splitlines(keepends=True)
+            body = "".join(lines[: _fitting([line.rstrip("\n") for line in lines], each, tokens)]) + "[Cut here.]"
+        head = one.head or f"Restored after the compaction ({escape(one.kind)} {escape(one.key)}):"
+        shown = reminder([Fenced(head), escape(body)])
+        if tokens(shown) > left:
+            skipped.append((one.key or one.kind, f"the budget for {one.kind} is used up"))
+            continue
+        left -= tokens(shown)
+        back.append(Back(one.kind, one.key, shown))
+    return Restored(tuple(back), tuple(skipped))

@@ -1,0 +1,46 @@
+"""A layer that fails steps aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..core.errors import Aborted, LaminaError
+from .state import Conversation
+
+T = TypeVar("T")
+
+
+class Aside:
+    """Written out, because every call to a model passes through several: entering and leaving a generator costs far more."""
+
+    __slots__ = ("_c", "_layer")
+
+    def __init__(self, c: Conversation, layer: str) -> None:
+        self._c = c
+        self._layer = layer
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if error is None or isinstance(error, Aborted) or not isinstance(error, LaminaError | OSError):
+            return False
+        self._c.record_event("layer_failed", {"layer": self._layer, "why": str(error)})
+        return True
+
+
+def stepping_aside(c: Conversation, layer: str) -> Aside:
+    """A layer that fails loses nothing and stops nobody: it is told, and the next one catches."""
+    return Aside(c, layer)
+
+
+def lent(c: Conversation, what: str, call: Callable[[], T], instead: T) -> T:
+    """What a host lends is code of its own: where that fails the person is told, and the layer goes on without it."""
+    try:
+        return call()
+    except Aborted:
+        raise
+    except Exception as error:  # noqa: BLE001  # whatever it is, it is no reason to lose the conversation
+        c.notify_once(f"The host's {what} failed and was passed over: {type(error).__name__}: {error}")
+        return instead

@@ -1,0 +1,229 @@
+"""Directories as open descriptors, and the calls that work relative to them.
+
+Owns how a directory is opened, made and synced, and what a plain file is. Invariant: what was checked is what is used, because
+both go through the same descriptor; a link put in the way later is refused by the kernel, not by a comparison of strings.
+
+A crash while a directory is being made leaves it absent or empty and private.
+
+Where the system has no directory-relative calls (Windows) a Dir holds only its path: each name is looked at before it is used,
+which a program running as the same user can race.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+from ..core.errors import PathRefused
+from .crash_points import point
+from .faults import disk_error, reporting
+from .sync import sync_fd
+
+PRIVATE_DIR = 0o700
+PRIVATE_FILE = 0o600
+
+HAS_DIR_FD = {os.open, os.rename, os.unlink, os.mkdir, os.stat} <= os.supports_dir_fd and os.scandir in os.supports_fd
+
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_BINARY = getattr(os, "O_BINARY", 0)
+# A FIFO or a terminal in the place of a file must neither block us nor become ours.
+_INERT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_FILE = _CLOEXEC | _NOFOLLOW | _BINARY | _INERT
+_DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _CLOEXEC
+
+READ = os.O_RDONLY | _FILE
+READ_WRITE = os.O_RDWR | _FILE
+CREATE_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | _FILE
+# No O_TRUNC: opening a lock or a log must never shorten what a planted link leads to.
+OPEN_OR_CREATE = os.O_RDWR | os.O_CREAT | _FILE
+APPEND = OPEN_OR_CREATE | os.O_APPEND
+
+# Not a regular file: what opening a socket, or a FIFO nobody reads, says.
+_NOT_A_FILE = {errno.ENXIO, errno.ENODEV, errno.EISDIR, errno.EOPNOTSUPP}
+
+
+class Dir:
+    """An open directory. `fd` is None where calls cannot be relative to a directory."""
+
+    __slots__ = ("fd", "path")
+
+    def __init__(self, path: str, fd: int | None) -> None:
+        self.path = path
+        self.fd = fd
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, create: bool = False) -> Dir:
+        """Links in `path` are followed: where a person keeps the whole directory is their own business."""
+        where = os.path.abspath(path)
+        with reporting(where):
+            point("dir.open")
+            try:
+                return cls(where, _open_directory(where))
+            except FileNotFoundError:
+                if not create:
+                    raise
+        return _make_with_parents(where)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self.fd is not None:
+            os.close(self.fd)
+            self.fd = None
+
+    def at(self, name: str) -> str:
+        """What to hand to a call together with `dir_fd=self.fd`."""
+        return self.full(name) if self.fd is None else name
+
+    def full(self, name: str) -> str:
+        """For messages."""
+        return os.path.join(self.path, name)
+
+    def child(self, name: str, *, create: bool = False) -> Dir:
+        """The directory `name` in this one; a link or a file of that name is refused."""
+        if create:
+            self.make(name)
+        full = self.full(name)
+        try:
+            point("dir.child")
+            return Dir(full, _open_directory(full if self.fd is None else name, under=self.fd, follow=False))
+        except OSError as error:
+            if error.errno == errno.ENOTDIR:
+                raise PathRefused(full, "is not a directory of ours", "remove the file or link that stands there") from error
+            raise disk_error(error, full) from error
+
+    def make(self, name: str) -> None:
+        """Makes the directory `name` with mode 0700, if nothing stands there. Its entry survives a power loss."""
+        with reporting(self.full(name)):
+            point("dir.make")
+            try:
+                os.mkdir(self.at(name), PRIVATE_DIR, dir_fd=self.fd)
+            except FileExistsError:
+                return
+            # A umask may have taken bits of the owner's away.
+            if stat.S_IMODE(os.stat(self.at(name), dir_fd=self.fd, follow_symlinks=False).st_mode) & PRIVATE_DIR != PRIVATE_DIR:
+                point("dir.chmod")
+                os.chmod(self.at(name), PRIVATE_DIR, dir_fd=self.fd)
+            self.sync()
+
+    def stat(self, name: str) -> os.stat_result | None:
+        """Of the entry itself, never of what a link leads to; None when there is none."""
+        with reporting(self.full(name)):
+            try:
+                return os.stat(self.at(name), dir_fd=self.fd, follow_symlinks=False)
+            except FileNotFoundError:
+                return None
+
+    def entries(self) -> Iterator[os.DirEntry[str]]:
+        """On a descriptor of its own: two listings through one descriptor would share their position."""
+        with reporting(self.path):
+            fd = None if self.fd is None else os.open(".", _DIRECTORY, dir_fd=self.fd)
+            try:
+                with os.scandir(self.path if fd is None else fd) as found:
+                    yield from found
+            finally:
+                if fd is not None:
+                    os.close(fd)
+
+    def names(self) -> list[str]:
+        """All names in it, in no order."""
+        with reporting(self.path):
+            return os.listdir(self.path if self.fd is None else self.fd)
+
+    def sync(self) -> None:
+        """Makes the entries durable. File systems that cannot sync a directory (EINVAL) keep them in order themselves."""
+        if self.fd is None and os.name == "nt":
+            return
+        fd = os.open(self.path, _DIRECTORY) if self.fd is None else self.fd
+        try:
+            sync_fd(fd, "dir.fsync")
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+                raise
+        finally:
+            if self.fd is None:
+                os.close(fd)
+
+
+def _open_directory(path: str, *, under: int | None = None, follow: bool = True) -> int | None:
+    if HAS_DIR_FD:
+        return os.open(path, _DIRECTORY if follow else _DIRECTORY | _NOFOLLOW, dir_fd=under)
+    found = os.stat(path, follow_symlinks=follow)
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+    return None
+
+
+def _make_with_parents(path: str) -> Dir:
+    above, missing = path, list[str]()
+    while not os.path.isdir(above) and os.path.dirname(above) != above:
+        above, name = os.path.split(above)
+        missing.append(name)
+    here = Dir.open(above)
+    for name in reversed(missing):
+        with here:
+            below = here.child(name, create=True)
+        here = below
+    return here
+
+
+def private_dir(path: str | os.PathLike[str]) -> Path:
+    """Makes `path` and whatever is missing above it, all with mode 0700 whatever the umask; what exists keeps its mode."""
+    with Dir.open(path, create=True) as made:
+        return Path(made.path)
+
+
+def open_plain(where: Dir, name: str, flags: int, *, shared: bool = False) -> int:
+    """A descriptor of the plain file `name`: regular, one link, our own. Anything else is refused, and nothing blocks.
+
+    A file this call creates has mode 0600. `shared` accepts files of other users (a team's directory).
+    """
+    full = where.full(name)
+    if not _NOFOLLOW and (found := where.stat(name)) is not None:
+        refuse_unless_plain(found, full, shared=shared)
+    point("file.open")
+    try:
+        fd = os.open(where.at(name), flags, PRIVATE_FILE, dir_fd=where.fd)
+    except OSError as error:
+        if error.errno in _NOT_A_FILE:
+            raise PathRefused(full, "is not a regular file", "remove what stands there") from error
+        raise
+    try:
+        found = os.fstat(fd)
+        refuse_unless_plain(found, full, shared=shared)
+        if flags & os.O_CREAT and not found.st_size:
+            set_private(fd, found.st_mode)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def set_private(fd: int, mode: int) -> None:
+    """A new file has mode 0600 at most; a umask may have taken bits of the owner's away, here they come back."""
+    if stat.S_IMODE(mode) & PRIVATE_FILE != PRIVATE_FILE and hasattr(os, "fchmod"):
+        point("file.chmod")
+        os.fchmod(fd, PRIVATE_FILE)
+
+
+def refuse_unless_plain(found: os.stat_result, path: str, *, shared: bool = False) -> None:
+    """No link at all is fine: somebody replaced the file after we opened it, and what we hold is whole."""
+    if stat.S_ISLNK(found.st_mode):
+        raise PathRefused(path, "is a symbolic link", "put the file itself there")
+    if not stat.S_ISREG(found.st_mode):
+        raise PathRefused(path, "is not a regular file", "remove what stands there")
+    if found.st_nlink > 1:
+        raise PathRefused(path, "has a second name elsewhere (a hard link)", "copy it to a file of its own")
+    if not shared and hasattr(os, "geteuid") and found.st_uid != os.geteuid():
+        raise PathRefused(path, "belongs to another user", "change its owner or remove it")

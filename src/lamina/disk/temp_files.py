@@ -1,0 +1,230 @@
+"""Temporary files: complete before they get their name, and recognisable when their writer died.
+
+Owns every file named `.lamina-*.tmp`. Invariants: the target changes only by the rename of a file that is complete, checked and
+(durability "full") on stable storage; a temporary file is locked by its writer as long as it has its temporary name, so a sweep
+asks the kernel, not a clock or a process id, whether it is abandoned.
+
+A crash at any line leaves the target old or new, and at most one temporary file, which the next sweep removes.
+
+Where there are no kernel locks a sweep goes by age. On Windows a file that somebody is reading is replaced as soon as they let
+go, within a second.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Literal
+
+from ..core.errors import DiskError, LockUnsupported, PathRefused
+from . import crash_points as crash
+from .crash_points import point
+from .dirfd import CREATE_NEW, READ_WRITE, Dir, open_plain, refuse_unless_plain, set_private
+from .faults import AbsentIsFine, reporting
+from .oslock import Held, kernel_locks
+from .sync import sync_fd
+
+# "full": what was acknowledged survives a power loss; "process": it survives the end of the process.
+Durability = Literal["full", "process"]
+
+_TEMP_PREFIX = ".lamina-"
+_TEMP_SUFFIX = ".tmp"
+# Each try is lost only to a sweep in the very microsecond between making the file and locking it.
+_TEMP_TRIES = 20
+# The largest single write that every system takes; larger ones are EINVAL on macOS.
+_CHUNK = 1 << 30
+# Where no lock tells whether a temporary file's writer lives: no write takes an hour.
+_ABANDONED_AFTER = 3_600.0
+# Windows refuses to replace a file that somebody has open, and readers are quick.
+_RENAME_WAIT = 1.0 if os.name == "nt" else 0.0
+# It also refuses to rename or unlink what we have open ourselves, so a lock is let go first there, and kept to the end elsewhere.
+_CLOSE_FIRST = os.name == "nt"
+_RENAME_PAUSE = 0.01
+
+
+class Temp:
+    """A complete file under a temporary name, locked by its writer so that no sweep takes it for a dead one's."""
+
+    __slots__ = ("_durability", "_held", "_kept", "_name", "_published", "_target", "_where")
+
+    def __init__(self, where: Dir, name: str, held: Held, target: str, durability: Durability) -> None:
+        self._where = where
+        self._name = name
+        self._held = held
+        self._target = target
+        self._durability: Durability = durability
+        self._published = False
+        self._kept = False
+
+    @property
+    def fd(self) -> int:
+        return self._held.fd
+
+    def publish(self) -> None:
+        """The one moment at which the new content appears."""
+        with reporting(self._where.full(self._target)):
+            if _CLOSE_FIRST:
+                self._held.release()
+            _rename(self._where, self._name, self._target)
+            self._published = True
+            if self._durability == "full":
+                self._where.sync()
+
+    def keep(self) -> Held:
+        """Hands over the locked descriptor of the published file: its lock then lives as long as the caller keeps it."""
+        self._kept = True
+        return self._held
+
+    def drop(self) -> None:
+        if _CLOSE_FIRST and not self._kept:
+            self._held.release()
+        if not self._published:
+            with suppress(OSError):
+                point("temp.unlink")
+                os.unlink(self._where.at(self._name), dir_fd=self._where.fd)
+        if not self._kept:
+            self._held.release()
+
+
+@contextmanager
+def staged(
+    path: str | os.PathLike[str], data: bytes, *, durability: Durability = "full", mtime_ns: int | None = None
+) -> Iterator[Temp]:
+    """`data` written and synced under a temporary name; `publish` on it puts it at `path`, leaving the block drops it."""
+    directory, name = os.path.split(os.path.abspath(path))
+    with (
+        Dir.open(directory, create=True) as where,
+        staged_at(where, name, data, durability=durability, mtime_ns=mtime_ns) as temp,
+    ):
+        yield temp
+
+
+@contextmanager
+def staged_at(
+    where: Dir, name: str, data: bytes, *, durability: Durability, mtime_ns: int | None = None, shared: bool = False
+) -> Iterator[Temp]:
+    full = where.full(name)
+    if (there := where.stat(name)) is not None:
+        refuse_unless_plain(there, full, shared=shared)
+    with reporting(full):
+        temp = _create(where, name, durability)
+    try:
+        with reporting(full):
+            _fill(temp.fd, data)
+            if mtime_ns is not None:
+                point("temp.utime")
+                os.utime(temp.fd, ns=(mtime_ns, mtime_ns))
+            if durability == "full":
+                sync_fd(temp.fd, "temp.fsync")
+        yield temp
+    finally:
+        temp.drop()
+
+
+def _create(where: Dir, target: str, durability: Durability) -> Temp:
+    for _ in range(_TEMP_TRIES):
+        name = f"{_TEMP_PREFIX}{os.urandom(8).hex()}{_TEMP_SUFFIX}"
+        point("temp.create")
+        try:
+            fd = os.open(where.at(name), CREATE_NEW, 0o600, dir_fd=where.fd)
+        except FileExistsError:
+            continue
+        temp = Temp(where, name, Held(fd, where.full(name)), target, durability)
+        ready = False
+        try:
+            if _claimed(temp):
+                set_private(fd, os.fstat(fd).st_mode)
+                ready = True
+                return temp
+        finally:
+            if not ready:
+                temp.drop()
+    raise DiskError(where.full(target), "its temporary file is taken away again and again", "find the program that does it")
+
+
+def _claimed(temp: Temp) -> bool:
+    """Whether the new file is locked and still has its name: a sweep may have come between making and locking it."""
+    if not kernel_locks():
+        return True
+    try:
+        return temp._held.try_lock() and os.fstat(temp.fd).st_nlink == 1
+    except LockUnsupported:
+        # Nobody can tell here whether a writer lives, so a sweep goes by age and leaves a young file alone.
+        return True
+
+
+def _fill(fd: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        written = crash.write("temp.write", fd, rest[:_CHUNK])
+        if written <= 0:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        rest = rest[written:]
+    # Some file systems have claimed more than they kept.
+    if os.fstat(fd).st_size != len(data):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def _rename(where: Dir, temp: str, name: str) -> None:
+    deadline = time.monotonic() + _RENAME_WAIT
+    while True:
+        try:
+            point("temp.rename")
+            os.replace(where.at(temp), where.at(name), src_dir_fd=where.fd, dst_dir_fd=where.fd)
+        except PermissionError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_RENAME_PAUSE)
+        else:
+            return
+
+
+def is_temp(name: str) -> bool:
+    return name.startswith(_TEMP_PREFIX) and name.endswith(_TEMP_SUFFIX)
+
+
+def sweep_temps(directory: str | os.PathLike[str], *, now: float | None = None) -> int:
+    """Removes the temporary files that dead writers left in `directory`; how many there were. A living writer's file stays.
+
+    A writer holds its file's lock until the name is gone, so the kernel knows whether it lives. Where it does not, a file goes
+    when it is an hour older than `now`.
+    """
+    with Dir.open(directory) as where:
+        return sweep_at(where, now=now)
+
+
+def sweep_at(where: Dir, *, now: float | None = None) -> int:
+    left = [entry.name for entry in where.entries() if is_temp(entry.name)]
+    return sum(_sweep(where, name, time.time() if now is None else now) for name in left)
+
+
+def _sweep(where: Dir, name: str, now: float) -> bool:
+    full, held = where.full(name), None
+    # Published or dropped since it was listed; or a link, a directory or another user's file, none of which we made.
+    with AbsentIsFine(), suppress(PathRefused), reporting(full):
+        held = Held(open_plain(where, name, READ_WRITE), full)
+    if held is None:
+        return False
+    try:
+        if not _abandoned(held, now):
+            return False
+        if _CLOSE_FIRST:
+            held.release()
+        # The name is random and never used twice: if its writer published or dropped it meanwhile, there is nothing to unlink.
+        with AbsentIsFine(), reporting(full):
+            point("sweep.unlink")
+            os.unlink(where.at(name), dir_fd=where.fd)
+            return True
+        return False
+    finally:
+        held.release()
+
+
+def _abandoned(held: Held, now: float) -> bool:
+    if kernel_locks():
+        with suppress(LockUnsupported):
+            return held.try_lock()
+    return now - os.fstat(held.fd).st_mtime > _ABANDONED_AFTER

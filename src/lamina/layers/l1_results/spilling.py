@@ -1,0 +1,205 @@
+"""How one result is spilled in a turn: its file, the records that tell of it, and what is shown when there is no disk.
+
+Nothing is entered here: the records are handed to whoever enters the message, so that decision and message are one append.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...conversation.state import Conversation
+from ...conversation.window.count import appended
+from ...conversation.window.features import measure_all
+from ...core.blocks import Block, ToolResult, Wire, tool_result
+from ...core.errors import DiskError
+from ...core.records import Event, Record, Spill
+from ...disk.spills import sweep_results
+from ...disk.temp_files import Durability
+from .originals import Known
+from .plan import Budget
+from .preview import cut
+from .source import Tape, is_json, tape_of
+from .spill_file import Room, Spilled, adopt, spill
+
+# Text that has more characters than this for each token left does not fit, without counting them: runs of blanks come near it.
+MOST_PER_TOKEN = 16
+# Ordinary text; what is cut is cut to this and then counted.
+PER_TOKEN = 4
+# Each try comes nearer by what the last one was too long.
+TRIES = 8
+IN_MEMORY = "this session is kept in memory and has no files"
+
+
+class State:
+    """What the step knows of its conversation."""
+
+    def __init__(self) -> None:
+        self.trouble = False  # nothing could be written last time, and the person was told
+        self.swept = False
+        self.files: dict[str, str] = {}  # tool_use id → the file that holds all of a result already
+        self.waiting: dict[str, list[Record]] = {}  # tool_use id → records of a result that was spilled as it was handed in
+        self.cut: set[str] = set()  # results of which only the beginning is left: no file may claim to be the whole of them
+        self.entered: dict[bytes, Block] = {}  # digest of a result as it was handed in → the block that entered the log for it
+        self.known: Known | None = None
+        self.settled: frozenset[str] = frozenset()  # of the message that has not left: judged together already
+
+
+class Spilling:
+    """Spills results of one message. `kept` are those of them that stay, `coming` how many there are to spill: without a disk all of
+    them share the room that is left."""
+
+    def __init__(self, c: Conversation, budget: Budget, *, kept: Sequence[Block] = (), coming: int = 1) -> None:
+        self.records: list[Record] = []
+        self._c = c
+        self._state = c.layer_state(State)
+        self._budget = budget
+        self._beside = list(kept)
+        self._coming = coming
+
+    def block(self, block: ToolResult, tool: str) -> ToolResult:
+        """A result that is here, as it enters the log."""
+        file = self._state.files.pop(block.tool_use_id, None)
+        if file is not None and not block.is_error and self._c.directory is not None:
+            spilled = self._adopted(block.tool_use_id, tool, file)
+            return block if spilled is None else tool_result(block.tool_use_id, spilled.preview)
+        tape = tape_of(block.text, keep=most_that_fits(self._c))
+        made = self.tape(block.tool_use_id, tape, tool, is_error=block.is_error, json=is_json(block.text), mixed=is_mixed(block))
+        return (
+            made if not is_mixed(block) else tool_result(block.tool_use_id, _with_text(block, made.text), is_error=block.is_error)
+        )
+
+    def tape(self, call: str, tape: Tape, tool: str, *, is_error: bool, json: bool, mixed: bool = False) -> ToolResult:
+        """The preview; where nothing can be written, the result as far as it fits."""
+        spilled = self._written(call, tape, tool, json=json, mixed=mixed)
+        if isinstance(spilled, Spilled):
+            return tool_result(call, spilled.preview, is_error=is_error)
+        return self._without_disk(call, tape, tool, spilled, is_error=is_error)
+
+    def later(self, block: ToolResult, tool: str) -> None:
+        """A result that is in the log already and has not left; where nothing can be written it stays."""
+        tape = tape_of(block.text, keep=most_that_fits(self._c))
+        self._written(block.tool_use_id, tape, tool, json=is_json(block.text))
+
+    def _written(self, call: str, tape: Tape, tool: str, *, json: bool, mixed: bool = False) -> Spilled | str:
+        """What was written, or why nothing was."""
+        c = self._c
+        if c.directory is None:
+            return IN_MEMORY
+        try:
+            self._sweep()
+            spilled = spill(c.directory, call, tape, json=json, preview=self._room(tool), durability=_durability(c))
+        except DiskError as error:
+            self._trouble(error)
+            return str(error)
+        self._state.trouble = False
+        self._record(call, tool, spilled, mixed=mixed)
+        return spilled
+
+    def _adopted(self, call: str, tool: str, file: str) -> Spilled | None:
+        assert self._c.directory is not None
+        try:
+            spilled = adopt(self._c.directory, call, file, preview=self._room(tool))
+        except DiskError as error:
+            self._trouble(error)
+            return None
+        self._record(call, tool, spilled)
+        return spilled
+
+    def _record(self, call: str, tool: str, made: Spilled, *, mixed: bool = False) -> None:
+        """The decision and the event in one append with the message. A mixed result's images stay, so no preview may stand for all
+        of it: its decision is the event alone."""
+        c = self._c
+        uuid, parent, time = c.head()
+        told: Wire = {"tool_use_id": call, "tool": tool, "path": made.path, "bytes": made.size, "sha256": made.sha256}
+        if made.secrets:
+            told["secrets"] = list(made.secrets)
+        if not mixed:
+            self.records.append(Spill(uuid, parent, time, call, made.preview, made.path, made.size, made.sha256))
+            told["decision"] = uuid
+        self._tell("spill", told)
+
+    def _tell(self, name: str, data: Wire) -> None:
+        uuid, parent, time = self._c.head()
+        self.records.append(Event(uuid, parent, time, name, data))
+
+    def _room(self, tool: str) -> Room:
+        return Room(self._budget.preview_of(tool), self._budget.preview_weight)
+
+    def _sweep(self) -> None:
+        """What a writer that died left behind goes with the first result that is spilled."""
+        if not self._state.swept and self._c.directory is not None:
+            self._state.swept = True
+            sweep_results(self._c.directory)
+
+    def _trouble(self, error: DiskError) -> None:
+        if not self._state.trouble:
+            self._state.trouble = True
+            self._c.notify(f"{error} Big tool results stay in the conversation as far as they fit until that is mended.")
+            self._tell("spill_failed", {"why": str(error), "path": error.path})
+
+    def _without_disk(self, call: str, tape: Tape, tool: str, why: str, *, is_error: bool) -> ToolResult:
+        text, least = tape.wind(), self._budget.preview_of(tool)
+        self._coming -= 1
+        # Each of those that follow is shown its beginning at least, at two characters a token.
+        limit = self._c.limits.blocking - self._coming * least // 2
+        whole = tape.ended and tape.size == len(tape.head)
+        block = self._fitting(call, text, limit, is_error=is_error) if whole else None
+        if block is None:
+            block = self._cut(call, text, limit, least, why, is_error=is_error)
+            self._state.cut.add(call)
+            self._tell("result_cut", {"tool_use_id": call, "tool": tool, "why": why, "kept": len(block.text)})
+            if why == IN_MEMORY and not self._state.trouble:
+                self._state.trouble = True
+                self._c.notify(f"A result did not fit into the window and was cut: {why}.")
+        self._beside.append(block)
+        return block
+
+    def _fitting(self, call: str, text: str, limit: int, *, is_error: bool) -> ToolResult | None:
+        if len(text) > limit * MOST_PER_TOKEN:
+            return None
+        block = tool_result(call, text, is_error=is_error)
+        return block if tokens_with(self._c, [*self._beside, block]) < limit else None
+
+    def _cut(self, call: str, text: str, limit: int, least: int, why: str, *, is_error: bool) -> ToolResult:
+        left = limit - tokens_with(self._c, self._beside)
+        most = max(least, min(len(text), left * PER_TOKEN))
+        for _ in range(TRIES):
+            block = tool_result(call, cut(text, most, why), is_error=is_error)
+            over = tokens_with(self._c, [*self._beside, block]) - limit + 1
+            if over <= 0 or most <= least:
+                return block
+            most = max(least, min(most - over, most * 9 // 10))
+        return tool_result(call, cut(text, least, why), is_error=is_error)
+
+
+def _durability(c: Conversation) -> Durability:
+    """That of the transcript which refers to the file."""
+    return "full" if c.settings.transcript_durability == "full" else "process"
+
+
+def most_that_fits(c: Conversation) -> int:
+    """Bytes of a result that could ever be shown; no more of a stream is held in memory."""
+    return c.limits.blocking * MOST_PER_TOKEN
+
+
+def tokens_with(c: Conversation, blocks: Sequence[Block]) -> int:
+    """What the next request would hold with these in it."""
+    return appended(c.count, measure_all(blocks)).judged
+
+
+def is_mixed(block: ToolResult) -> bool:
+    return isinstance(block.content, list) and any(part.get("type") != "text" for part in block.content)
+
+
+def _with_text(block: ToolResult, text: str) -> list[Wire]:
+    """The parts of a mixed result with one text in place of all of its texts, where the first of them stood."""
+    parts: list[Wire] = []
+    said = False
+    for part in block.content:
+        assert isinstance(part, dict)
+        if part.get("type") != "text":
+            parts.append(part)
+        elif not said:
+            parts.append({"type": "text", "text": text})
+            said = True
+    return parts

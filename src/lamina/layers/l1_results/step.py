@@ -1,0 +1,238 @@
+"""Layer 1 in a turn: results pass their budget when they arrive, and once more together before they leave.
+
+A result that is spilled never enters the log: its file is written first, then one append has the spill's record and the message whose
+block holds the preview already. What is decided about a result is decided before it first leaves, and stays (R3): what lies before the
+last answer was sent and is not looked at again.
+
+Where nothing can be written the layer steps aside: a result stays whole while it fits below the blocking limit, and what does not is
+cut and says so. The person is told once, and again only after it had worked in between.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, assert_never
+
+from ...conversation.state import Conversation
+from ...core.blocks import Block, ToolResult, ToolUse, tool_result
+from ...core.inputs import result_output
+from ...core.records import Record, Revoke, Spill
+from ...disk.spills import DIRECTORY
+from .originals import Known
+from .plan import Arrived, Budget, Fate, alone, budget_for, empty_marker, plan, together, weigh
+from .preview import cut_to_page
+from .reopen import as_kept, is_nothing
+from .source import is_json, read_small, tape_of
+from .spilling import Spilling, State, is_mixed, most_that_fits
+
+# What a Read may call its file and its first line.
+PATH_KEYS = ("file_path", "path")
+# No window is so small that less than this is put into a file or cut: the whole log is not read for it.
+SHORTEST_CUT = 500
+
+
+def arriving(c: Conversation, blocks: Sequence[Block]) -> tuple[list[Record], list[Block]]:
+    """Records to enter before the message, and its blocks as they enter the log."""
+    state, shown = c.layer_state(State), list(blocks)
+    done = {block.tool_use_id for block in blocks if isinstance(block, ToolResult)} & state.waiting.keys()
+    records = _left_behind(c, blocks) + [record for call in done for record in state.waiting.pop(call)]
+    # Of two results with one id the first is the one that is shown; what was decided about an id is decided.
+    new: dict[str, int] = {}
+    for index, block in enumerate(blocks):
+        if isinstance(block, ToolResult) and block.tool_use_id not in done and not _frozen(c, block.tool_use_id):
+            new.setdefault(block.tool_use_id, index)
+    if not new or not c.settings.spill:
+        state.files.clear()
+        return records, shown
+    results = [block for index in new.values() if isinstance(block := blocks[index], ToolResult)]
+    calls, budget = _calls(c, new), _budget(c)
+    arrived = [_arrived(c, budget, block, calls.get(block.tool_use_id)) for block in results]
+    # Results that come one by one are judged together when all are there (`settle`).
+    fates = [alone(one, budget) for one in arrived] if any(True for _ in _unsent(c)) else plan(arrived, budget)
+    kept = [block for block, fate in zip(results, fates, strict=True) if fate != "spill"]
+    work = Spilling(c, budget, kept=kept, coming=len(results) - len(kept))
+    for index, one, fate, block in zip(new.values(), arrived, fates, results, strict=True):
+        shown[index] = _done(work, budget, block, one, fate, calls.get(block.tool_use_id))
+        if shown[index] is not block:
+            state.entered[block.digest] = shown[index]
+        state.files.pop(block.tool_use_id, None)
+    return records + work.records, shown
+
+
+def _frozen(c: Conversation, tool_use_id: str) -> bool:
+    """Whether it is decided what the model sees of this result (R3)."""
+    return tool_use_id in c.log.view.replaced and c.log.view.flat.fate_of_call(tool_use_id) != "open"
+
+
+def _left_behind(c: Conversation, blocks: Sequence[Block]) -> list[Record]:
+    """Takes back what was decided about results that are no longer there: the conversation went back to their call, or the process
+    ended between a spill's record and its message. The result that comes now is another one, and must not show the other's preview."""
+    replaced = c.log.view.replaced
+    ids = {block.tool_use_id for block in blocks if isinstance(block, ToolResult) and block.tool_use_id in replaced}
+    stale = {call for call in ids if not _frozen(c, call)}
+    decisions = (
+        [made for made in c.log.decisions.values() if isinstance(made, Spill) and made.tool_use_id in stale] if stale else []
+    )
+    records: list[Record] = []
+    for made in decisions:
+        uuid, parent, time = c.head()
+        records.append(Revoke(uuid, parent, time, made.uuid))
+    return records
+
+
+def _done(work: Spilling, budget: Budget, block: ToolResult, one: Arrived, fate: Fate, call: ToolUse | None) -> ToolResult:
+    match fate:
+        case "keep":
+            return block
+        case "mark":
+            return tool_result(block.tool_use_id, empty_marker(one.tool))
+        case "page":
+            return tool_result(block.tool_use_id, cut_to_page(block.text, budget.page_of(one), offset=_offset(call)))
+        case "spill":
+            return work.block(block, one.tool)
+        case _:
+            assert_never(fate)
+
+
+def settle(c: Conversation) -> None:
+    """The results that have not left yet, together: the largest are spilled until the message fits (R1)."""
+    state, budget = c.layer_state(State), _budget(c)
+    unsent = list(_unsent(c))[::-1]
+    before, state.settled = state.settled, frozenset(block.tool_use_id for block in unsent)
+    if not c.settings.spill or c.directory is None or not _crowded(unsent, budget):
+        return
+    calls = _calls(c, state.settled)
+    frozen = c.log.view.replaced.keys() | before | state.cut
+    arrived = [
+        one._replace(kind="fixed") if block.tool_use_id in frozen else one
+        for block in unsent
+        for one in (_arrived(c, budget, block, calls.get(block.tool_use_id)),)
+    ]
+    work = Spilling(c, budget)
+    for block, one, fate in zip(unsent, arrived, together(arrived, ["keep"] * len(unsent), budget), strict=True):
+        if fate == "spill":
+            work.later(block, one.tool)
+    if work.records:
+        c.append(work.records)
+
+
+def _crowded(unsent: Sequence[ToolResult], budget: Budget) -> bool:
+    """Whether it is worth a closer look: no text has more bytes than four times its characters."""
+    characters = sum(len(block.text) for block in unsent)
+    return characters > budget.per_message or characters * 4 > budget.whole
+
+
+def given(c: Conversation, tool_use_id: str, output: object, *, is_error: bool = False) -> ToolResult:
+    """A tool's output as the block of its result. What is too large goes to its file right here, in pieces: neither a stream nor a
+    gigabyte of bytes is ever held as one block. `arriving` brings its record."""
+    source = result_output(output)
+    if isinstance(source, list):
+        return tool_result(tool_use_id, source, is_error=is_error)
+    call, budget = _calls(c, (tool_use_id,)).get(tool_use_id), _budget(c)
+    tool = call.name if call is not None else ""
+    limit = budget.whole if is_error else budget.threshold(tool)
+    small = read_small(source, limit if c.settings.spill else None)
+    if isinstance(small, str):
+        return tool_result(tool_use_id, small, is_error=is_error)
+    if _frozen(c, tool_use_id):
+        return tool_result(tool_use_id, c.log.view.replaced[tool_use_id], is_error=is_error)
+    tape = tape_of(source, keep=most_that_fits(c), before=small)
+    work = Spilling(c, budget)
+    if call is not None and not is_error and reads_a_spill(c, call):
+        text = tape.wind()
+        page = budget.page_of(Arrived(tool, len(text), weigh(text, len(text))))
+        return tool_result(tool_use_id, cut_to_page(text, page, offset=_offset(call)))
+    block = work.tape(tool_use_id, tape, tool, is_error=is_error, json=is_json(source))
+    c.layer_state(State).waiting[tool_use_id] = work.records
+    return block
+
+
+def adopts(c: Conversation, tool_use_id: str, file: str) -> None:
+    """All of this result lies in a file of the session already (what Bash printed): it is not written a second time."""
+    c.layer_state(State).files[tool_use_id] = file
+
+
+def kept_as(c: Conversation, block: Block) -> Block:
+    """The block that the log holds for one of a caller's own list (Session.sync): its preview, its page, or the marker of an empty
+    result; whatever became of it since, since the list knows nothing of that."""
+    if not isinstance(block, ToolResult):
+        return block
+    if (entered := c.layer_state(State).entered.get(block.digest)) is not None:
+        return entered
+    call = block.tool_use_id
+    name = c.log.view.flat.tool_name(call)
+    if name is None and is_nothing(block):
+        name = _known(c).names.get(call)
+    spill = next((made for made in c.log.decisions.values() if isinstance(made, Spill) and made.tool_use_id == call), None)
+    if spill is None and c.start:
+        spill = _known(c).spills.get(call)
+    kept = as_kept(block, name or "", c.log.view.replaced.get(call), spill)
+    return kept if kept is not block or len(block.text) < SHORTEST_CUT else _known(c).stands_for(block)
+
+
+def _known(c: Conversation) -> Known:
+    """What the log knows of results that have left the view, or were taken in before a resume; read again when more may have left it."""
+    state, at = c.layer_state(State), (c.start, c.log.view.generation)
+    if state.known is None or state.known.at != at:
+        state.known = Known(at, c.store.read())
+    return state.known
+
+
+def _budget(c: Conversation) -> Budget:
+    return budget_for(c.policy.results, c.limits.effective)
+
+
+def _arrived(c: Conversation, budget: Budget, block: ToolResult, call: ToolUse | None) -> Arrived:
+    tool, text = call.name if call is not None else "", block.text
+    fixed = block.is_error or is_mixed(block)
+    one = Arrived(tool, len(text), weigh(text, budget.whole if fixed else budget.threshold(tool)))
+    if fixed:
+        return one._replace(kind="fixed")
+    if not text or text.isspace():
+        return one._replace(kind="empty")
+    if call is not None and budget.exceeds(one._replace(size=one.size * 2)) and reads_a_spill(c, call):
+        return one._replace(kind="page")
+    if block.tool_use_id in c.layer_state(State).files:
+        # What stands here is only a part of it; the whole is over the threshold.
+        return one._replace(size=max(one.size, budget.threshold(tool) + 1))
+    return one
+
+
+def _unsent(c: Conversation) -> Iterator[ToolResult]:
+    """Results behind the last answer, newest first: no request has carried them. What was made up stays as it is."""
+    for item in reversed(c.log.view.items):
+        if item.role == "assistant":
+            return
+        if not item.synthetic:
+            yield from (block for block in item.blocks if isinstance(block, ToolResult))
+
+
+def _calls(c: Conversation, ids: Iterable[str]) -> dict[str, ToolUse]:
+    """The calls with these ids; nearly always they stand in the last answer."""
+    wanted, found = set(ids), dict[str, ToolUse]()
+    for item in reversed(c.log.view.items):
+        if item.role == "assistant":
+            found |= {block.id: block for block in item.blocks if isinstance(block, ToolUse) and block.id in wanted}
+            if len(found) == len(wanted):
+                break
+    return found
+
+
+def reads_a_spill(c: Conversation, call: ToolUse) -> bool:
+    """R5: a Read of a file that results are spilled to, of this session or of the one it continues."""
+    path = _path(call.input) if call.name == "Read" else None
+    if path is None:
+        return False
+    full = os.path.normpath(os.path.join(c.cwd, path))
+    own = c.directory is not None and os.path.dirname(full) == os.path.join(c.directory, DIRECTORY)
+    return own or any(isinstance(made, Spill) and made.path == full for made in c.log.decisions.values())
+
+
+def _path(given: Any) -> str | None:
+    return next((given[key] for key in PATH_KEYS if isinstance(given.get(key), str)), None) if isinstance(given, dict) else None
+
+
+def _offset(call: ToolUse | None) -> int:
+    given = call.input.get("offset") if call is not None and isinstance(call.input, dict) else None
+    return given if isinstance(given, int) and not isinstance(given, bool) else 1

@@ -1,0 +1,162 @@
+"""Layer 2 in a turn: old results are cleared before a call, once each (M1-M7).
+
+    clear        before a call: after a pause, in the provider's cache, or by size
+    with_edits   the cache edits that ride on the request
+    confirmed    after a call: what the provider says of them, and of what it cleared by itself
+    options      what the provider is asked to clear by itself, when a session is opened
+
+What is cleared once keeps its marker for ever; what a person took back is never cleared again. How a clearing is written is in
+clearing.py, what is known of the conversation in micro_state.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ...conversation.cache_breaks import expect_break
+from ...conversation.state import Conversation
+from ...conversation.window.thresholds import Thresholds
+from ...core.blocks import Wire
+from ...core.policy import Policy
+from ...core.reply import Reply
+from ...core.settings import Settings
+from ...providers import Capabilities
+from .api import api_options, clears_by_itself, read_applied
+from .clearing import carry_out
+from .cost_benefit import Clearing, Cycle, is_cold, pays
+from .edits import plan_edits
+from .idle import plan_idle
+from .registry import Clearable, Registry
+from .size import plan_size
+from .state import EDITS_EVENT, MicroState, followed
+
+NO_EDITS = "The provider did not carry out the deletions it was asked for: old results are cleared by size from now on."
+
+
+def clear(c: Conversation) -> None:
+    """M7: after a pause first; then in the provider's cache where it can, else by size; neither where the provider clears."""
+    state = followed(c)
+    if c.settings.idle_clearing and _after_pause(c, state):
+        return
+    if c.capabilities.context_management and clears_by_itself(c.prompt.options):
+        return
+    if c.settings.cache_edits and c.capabilities.cache_edits and not c.cache_edits.off:
+        _mark(c, state)
+    elif c.settings.size_clearing:
+        _by_size(c, state)
+
+
+def with_edits(c: Conversation, request: Wire) -> Wire:
+    """M4: the edits that ride on this request. They make the provider read less, which is no break of ours to report (K3)."""
+    if c.capabilities.cache_edits:
+        followed(c)
+    if not c.cache_edits.send(c.capabilities.cache_edits):
+        return request
+    if c.cache_edits.open:
+        expect_break(c, "clearing")
+    return {**request, "cache_edits": {"delete": list(c.cache_edits.sent)}}
+
+
+def confirmed(c: Conversation, reply: Reply) -> None:
+    """The call was answered: what the provider says it deleted (M4) or cleared by itself (M5) is told, once."""
+    state = followed(c)
+    _tell_applied(c, state, reply)
+    if not c.cache_edits.sent or not reply.complete:
+        return
+    done = c.cache_edits.confirm(reply.notes.get("cache_edits"))
+    if done.ignored:
+        c.record_event(EDITS_EVENT, {"ids": [], "ignored": True})
+        c.notify(NO_EDITS)
+    elif done.ids:
+        sizes = {row.block.tool_use_id: row.tokens for row in state.registry.rows}
+        saved = sum(sizes.get(call, 0) for call in done.ids)
+        c.record_event("clearing", {"ids": list(done.ids), "tokens_saved": saved, "trigger": "cache_edits"})
+
+
+def options(
+    settings: Settings,
+    capabilities: Capabilities,
+    policy: Policy,
+    *,
+    limits: Thresholds | None = None,
+    tools: Iterable[Wire] = (),
+    given: Wire | None = None,
+) -> Wire:
+    """M5: what the provider is asked to clear by itself, as options of every request. `given` are the caller's own options: they
+    say whether the model thinks, and `context_management` of their own wins."""
+    if not (settings.api_clearing and capabilities.context_management) or "context_management" in (given or {}):
+        return {}
+    micro = policy.micro
+    thinking = (given or {}).get("thinking")
+    return api_options(
+        trigger=limits.scaled(micro.api_trigger) if limits else micro.api_trigger,
+        clear_at_least=limits.scaled(micro.api_clear_at_least) if limits else micro.api_clear_at_least,
+        excluded=[str(tool["name"]) for tool in tools if "name" in tool and tool["name"] not in micro.clearable],
+        thinking=isinstance(thinking, dict) and thinking.get("type") in ("enabled", "adaptive"),
+    )
+
+
+# What each way decides
+
+
+def _after_pause(c: Conversation, state: MicroState) -> bool:
+    micro = c.policy.micro
+    idle = c.idle()
+    rows = plan_idle(state.registry, idle=idle, minutes=micro.idle_minutes, keep=micro.idle_keep)
+    if not rows or not carry_out(c, state, rows, trigger="idle", at_least=1):
+        return False
+    if c.cache_edits.marked:
+        c.cache_edits.reset()
+        c.record_event(EDITS_EVENT, {"ids": []})
+    return True
+
+
+def _mark(c: Conversation, state: MicroState) -> None:
+    rows = plan_edits(state.registry, c.cache_edits, over=c.policy.micro.edits_over, keep=c.policy.micro.edits_keep)
+    if not rows:
+        return
+    c.cache_edits.mark(row.block.tool_use_id for row in rows)
+    c.record_event(EDITS_EVENT, {"ids": list(c.cache_edits.marked)})
+    c.expect_fewer_tokens(sum(row.tokens for row in rows))
+
+
+def _by_size(c: Conversation, state: MicroState) -> None:
+    micro, registry = c.policy.micro, state.registry
+    at_least = c.limits.scaled(micro.save_at_least)
+    count = c.count.judged
+    rows = plan_size(
+        registry,
+        above_warning=count >= c.limits.warning,
+        keep_tokens=c.limits.scaled(micro.keep_tokens),
+        keep_last=micro.keep_last,
+        save_at_least=at_least,
+    )
+    if rows and (not micro.must_pay or _pays(c, registry, rows, count)):
+        carry_out(c, state, rows, trigger="size", at_least=at_least)
+
+
+def _pays(c: Conversation, registry: Registry, rows: Sequence[Clearable], count: int) -> bool:
+    saved = sum(row.tokens for row in rows)
+    policy = c.policy.compact
+    kept = c.limits.scaled((policy.tail_min + policy.tail_max) // 2)
+    return pays(
+        Clearing(
+            tokens=count,
+            saved=saved,
+            rewritten=registry.tokens - rows[0].before - saved,
+            growth=registry.growth,
+            limit=c.limits.autocompact if c.autocompact else c.limits.blocking,
+        ),
+        after_compaction=Cycle(c.count.fixed, kept) if c.autocompact else None,
+        cold=is_cold(c.idle(), c.prompt.ttl, automatic=c.capabilities.wire == "chat"),
+        hour=c.prompt.ttl == "1h",
+    )
+
+
+def _tell_applied(c: Conversation, state: MicroState, reply: Reply) -> None:
+    applied = read_applied(reply.notes.get("context_management"))
+    if applied.tokens not in (0, state.applied):
+        c.record_event(
+            "clearing", {"ids": [], "tokens_saved": applied.tokens, "trigger": "provider", "edits": list(applied.edits)}
+        )
+    state.applied = applied.tokens

@@ -1,0 +1,197 @@
+"""Keeping notes: an update is started after an answer, runs in the background, and lands in the conversation's own thread (N1-N5).
+
+Owns the cursor of the last update: it stands in the log as an event (`notes`) and in every checkpoint, so that a resumed session knows
+what the notes cover. Only an update that ended well moves it, when it lands in the conversation's own thread. A crash between the
+writing of the file and the event leaves newer notes under an older cursor: more than needed is kept, nothing is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from threading import Event as Abort
+from typing import assert_never
+
+import msgspec
+from msgspec.structs import replace
+
+from ...conversation.forks import Side, ended, failed, hand_over
+from ...conversation.state import Conversation
+from ...conversation.window.estimate import Calibration, estimate
+from ...conversation.window.features import measure
+from ...core.blocks import ToolUse, text
+from ...core.effects import drive
+from ...core.errors import Aborted
+from ...fork.background import JobResult
+from ...fork.fork_tools import lend
+from ...fork.handover import PrefixChanged
+from .draft import Draft, is_our_edit, with_draft
+from .due import Cursor, Failed, due, lowered
+from .file import notes_path
+from .sections import Size
+from .template import How, Limits
+from .update import Ended, NotUpdated, Order, Updated, begin, finish, rewrite
+
+# The background's name for an update: one of a name runs at a time, so updates never overlap (N4).
+NAME = "notes"
+# An answer may hold all notes anew, and those that were too long.
+SPARE_SECTIONS = 2
+
+
+class State:
+    """The cursor, and what is only known while this process lives."""
+
+    def __init__(self) -> None:
+        self.known = False  # whether the log was asked
+        self.cursor: Cursor | None = None
+        self.earlier: Cursor | None = None  # the cursor before the last compaction, in case that is undone
+        self.failed = Failed()
+
+
+def state_of(c: Conversation) -> State:
+    state = c.layer_state(State)
+    if not state.known:
+        state.known = True
+        # A session continued under another id has the cursor of the old one and none of its files.
+        if c.directory is not None and notes_path(c.directory).exists():
+            cursor = _recorded(c)
+            state.cursor = _fallen(c, cursor) if cursor is not None else None
+        c.checkpoint_with(NAME, lambda: msgspec.to_builtins(state.cursor))
+    return state
+
+
+def _recorded(c: Conversation) -> Cursor | None:
+    """The last event; one from before the checkpoint, whose message has left the view, gives way to what the checkpoint knew."""
+    event = c.log.events.get(NAME)
+    found = [_read_cursor(event.data if event is not None else None), _read_cursor(c.resumed.get(NAME))]
+    shown = {item.uuid for item in c.log.view.items}
+    return next((cursor for cursor in found if cursor is not None and cursor.covered in shown), found[0] or found[1])
+
+
+def _fallen(c: Conversation, cursor: Cursor) -> Cursor:
+    """The count may have fallen since the update was recorded (a clearing). What the answers reported since says how far, so a resumed
+    session knows as much growth as the one that went on would."""
+    for item in reversed(c.log.view.items):
+        if item.uuid == cursor.covered:
+            break
+        if item.role == "assistant" and item.usage is not None and item.stop_reason is not None:
+            cursor = lowered(cursor, item.usage.total)
+    return cursor
+
+
+def _read_cursor(raw: object) -> Cursor | None:
+    try:
+        return msgspec.convert(raw, Cursor | None)
+    except msgspec.ValidationError:
+        return None
+
+
+def after_answer(c: Conversation) -> None:
+    """N3: start an update if one is due and none is under way."""
+    if c.directory is None or not (c.settings.session_notes and c.autocompact) or c.background.running(NAME) is not None:
+        return
+    state, items = state_of(c), c.log.view.items
+    if not items or items[-1].role != "assistant" or items[-1].stop_reason is None:
+        return
+    tokens = c.count.tokens
+    if state.cursor is not None:
+        state.cursor = lowered(state.cursor, tokens)
+    why = due(
+        state.cursor,
+        tokens=tokens,
+        calls=lambda: _calls_since(c, state.cursor.covered if state.cursor else ""),
+        called=_called(c),
+        policy=c.policy.notes,
+        scaled=c.limits.scaled,
+        failed=state.failed,
+        retries=c.policy.compact.summary_retries,
+    )
+    if why is not None and c.background.allows(NAME):
+        c.background.start(NAME, _job(c, Cursor(tokens, items[-1].uuid)), partial(_take, c))
+
+
+def _calls_since(c: Conversation, covered: str) -> int:
+    calls = 0
+    for item in reversed(c.log.view.items):
+        if item.uuid == covered:
+            break
+        calls += sum(isinstance(block, ToolUse) for block in item.blocks)
+    return calls
+
+
+def _called(c: Conversation) -> bool:
+    """Whether the last answer calls a tool; its blocks are records of their own."""
+    items = c.log.view.items
+    last = items[-1]
+    for item in reversed(items):
+        if item is not last and (item.role != "assistant" or item.key is None or item.key != last.key):
+            return False
+        if any(isinstance(block, ToolUse) for block in item.blocks):
+            return True
+    return False
+
+
+def _job(c: Conversation, cursor: Cursor) -> Callable[[Abort], Ended]:
+    """The update as a job: everything it needs is taken now, nothing of the conversation goes with it."""
+    assert c.directory is not None
+    order = Order(
+        path=notes_path(c.directory), home=c.home, how=_how(c), limits=limits_of(c), cursor=cursor, max_tokens=_max_tokens(c)
+    )
+    handover, size, ask, draft = hand_over(c), _size(c.count.calibration), c.ask_side, Draft()
+    desk = None
+    if order.how == "edit" and c.host.desk is not None:
+        lent = lend(c.host.desk, abort=Abort(), only_edit=order.path)
+        desk = replace(lent, tools=with_draft(lent.tools, draft))
+
+    def job(abort: Abort) -> Ended:
+        begun = begin(order)
+        done = drive(rewrite(order, begun, handover, draft, size), Side(ask, abort, desk).until(abort))
+        if abort.is_set():
+            raise Aborted
+        return finish(order, begun, done, size)
+
+    return job
+
+
+def _how(c: Conversation) -> How:
+    """By edits where the host has our Edit, at its desk and in the prompt; else the fork is asked for the whole file."""
+    at_desk = c.host.desk is not None and any(is_our_edit(tool) for tool in c.host.desk.tools)
+    return "edit" if at_desk and any(tool.get("name") == "Edit" for tool in c.prompt.tools) else "sections"
+
+
+def limits_of(c: Conversation) -> Limits:
+    return Limits(c.limits.scaled(c.policy.notes.section_tokens), c.limits.scaled(c.policy.notes.total_tokens))
+
+
+def _max_tokens(c: Conversation) -> int:
+    from ...providers.models import known
+
+    limits = limits_of(c)
+    wanted = max(c.prompt.max_tokens, limits.total + SPARE_SECTIONS * limits.section)
+    model = known(c.prompt.model)
+    return min(wanted, model.max_output) if model is not None and model.max_output else wanted
+
+
+def _size(calibration: Calibration) -> Size:
+    return lambda said: estimate(measure(text(said)), calibration) if said else 0
+
+
+def _take(c: Conversation, one: JobResult) -> None:
+    """An update came back."""
+    state = state_of(c)
+    value: Ended = one.value if one.error is None else NotUpdated(str(one.error) or type(one.error).__name__)
+    if isinstance(one.error, PrefixChanged):
+        failed(c, NAME, one.error)
+    for outcome in value.outcomes:
+        ended(c, NAME, outcome, one.seconds)
+    match value:
+        case Updated():
+            state.cursor, state.earlier, state.failed = value.cursor, None, Failed()
+            beside = {"beside": value.beside} if value.beside else {}
+            c.record_event(NAME, {**msgspec.to_builtins(value.cursor), "size": value.tokens, **beside})
+        case NotUpdated():
+            state.failed = Failed(state.failed.times + 1, c.count.tokens)
+            c.record_event("notes_failed", {"why": value.why, "times": state.failed.times})
+        case _:
+            assert_never(value)
+    c.notify_once(*value.remarks)

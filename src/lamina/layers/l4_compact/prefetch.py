@@ -1,0 +1,109 @@
+"""A summary made ahead of need, in the background, so that nobody waits for it when the window is full.
+
+It gets frozen values and is swapped in only if what it was computed from still stands: the same records at the front of the view, the
+same chain of digests up to its end. What came since stays word for word. The conversation never waits longer for it than N7 says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from threading import Event
+
+import msgspec
+
+from ...conversation import forks
+from ...conversation.compaction.cuts import FOLDED
+from ...conversation.compaction.restoration import size_of, tokens_of
+from ...conversation.job_results import take_job_results
+from ...conversation.state import Conversation
+from ...core.effects import Flow, Wait, drive
+from ...core.usage import Usage
+from ...core.view import Item
+from ...fork.background import JobResult
+from ...fork.fork import ForkOutcome, run_fork
+from .plan import Plan
+from .prompt import directive
+from .read import Rejected, read_summary
+from .summary_call import PURPOSE, reserve
+
+
+class Ahead(msgspec.Struct):
+    """What a summary was computed from, and what came of it. The conversation's own; there is at most one."""
+
+    items: tuple[str, ...] = ()  # the first of the view
+    links: int = 0  # 0: there is none
+    last: bytes = b""
+    most: int = 0  # tokens of what it stands for
+    text: str = ""
+    usage: Usage = Usage()
+
+
+def begin(c: Conversation, count: int) -> None:
+    """Near the threshold a summary is begun, unless one of the same beginning is there or under way."""
+    ahead = c.limits.scaled(c.policy.compact.ahead_tokens)
+    state = c.layer_state(Ahead)
+    if not ahead or _notes_will_do(c) or count < c.limits.autocompact - ahead:
+        return
+    if _stands(c, state) or c.background.running(PURPOSE) is not None:
+        return
+    items = tuple(c.log.view.items)
+    if not any(item.role == "assistant" for item in items) or not c.background.allows(PURPOSE):
+        return
+    handover, side, most = forks.hand_over(c), forks.side(c), reserve(c)
+    asked = directive(items, Plan(0, len(items), len(items)))
+
+    def job(abort: Event) -> ForkOutcome:
+        return drive(run_fork(handover, asked, purpose=PURPOSE, max_tokens=most), side.until(abort))
+
+    if c.background.start(PURPOSE, job, partial(_take, c)):
+        state.items = tuple(item.uuid for item in items)
+        state.links, state.last = handover.links, handover.last
+        state.most = size_of(c, [block for item in items for block in item.blocks])
+        state.text, state.usage = "", Usage()
+
+
+def _notes_will_do(c: Conversation) -> bool:
+    """Where notes are kept they compact without a call, and a summary made ahead would be paid for nothing. A policy may begin them
+    too late for that."""
+    in_time = c.limits.scaled(c.policy.notes.first_at) < c.limits.autocompact
+    return in_time and c.settings.session_notes and c.settings.notes_compaction and c.directory is not None
+
+
+def _take(c: Conversation, one: JobResult) -> None:
+    """It came back. What it cost is told whether it is of use or not."""
+    if one.error is not None:
+        forks.failed(c, PURPOSE, one.error)
+        return
+    outcome: ForkOutcome = one.value
+    forks.ended(c, PURPOSE, outcome, one.seconds)
+    state = c.layer_state(Ahead)
+    found = read_summary(outcome.reply, most=state.most, tokens=lambda words: tokens_of(c, words))
+    if isinstance(found, Rejected):
+        c.record_event("summary_rejected", {"why": found.why})
+    else:
+        state.text, state.usage = found.text, outcome.usage
+
+
+def ready(c: Conversation, items: Sequence[Item]) -> Flow[Ahead | None]:
+    """One that can be used now."""
+    state = c.layer_state(Ahead)
+    if not _stands(c, state):
+        return None
+    age = c.background.running(PURPOSE)
+    if age is not None and age < c.policy.notes.stale_seconds:
+        yield Wait(PURPOSE, c.policy.notes.wait_seconds)
+        take_job_results(c)
+    since = items[len(state.items) :]
+    if not state.text or not _stands(c, state) or any(item.kind in FOLDED for item in since):
+        return None
+    used = msgspec.structs.replace(state)
+    state.links = 0  # used once
+    return used
+
+
+def _stands(c: Conversation, state: Ahead) -> bool:
+    chain, items = c.log.view.flat.chain, c.log.view.items
+    if not state.links or len(chain) < state.links or chain[state.links - 1] != state.last:
+        return False
+    return tuple(item.uuid for item in items[: len(state.items)]) == state.items

@@ -1,0 +1,159 @@
+"""Asking for a summary (C3, C7, C8): one fork behind the shared prefix, tried again where the answer is none, shortened where the call is
+too long. A flow; nothing of the conversation changes here.
+
+A connection that fails says nothing about the conversation: it ends the attempt. An answer that is no summary is asked for again with
+the reason. A call that is too long loses its oldest rounds, and after the last try the summary is made without a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from ...conversation import forks
+from ...conversation.compaction.cuts import rounds
+from ...conversation.compaction.restoration import size_of, tokens_of
+from ...conversation.compaction.user_messages import shortened
+from ...conversation.state import Conversation, seconds_between
+from ...core.effects import Flow
+from ...core.errors import AuthFailed, PromptTooLong, ProviderError
+from ...core.usage import Usage
+from ...core.view import Item
+from ...fork.fork import ForkOutcome, Handover, PrefixChanged, altered, run_fork
+from ...providers.models import known
+from .ladder import shown, to_drop
+from .mechanical import mechanical
+from .plan import Plan
+from .prompt import directive
+from .read import Rejected, read_summary
+
+PURPOSE = "summary"
+# The reserve is at most this part of the window, so of the effective window it is one less (T5).
+RESERVE_PART = 3
+
+
+class Got(msgspec.Struct, frozen=True):
+    text: str
+    usage: Usage
+    dropped: int = 0  # rounds of the summarised part that no model has seen
+    unseen: frozenset[str] = frozenset()  # their items
+    mechanical: bool = False
+
+
+class Failed(msgspec.Struct, frozen=True):
+    why: str
+    usage: Usage
+    answered: bool = False  # the model is there, but what it says is no summary
+
+
+Asked: TypeAlias = Got | Failed
+
+
+def summarise(
+    c: Conversation, items: Sequence[Item], made: Plan, *, instructions: str, partial: bool, too_long: PromptTooLong | None
+) -> Flow[Asked]:
+    """`too_long`: the conversation itself was refused as too long, so the same with a directive behind it will be."""
+    attempt = _Attempt(c, items, made, instructions, partial)
+    if too_long is not None and not attempt.shorten(too_long.gap):
+        return attempt.without_model()
+    while True:
+        began = c.clock()
+        try:
+            outcome: ForkOutcome = yield from run_fork(
+                attempt.handover, attempt.directive(), purpose=PURPOSE, max_tokens=reserve(c)
+            )
+        except PromptTooLong as error:
+            if not attempt.shorten(error.gap):
+                return attempt.without_model()
+            continue
+        except (ProviderError, PrefixChanged) as error:
+            forks.failed(c, PURPOSE, error)
+            if isinstance(error, AuthFailed) or not attempt.again(str(error)):
+                return Failed(str(error), attempt.usage)
+            continue
+        forks.ended(c, PURPOSE, outcome, seconds_between(began, c.clock()))
+        attempt.usage += outcome.usage
+        found = read_summary(outcome.reply, most=attempt.size, tokens=lambda words: tokens_of(c, words))
+        if not isinstance(found, Rejected):
+            return attempt.got(found.text)
+        c.record_event("summary_rejected", {"why": found.why})
+        if not attempt.again(found.why):
+            return Failed(found.why, attempt.usage, answered=True)
+
+
+class _Attempt:
+    """What has been tried so far in one compaction."""
+
+    def __init__(self, c: Conversation, items: Sequence[Item], made: Plan, instructions: str, partial: bool) -> None:
+        self._c = c
+        self._items = items
+        self._made = made
+        self._instructions = instructions
+        self._partial = partial
+        self._why = ""
+        self._failures = 0
+        self._shortened = 0
+        self._from = 0  # the first round that is still sent
+        self.size = size_of(c, [block for item in items[made.start : made.end] for block in item.blocks])
+        self.handover: Handover = forks.hand_over(c)
+        self.usage = Usage()
+
+    def directive(self) -> str:
+        return directive(
+            self._items,
+            self._made,
+            instructions=self._instructions,
+            dropped=self._from,
+            partial=self._partial,
+            again=self._why,
+        )
+
+    def again(self, why: str) -> bool:
+        """C8: whether to try once more."""
+        self._failures += 1
+        self._why = why
+        return self._failures <= self._c.policy.compact.summary_retries
+
+    def shorten(self, gap: int | None) -> bool:
+        """C7: drop the oldest rounds; False where that has been tried enough, or would leave nothing."""
+        policy = self._c.policy.compact
+        parts = rounds(self._items)
+        if self._shortened >= policy.too_long_tries:
+            return False
+        self._shortened += 1
+        sizes = [
+            size_of(self._c, [block for item in self._items[part.start : part.end] for block in item.blocks])
+            for part in parts[self._from :]
+        ]
+        self._from += to_drop(sizes, gap=gap, percent=policy.too_long_drop_percent)
+        if self._from >= len(parts) or parts[self._from].start >= self._made.end:
+            return False
+        self.handover = altered(self.handover, shown(self._items[parts[self._from].start :]), "compaction")
+        return True
+
+    def got(self, text: str) -> Got:
+        parts = rounds(self._items)
+        dropped = [part for part in parts[: self._from] if self._made.start <= part.start < self._made.end]
+        unseen = frozenset(item.uuid for part in dropped for item in self._items[part.start : min(part.end, self._made.end)])
+        return Got(text, self.usage, len(dropped), unseen)
+
+    def without_model(self) -> Got:
+        return without_model(self._c, self._items, self._made, self.usage)
+
+
+def without_model(c: Conversation, items: Sequence[Item], made: Plan, usage: Usage) -> Got:
+    """C7's last rung: always possible, and smaller than what it stands for."""
+    part = items[made.start : made.end]
+    whole = size_of(c, [block for item in part for block in item.blocks])
+    text = shortened(mechanical(part), min(reserve(c), max(1, whole // 2)), lambda words: tokens_of(c, words), least=200)
+    answers = len([one for one in rounds(part) if any(item.role == "assistant" for item in part[one.start : one.end])])
+    return Got(text, usage, answers, frozenset(item.uuid for item in part), mechanical=True)
+
+
+def reserve(c: Conversation) -> int:
+    """T5: what an answer may take of the window, which is the most a summary may."""
+    info = known(c.prompt.model)
+    most = min(c.policy.window.reserve, c.limits.effective // RESERVE_PART)
+    return max(1, min(most, info.max_output) if info is not None and info.max_output else most)

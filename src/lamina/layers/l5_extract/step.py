@@ -1,0 +1,265 @@
+"""Layer 5 in a turn: a fork reviews what is new and writes memories, in the background (X1-X7).
+
+    after_turn   at the end of a turn: start a review, or leave the turn to the one under way
+    landed       reviews came back: the cursor, what was saved, what it cost
+
+The cursor stands in every `extraction` event and in every checkpoint, so that a resumed session knows what was reviewed. It moves when a
+review lands; a crash before that leaves whole memories under an older cursor, and the next review covers the same messages again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from threading import Event as Abort
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from ...conversation.forks import Side, ended, failed, hand_over
+from ...conversation.job_results import take_job_results
+from ...conversation.state import Conversation
+from ...core.blocks import ToolUse, Wire
+from ...core.effects import Flow, drive
+from ...fork.background import JobResult
+from ...fork.fork import ForkOutcome
+from ...fork.fork_tools import lend
+from ...fork.host import Remembers
+from ...fork.tool_runner import Desk
+from ...memory.recall.library import Where
+from ...memory.store.modes import plan_write
+from ...permissions.decision import Allow, Deny, decide
+from ...tools.tool import Change, Kept
+from .due import MOST_FAILURES, Gates, is_final, why_not
+from .run import Failed, Order, Ran, Reviewed, Skipped, review, skipped
+from .slot import Slot
+from .trigger import EXTRACTION
+from .writer import Outcome, Writer
+
+# A job that takes nothing more is about to end: it only has to hand in what it did.
+ENDING_SECONDS = 5.0
+STOPPED = "The review was stopped; nothing more is saved."
+# Reasons in an event: enough to see what a model tried.
+MOST_TOLD = 8
+
+PAUSED = f"No memories are written at the end of turns any more in this session: it failed {MOST_FAILURES} times in a row."
+
+
+class State:
+    """The cursor, and what is only known while this process lives."""
+
+    def __init__(self) -> None:
+        self.known = False  # whether the log was asked
+        self.cursor: str | None = None
+        self.turns = 0  # since the last review was started
+        self.failures = 0  # in a row
+        self.slot = Slot()
+        self.told_skip = ""
+
+
+def state_of(c: Conversation) -> State:
+    state = c.layer_state(State)
+    if not state.known:
+        state.known = True
+        event = c.log.events.get(EXTRACTION)
+        found = event.data.get("cursor") if event is not None else None
+        found = found if isinstance(found, str) else c.resumed.get(EXTRACTION)
+        state.cursor = found if isinstance(found, str) else None
+        c.checkpoint_with(EXTRACTION, lambda: state.cursor)
+    return state
+
+
+def after_turn(c: Conversation) -> None:
+    running = c.background.running(EXTRACTION) is not None
+    if not running:
+        take_job_results(c)  # one that ended since the turn did: its cursor counts
+    state, items, lent = state_of(c), c.log.view.items, c.host.memory
+    if lent is None or not is_final(items) or c.log.view.flat.open_calls:
+        return
+    if (why := why_not(_gates(c, lent, state.failures))) is not None:
+        _tell_once(c, state, why)
+        return
+    if running:
+        if not c.background.allows(EXTRACTION):  # the one behind it costs as much as any
+            return
+        order = _order(c, lent)
+        if not state.slot.put(order):
+            c.background.wait(EXTRACTION, ENDING_SECONDS)
+            _start(c, state, order, state.slot.reached)
+        return
+    state.turns += 1
+    if state.turns < c.settings.extraction_every or not c.background.allows(EXTRACTION):
+        return
+    order = _order(c, lent)
+    if (passed := skipped(order, state.cursor)) is not None:
+        _skip(c, state, passed)
+        return
+    _start(c, state, order, state.cursor)
+
+
+def _gates(c: Conversation, lent: Remembers, failures: int) -> Gates:
+    modes = c.settings.memory_mode
+    scopes: tuple[Where, ...] = ("private",) if lent.place.team is None else ("private", "team")
+    return Gates(
+        on=c.settings.extraction,
+        remote=c.settings.remote,
+        lent=c.host.desk is not None,
+        writable=any(plan_write(modes[scope], EXTRACTION) != "refuse" for scope in scopes),
+        interactive=lent.interactive,
+        asked_for=c.settings.extraction_non_interactive,
+        failures=failures,
+    )
+
+
+def _tell_once(c: Conversation, state: State, why: str) -> None:
+    if state.told_skip != why:
+        state.told_skip = why
+        c.record_event(EXTRACTION, {"skipped": why, "cursor": state.cursor})
+
+
+def _skip(c: Conversation, state: State, passed: Skipped) -> None:
+    """The turns are counted from here where the range is done with; where nothing was said the next turn is looked at."""
+    if passed.cursor != state.cursor:
+        state.cursor, state.turns = passed.cursor, 0
+        c.record_event(EXTRACTION, {"skipped": passed.why, "cursor": state.cursor})
+
+
+def _order(c: Conversation, lent: Remembers) -> Order:
+    """Everything a review needs is taken now; nothing of the conversation goes with it."""
+    return Order(
+        items=tuple(c.log.view.items),
+        handover=hand_over(c),
+        place=lent.place,
+        settings=c.settings,
+        project=lent.project,
+        cwd=c.cwd,
+        session=lent.session,
+        today=_day(c.clock()),
+        store=lent.write,
+    )
+
+
+def _day(time: str) -> str:
+    """The local day: what "tomorrow" meant to the person."""
+    return datetime.fromisoformat(time).astimezone().date().isoformat()
+
+
+def _start(c: Conversation, state: State, order: Order, cursor: str | None) -> None:
+    state.slot.open(cursor)
+    if c.background.start(EXTRACTION, _job(c, state.slot, order, cursor), partial(_take, c)):
+        state.turns = 0
+    else:
+        state.slot.close()
+
+
+def _job(c: Conversation, slot: Slot, first: Order, cursor: str | None) -> Callable[[Abort], tuple[Ran, ...]]:
+    """A review, and one more for the turn that ended meanwhile, without waiting for turns (X4)."""
+    ask, desk = c.ask_side, c.host.desk
+    assert desk is not None
+
+    def job(abort: Abort) -> tuple[Ran, ...]:
+        ran: list[Ran] = []
+        order: Order | None = first
+        slot.watch(abort)
+        try:
+            while order is not None:
+                lent = _lent(desk, order)
+
+                def perform(flow: Flow[ForkOutcome], writer: Writer, lent: Desk = lent) -> ForkOutcome:
+                    def keep(change: Change) -> Kept:
+                        return Kept(STOPPED, is_error=True) if abort.is_set() else writer(change)
+
+                    own = replace(lent, context=replace(lent.context, keeper=keep), on_end=writer.saw)
+                    return drive(flow, Side(ask, abort, own).until(abort))
+
+                ran.append(review(order, ran[-1].cursor if ran else cursor, perform))
+                order = slot.take(ran[-1].cursor)
+        finally:
+            slot.close()
+        return tuple(ran)
+
+    return job
+
+
+def _lent(desk: Desk, order: Order) -> Desk:
+    """X6. A team's directory that lies elsewhere is written to like the memory directory."""
+    private, team = order.place.path, order.place.team
+    if team is None or team.is_relative_to(private):
+        return lend(desk, abort=Abort(), memory_dir=private)
+
+    def judged(call: ToolUse) -> Allow | Deny:
+        verdict = None
+        for directory in (private, team):
+            context = replace(desk.permission, fork=True, only_edit=None, memory_dir=directory)
+            verdict = decide(call, mode=desk.mode(), rules=desk.rules(), context=context)
+            if isinstance(verdict, Allow):
+                return verdict
+        assert isinstance(verdict, Deny)
+        return verdict
+
+    return lend(desk, abort=Abort(), memory_dir=private, decide=judged)
+
+
+# What came back
+
+
+def _take(c: Conversation, one: JobResult) -> None:
+    state = state_of(c)
+    if one.error is not None:  # a fault of ours: it is told, and the next turn's review covers the range
+        _failed(c, state, Failed(state.cursor, str(one.error) or type(one.error).__name__))
+        return
+    for ran in one.value:
+        match ran:
+            case Reviewed():
+                state.cursor, state.failures = ran.cursor, 0
+                ended(c, EXTRACTION, ran.outcome, one.seconds)
+                c.record_event(
+                    EXTRACTION, {"cursor": ran.cursor, **_figures(ran.outcome), **_written(ran.written, ran.outcome.denied)}
+                )
+                _announce(c, ran.written)
+            case Skipped():
+                state.cursor = ran.cursor
+                c.record_event(EXTRACTION, {"skipped": ran.why, "cursor": ran.cursor})
+            case Failed():
+                _failed(c, state, ran)
+            case _:
+                assert_never(ran)
+
+
+def _failed(c: Conversation, state: State, ran: Failed) -> None:
+    """The cursor stays: what was not reviewed is part of the next range."""
+    if ran.error is not None:
+        failed(c, EXTRACTION, ran.error)
+    denied = 0
+    if ran.outcome is not None:
+        denied = ran.outcome.denied
+        ended(c, EXTRACTION, ran.outcome, 0.0)
+    written = _written(ran.written, denied) if ran.written is not None else {}
+    c.record_event(EXTRACTION, {"failed": ran.why, "cursor": state.cursor, **written})
+    if ran.written is not None:
+        _announce(c, ran.written)
+    state.failures += not ran.stopped
+    if state.failures == MOST_FAILURES and PAUSED not in c.notices:
+        c.notify(f"{PAUSED} The last reason: {ran.why}")
+
+
+def _figures(outcome: ForkOutcome) -> Wire:
+    """X7: what was read from the cache, and what was not."""
+    usage = outcome.usage
+    rate = round(usage.cache_read / usage.prompt, 4) if usage.prompt else 0.0
+    return {"rounds": outcome.rounds, "cache_read": usage.cache_read, "cache_write": usage.cache_write, "hit_rate": rate}
+
+
+def _written(written: Outcome, denied: int) -> Wire:
+    """The topic files, never the index; `denied` counts what permissions and what the guard refused."""
+    told: Wire = {"files": list(written.saved), "names": list(written.saved.values()), "denied": denied + len(written.refused)}
+    if written.waiting:
+        told["waiting"] = written.waiting
+    if written.refused:
+        told["refused"] = list(written.refused[:MOST_TOLD])
+    return told
+
+
+def _announce(c: Conversation, written: Outcome) -> None:
+    c.notify_once(*written.notices)

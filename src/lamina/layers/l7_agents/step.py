@@ -1,0 +1,44 @@
+"""Messages of other agents as they enter a conversation: context behind what has not left yet, once each (A6).
+
+Those of a mailbox stand in the transcript before they leave the mailbox (disk/mailbox.py): their ids are in the text, so that whoever
+finds a claim behind a crash can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...conversation.isolate import stepping_aside
+from ...conversation.state import Conversation
+from ...core.blocks import text
+from ...core.ids import new_id
+from ...core.records import Attachment, Event
+from ...disk.mailbox import Mailbox
+from .letters import read_line
+from .mail import KIND, rendered
+from .queues import Arrived
+
+EVENT = "mail"
+
+
+def enter(c: Conversation, arrived: Sequence[Arrived], about: Sequence[str] = ()) -> None:
+    uuid, parent, time = c.head()
+    told = [{"id": one.letter.id, "from": one.letter.sender, "way": one.way} for one in arrived]
+    words = text(rendered(arrived, about))
+    c.append([Attachment(uuid, parent, time, KIND, (words,)), Event(new_id(), uuid, time, EVENT, {"messages": told})])
+
+
+def from_mailbox(c: Conversation, mailbox: Mailbox, transcript: Path) -> None:
+    """What waits there, as much of it as is taken at once. Messages stay where they are while the mailbox can't be read, which is
+    told, or the transcript can't be written: what stands in memory alone would be lost with it."""
+    if not mailbox.waits() or c.store.trouble is not None:
+        return
+    with stepping_aside(c, "mailbox"):
+        taken = mailbox.take(transcript)
+        letters = [letter for _, line in taken.lines if (letter := read_line(line)) is not None]
+        if letters:
+            enter(c, [Arrived(letter, "mailbox") for letter in letters])
+            c.store.sync(force=True)
+        if taken.lines and c.store.trouble is None:
+            mailbox.done(taken)

@@ -1,0 +1,149 @@
+"""Agent types: markdown files whose front matter names the agent and whose text is its system prompt.
+
+    ---
+    name: reviewer
+    description: Reads a change and says what is wrong with it.
+    tools: Read, Grep, Glob
+    model: haiku
+    memory: project
+    ---
+    You review changes. …
+
+Pure. A file may say which tools a subagent is offered, which model answers and what it is told; one of the person's own, or of a
+working tree they trust, also that the agent has a memory. Whatever else stands in it counts for nothing: permissions, hooks, paths
+and servers are the person's, and every call of a subagent is judged as its parent's are (F2).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+import msgspec
+
+from ...core.fence import escape
+from ...core.front_matter import Value, read_front_matter
+from ...core.prompt_files import prompt_text
+from ...tools.tool import Tool
+
+Source: TypeAlias = Literal["built-in", "user", "project"]
+MemoryScope: TypeAlias = Literal["user", "project", "local"]
+
+AGENT = "Agent"
+SEND = "SendMessage"
+FORK = "fork"
+GENERAL = "general-purpose"
+READER = "Read"
+WRITERS = ("Write", "Edit")
+
+# It stands in the tool's description, which every request carries.
+MAX_DESCRIPTION = 600
+MOST_TOOLS = 100
+# What Claude Code called the tool before.
+_FORMER = {"Task": AGENT}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}")
+_TOOL = re.compile(r"[A-Za-z_][\w.-]{0,127}")
+# Keys with which a file would have a say in what is the person's to decide.
+_POWERS = ("permissions", "permissionMode", "hooks", "mcpServers", "env")
+_SAME_MODEL = ("inherit", "")
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    description: str
+    prompt: str
+    tools: tuple[str, ...] | None = None  # None: all its parent has but Agent
+    model: str | None = None  # None: its parent's
+    memory: MemoryScope | None = None  # the scope of its own memory (A5)
+    source: Source = "built-in"
+    path: str = ""
+
+
+class Read(NamedTuple):
+    """A file as a type, or why it is none; `ignored` is what of it counts for nothing. Both end a sentence that names the file."""
+
+    kind: Kind | None
+    problem: str = ""
+    ignored: str = ""
+
+
+@cache
+def general() -> Kind:
+    return Kind(
+        name=GENERAL,
+        description="Searches, reads and carries out tasks of several steps; for whatever no other type is made for.",
+        prompt=prompt_text(__file__, "general"),
+    )
+
+
+def read_kind(text: str, *, source: Source, path: str, trusted: bool = True) -> Read:
+    front = read_front_matter(text)
+    if front.problem is not None:
+        return Read(None, f"its front matter {front.problem}")
+    if front.head is None:
+        return Read(None, "it has no front matter; put name and description between two lines ---")
+    fields = front.fields
+    name, description = _words(fields.get("name")), _words(fields.get("description"))
+    if not _NAME.fullmatch(name) or name == FORK:
+        return Read(None, f"it must have a name of letters, digits, '-' and '_' other than {FORK}")
+    if not description:
+        return Read(None, "it must have a description that says what the agent is for")
+    if not front.body.strip():
+        return Read(None, "it has no text below its front matter, which is what the agent is told")
+    tools, ignored = _tools(fields.get("tools"))
+    memory, untrusted = _memory(fields.get("memory"), trusted=trusted)
+    model = _words(fields.get("model"))
+    kind = Kind(
+        name=name,
+        description=str(escape(description[:MAX_DESCRIPTION])),
+        prompt=front.body.strip(),
+        tools=tools,
+        model=None if model.casefold() in _SAME_MODEL else model,
+        memory=memory,
+        source=source,
+        path=path,
+    )
+    ignored += [key for key in _POWERS if key in fields]
+    said = [f"an agent's file can't set {', '.join(ignored)}, so that counts for nothing"] if ignored else []
+    return Read(kind, "", "; ".join([*said, *untrusted]))
+
+
+def _words(value: Value | None) -> str:
+    """A text in one line; anything else says nothing."""
+    return " ".join("".join(char if char.isprintable() else " " for char in value).split()) if isinstance(value, str) else ""
+
+
+def _memory(value: Value | None, *, trusted: bool) -> tuple[MemoryScope | None, list[str]]:
+    if value is None:
+        return None, []
+    scope = next((each for each in get_args(MemoryScope) if each == value), None)
+    if scope is None:
+        return None, [f"memory is one of {', '.join(get_args(MemoryScope))}, so what stands there counts for nothing"]
+    return (scope, []) if trusted else (None, ["its memory waits until you trust this directory"])
+
+
+def _tools(value: Value | None) -> tuple[tuple[str, ...] | None, list[str]]:
+    """The names, and what is no name: a part of a tool, `Bash(git:*)`, would be all of it if its name were taken."""
+    if value is None or value == "*":
+        return None, []
+    listed = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    names = [each.strip() for each in listed[:MOST_TOOLS] if isinstance(each, str) and each.strip()]
+    fit = [_FORMER.get(name, name) for name in names if _TOOL.fullmatch(name)]
+    return tuple(dict.fromkeys(fit)), [f"the tool {name[:80]!r}" for name in names if not _TOOL.fullmatch(name)]
+
+
+def picked(kind: Kind, tools: Sequence[Tool], *, remembers: bool = False) -> tuple[Tool, ...]:
+    """Of its parent's tools those it is offered, in the parent's order; what it names and nobody has is not there. An agent that
+    `remembers` has what it takes to (A5): Read, and, where it may write nothing, Write and Edit for its memory alone. SendMessage comes
+    with Agent."""
+    if kind.tools is None:
+        return tuple(tool for tool in tools if tool.name != AGENT)
+    needed = ((SEND,) if AGENT in kind.tools else ()) + ((READER, *(() if writes(kind) else WRITERS)) if remembers else ())
+    return tuple(tool for tool in tools if tool.name in (*kind.tools, *needed))
+
+
+def writes(kind: Kind) -> bool:
+    """Whether it is offered tools that write files, wherever it may."""
+    return kind.tools is None or any(name in kind.tools for name in WRITERS)

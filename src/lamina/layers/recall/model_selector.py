@@ -1,0 +1,119 @@
+"""A model that chooses memories, in the background (Q4, Q7).
+
+    begin         a call beside the conversation; nobody waits for it
+    landed        it has chosen: the choice is held for the turn it was made for
+    put_in_held   the choice behind the results that came since, or dropped where the turn ended first
+
+Loaded only where a model is to choose. The job gets frozen values and a look of its own; what it brings is entered by the
+conversation's thread. A model that takes longer than the policy allows, counted from when the call can be made, is left, and the
+ranker chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from threading import Event as Flag
+from typing import NamedTuple
+
+from ...conversation import forks
+from ...conversation.state import Conversation
+from ...core.blocks import Wire
+from ...core.cache import FORK_HEADER, SESSION_HEADER
+from ...core.effects import Ask
+from ...core.errors import Aborted, LaminaError
+from ...core.ids import new_id
+from ...core.reply import Reply
+from ...fork.background import JobResult
+from ...fork.fork import ForkOutcome
+from ...fork.model_call import Deadline
+from ...memory.recall.choice import Choice, Said, by_model
+from ...memory.recall.library import Look
+from ...memory.recall.plan import Asked, Seen
+from .state import EVENT, SELECT, TOO_LATE, RecallState, placed
+from .step import enter, seen_in, tell
+
+
+class Selected(NamedTuple):
+    """What a job brings back."""
+
+    message: str
+    choice: Choice
+    reply: Reply | None
+
+
+def begin(c: Conversation, state: RecallState, asked: Asked, seen: Seen) -> bool:
+    """Whether a model was asked."""
+    place, settings, project, policy = placed(c, state), c.settings, state.project, c.policy.surfacing
+    model, ask_side = settings.small_model or c.prompt.model, c.ask_side
+    turn = c.host.desk.context.abort if c.host.desk is not None else None
+
+    def job(abort: Flag) -> Selected | None:
+        if place is None:
+            return None
+        asking = _Asking(ask_side, Deadline(policy.wait_seconds, abort, turn))
+        with Look.at(place, settings=settings, project=project) as memory:
+            choice = by_model(memory, asked, seen, policy, model=model, ask=asking)
+        return Selected(asked.message, choice, asking.reply)
+
+    return c.background.start(SELECT, job, partial(_take, c))
+
+
+class _Asking:
+    """One call beside the conversation; a failure is a reason, an abort of the person's ends the job."""
+
+    def __init__(self, ask_side: Callable[[Ask, Flag], Reply], until: Deadline) -> None:
+        self._ask_side = ask_side
+        self._until = until
+        self.reply: Reply | None = None
+
+    def __call__(self, request: Wire) -> Said:
+        try:
+            self.reply = self._ask_side(Ask({**request, "extra_headers": _named()}, SELECT), self._until)
+        except Aborted:
+            if self._until.stopped:
+                raise
+            return Said(failed="it took too long")
+        except (LaminaError, OSError) as error:
+            return Said(failed=str(error) or type(error).__name__)
+        return Said(self.reply.text)
+
+
+def _named() -> dict[str, str]:
+    """It shares no prefix with the conversation, so a server that keeps watch over prefixes takes it for one of its own."""
+    name = f"{SELECT}-{new_id()[-8:]}"
+    return {SESSION_HEADER: name, FORK_HEADER: name}
+
+
+def _take(c: Conversation, one: JobResult) -> None:
+    """A job is done: what it used is told; what it chose is held for the turn it was made for."""
+    state, chosen = c.layer_state(RecallState), one.value
+    if one.error is not None:
+        if not isinstance(one.error, Aborted):
+            c.record_event(EVENT, {"files": [], "by": "model", "skipped": str(one.error) or type(one.error).__name__})
+        return
+    if not isinstance(chosen, Selected):
+        return
+    if chosen.reply is not None:
+        usage = chosen.reply.usage
+        if usage is not None:
+            forks.ended(c, SELECT, ForkOutcome(chosen.reply, usage, 1, 0, (chosen.reply.text,)), one.seconds)
+    if state.message == chosen.message:
+        state.held = chosen
+    else:
+        tell(c, chosen.message, Choice(by=chosen.choice.by), skipped=TOO_LATE)
+
+
+def put_in_held(c: Conversation, state: RecallState, asked: Asked | None) -> None:
+    """Behind the results that came since, for as long as the conversation is about that message."""
+    held = state.held
+    if held is None or (asked is not None and asked.message == held.message):
+        return
+    state.held = None
+    there = any(item.uuid == held.message for item in reversed(c.log.view.items))
+    if asked is not None or not there:
+        tell(c, held.message, Choice(by=held.choice.by), skipped=TOO_LATE)
+        return
+    seen = seen_in(c, state)
+    left = tuple(each for each in held.choice.brought if each.path not in seen.surfaced | seen.read)
+    enter(c, held.message, held.choice._replace(brought=left))

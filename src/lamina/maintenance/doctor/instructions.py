@@ -1,0 +1,110 @@
+"""What is wrong with instruction files: includes that were left out, files that are cut, doubles, circles (I1–I3).
+
+The loader says what it left out; what it does without a word (a circle cut, a text sent once, a file that another one hides) is found
+here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ...core.errors import DiskError
+from ...core.settings import Settings
+from ...disk.approvals import FILE_NAME, Approvals, load_approvals
+from ...prompt.includes import find_includes, resolve
+from ...prompt.instruction_files import InstructionFile, Instructions, digest
+from ...prompt.instructions import LOCAL_NAMES, MANAGED, NAMES, load_instructions, project_of
+from ...prompt.markdown import without_comments
+from ...prompt.safe_read import FileText, read_text
+from .finding import Finding
+
+_NAMED_IN = re.compile(r" \(named in (?P<file>.+)\)\.\Z")
+# Where a sentence of the loader goes on behind the path it begins with.
+_BEHIND_PATH = re.compile(r" (?:is|has|lies|holds|belongs|can't|may|exceeds)\b|: ")
+# Part of the loader's sentence → kind; what fits none is an instruction file that is left out.
+_KINDS = (
+    ("waits for approval", "waits-for-approval", "Start lamina in a terminal: it asks you once."),
+    ("characters; ", "too-long", "Shorten it, or split it into rules under .claude/rules/."),
+    ("levels deep", "include", "Include it nearer to the top."),
+    ("(named in ", "include", "Mend the path, or take the include out."),
+)
+
+
+def check_instructions(
+    *, cwd: Path, home: Path | None, person: Path | None, settings: Settings, managed: Path = MANAGED
+) -> Iterator[Finding]:
+    approvals = Approvals()
+    if home is not None:
+        try:
+            approvals = load_approvals(home, project_of(Path(os.path.realpath(cwd)), person))
+        except DiskError as error:
+            text = f"Your answers about included files cannot be read: {error.problem}."
+            yield Finding(
+                "instructions", "answers-damage", text, "Mend or remove the file; you are asked again.", str(home / FILE_NAME)
+            )
+    found = load_instructions(
+        cwd=cwd, home=home, managed=managed, person=person, excludes=settings.instruction_excludes, approved=approvals.answer
+    )
+    for sentence in found.findings:
+        yield _told(sentence)
+    yield from _circles(found, person)
+    yield from _doubles(found, cwd)
+
+
+def _told(sentence: str) -> Finding:
+    kind, remedy = next(
+        ((kind, remedy) for part, kind, remedy in _KINDS if part in sentence), ("instruction-file", "Mend it, or remove it.")
+    )
+    named, end = _NAMED_IN.search(sentence), _BEHIND_PATH.search(sentence)
+    file = named["file"] if named else sentence[: end.start()] if end else ""
+    return Finding("instructions", kind, sentence, remedy, file if os.path.isabs(file) else "")
+
+
+def _circles(found: Instructions, person: Path | None) -> Iterator[Finding]:
+    by_path = {file.path: file for file in found.files}
+    for file in found.files:
+        above = dict(_includers(file, by_path))
+        for spelled in find_includes(file.text):
+            target = resolve(spelled, beside=file.path.parent, person=person)
+            if target is not None and target.real in above:
+                text = f"{file.path} includes {above[target.real]}, which includes it in turn; each is sent once."
+                text = f"{file.path} includes itself; it is sent once." if target.real == file.real_path else text
+                yield Finding("instructions", "include-cycle", text, "Take one of the includes out.", str(file.path))
+
+
+def _includers(file: InstructionFile, by_path: Mapping[Path, InstructionFile]) -> Iterator[tuple[Path, Path]]:
+    """The file and those it was included from, up to the top; an include is at most five levels deep."""
+    here: InstructionFile | None = file
+    while here is not None:
+        yield here.real_path, here.path
+        here = by_path.get(here.included_from) if here.included_from is not None else None
+
+
+def _doubles(found: Instructions, cwd: Path) -> Iterator[Finding]:
+    sent = {digest(file.text): file for file in found.files}
+    loaded = {file.real_path for file in found.files}
+    here = Path(os.path.realpath(cwd))
+    for directory in (here, *here.parents):
+        for name in (*NAMES, *(f".claude/{name}" for name in NAMES[:1]), *LOCAL_NAMES):
+            real = Path(os.path.realpath(directory / name))
+            if real in loaded:
+                continue
+            text = read_text(real)
+            if not isinstance(text, FileText) or not text.text.strip():
+                continue
+            twin = sent.get(digest(without_comments(text.text).strip()))
+            if twin is not None:
+                said = f"{directory / name} has the same text as {twin.path}, which is sent once."
+                yield Finding("instructions", "same-instructions", said, "Keep one, or make one a link.", str(directory / name))
+            elif name == NAMES[1] and Path(os.path.realpath(directory / NAMES[0])) in loaded:
+                said = f"{directory / name} is not read, because {NAMES[0]} stands beside it."
+                yield Finding(
+                    "instructions",
+                    "hidden-instructions",
+                    said,
+                    f"Write @{name} into {NAMES[0]} to have both.",
+                    str(directory / name),
+                )

@@ -1,0 +1,149 @@
+"""A memory directory as it is now, read once for all checks.
+
+Owns the budget. Invariants: nothing is made, mended, swept or cached, so looking twice finds the same; only plain files are opened, each up
+to a megabyte and all together up to 24; what is beyond that is counted, never read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from ...core.errors import DiskError
+from ...disk.compare_and_swap import read_heads
+from ...disk.paths import RootDir
+from ...disk.tree_survey import Seen, Survey, files_of, survey
+from ...memory.store.contract import MOST_READ
+from ...memory.store.index import INDEX
+from ...memory.store.index_file import MOST_INDEX
+from ...memory.store.journal import digest_of
+from ...memory.store.journal_check import Journal, Waiting, read_inbox, read_journal
+from ...memory.store.scopes import TEAM
+from ...memory.store.topic import Topic, read_topic
+
+# Ten thousand memories of twice the usual length; looking for secrets in so much takes some seconds.
+MOST_BYTES = 24 << 20
+# Near-duplicates and the rest take about a second for so many; nobody keeps more.
+MOST_TOPICS = 20_000
+_HIDDEN = "."
+_SKIPPED = ("logs", TEAM)
+
+
+class Where(NamedTuple):
+    """A memory directory. `shared`: a team's. `writable`: its mode lets a person change it."""
+
+    path: Path
+    project: Path
+    shared: bool = False
+    writable: bool = True
+
+
+class Page(NamedTuple):
+    """A topic with what its file is. `whole`: all of it was read."""
+
+    topic: Topic
+    text: str
+    digest: str
+    size: int
+    whole: bool
+    utf8: bool
+
+
+class Reading(NamedTuple):
+    where: Where
+    found: Survey
+    pages: tuple[Page, ...]
+    unread: tuple[str, ...]  # topic files that are plain and could not be read
+    passed_over: int  # topic files beyond the budget
+    index_text: str
+    index_size: int
+    has_index: bool
+    journal: Journal
+    waiting: Waiting
+    now: float
+
+    @property
+    def topics(self) -> list[Topic]:
+        return [page.topic for page in self.pages]
+
+    @property
+    def files(self) -> frozenset[str]:
+        return frozenset(seen.path for seen in self.found.entries if seen.kind == "file")
+
+    def full(self, file: str) -> str:
+        return str(self.where.path / file)
+
+
+def read_memory(where: Where, *, now: float) -> Reading | None:
+    """None when there is no such directory. DiskError when it cannot be looked at."""
+    found = survey(where.path)
+    if found is None:
+        return None
+    with RootDir.open(where.path, create=False, shared=where.shared) as root:
+        wanted = sorted(topic_files(found.entries), key=lambda seen: seen.path)
+        chosen = _within_budget(wanted)
+        heads = read_heads(root, [seen.path for seen in chosen], MOST_READ)
+        pages = tuple(_page(seen, heads[seen.path]) for seen in chosen if seen.path in heads)
+        index = _index(root)
+        return Reading(
+            where=where,
+            found=found,
+            pages=pages,
+            unread=tuple(seen.path for seen in chosen if seen.path not in heads),
+            passed_over=len(wanted) - len(chosen),
+            index_text=(index or b"").decode("utf-8", "surrogateescape"),
+            index_size=next((seen.size for seen in found.entries if seen.path == INDEX), 0),
+            has_index=index is not None,
+            journal=read_journal(root),
+            waiting=read_inbox(root),
+            now=now,
+        )
+
+
+def topic_files(entries: tuple[Seen, ...]) -> Iterable[Seen]:
+    """As the store sees them: not the index, nothing hidden, no logs, not the team's."""
+    return (seen for seen in files_of(entries) if is_topic(seen.path))
+
+
+def is_topic(path: str) -> bool:
+    parts = path.split("/")
+    hidden = any(part.startswith(_HIDDEN) for part in parts)
+    return path.endswith(".md") and path.lower() != INDEX.lower() and not hidden and (len(parts) == 1 or parts[0] not in _SKIPPED)
+
+
+def _within_budget(wanted: list[Seen]) -> list[Seen]:
+    chosen: list[Seen] = []
+    left = MOST_BYTES
+    for seen in wanted[:MOST_TOPICS]:
+        left -= min(seen.size, MOST_READ)
+        if left < 0:
+            break
+        chosen.append(seen)
+    return chosen
+
+
+def _page(seen: Seen, data: bytes) -> Page:
+    text = data.decode("utf-8", "replace")
+    topic = read_topic(seen.path, text, seen.mtime_ns / 1e9)
+    whole = len(data) < MOST_READ
+    # A character that the limit cut is no fault of the file.
+    utf8 = "\ufffd" not in (text if whole else text[:-4]) or text.encode() == data
+    return Page(topic, text, digest_of(data) if whole else "", seen.size, whole, utf8)
+
+
+def _index(root: RootDir) -> bytes | None:
+    """None too where something stands there that is no plain file: the survey says what."""
+    try:
+        return root.read_bytes(INDEX, MOST_INDEX)
+    except DiskError:
+        return None
+
+
+def day_of(seconds: float) -> date | None:
+    """The day on the person's own calendar; None for times beyond all calendars."""
+    try:
+        return datetime.fromtimestamp(seconds).date()
+    except (ValueError, OverflowError, OSError):
+        return None

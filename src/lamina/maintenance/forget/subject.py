@@ -1,0 +1,195 @@
+"""What it means that a text holds a subject (B11). Pure.
+
+A text is compared in its folded form: compatibility characters, case, accents written as one or two characters and invisible
+characters make no difference; blanks in the subject match any run of blanks, hyphens and underscores, so `Anna Lee` finds
+`anna-lee.md`. A subject is a word of its own: `Ann` is not in `annual`, unless `anywhere` is said. Scripts that put no blank
+between words have no such border. Escapes as in JSON, however often escaped, are read as the character they stand for.
+
+`also` holds further lines, taken from memories that go as a whole: copies of them elsewhere go with them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from ...core.errors import InputError
+
+# One letter would take every text apart; two are a word in some scripts.
+SHORTEST = 2
+LONGEST = 200
+# A line this long is a copy where it stands elsewhere; a shorter one may be anybody's.
+COPIED_CHARS = 24
+
+_BLANK = re.compile(r"[\s_-]+")
+_ESCAPE = re.compile(
+    r"\\+u(?P<high>d[89ab][0-9a-f]{2})\\+u(?P<low>d[c-f][0-9a-f]{2})|\\+u(?P<code>[0-9a-f]{4})|\\+(?P<short>[\"/bfnrt])",
+    re.IGNORECASE,
+)
+_SHORT = {"b": " ", "f": " ", "n": "\n", "r": "\n", "t": "\t"}
+# Thai to Khmer, Hangul, and from the CJK radicals to the end of Yi, with the planes of further ideographs.
+_NO_BLANKS = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\ua4cf\U00020000-\U0003ffff"
+# What changes the letter before it: accents, voiced marks of kana, final consonants of a Korean syllable.
+_MARKS = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u3099\u309a\ufe20-\ufe2f\u11a8-\u11ff"
+_LETTER = f"(?:(?![{_NO_BLANKS}])[^\\W_])"
+_HAS_BLANKS = re.compile(_LETTER)
+_MARK = re.compile(f"[{_MARKS}]")
+_INSIDE = re.compile(f"{_LETTER}|[{_MARKS}]")
+# How a text is cut into runs that fold to their own length, and single characters that may not.
+_PLAIN = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]")
+_ESCAPED = re.compile(rf"(?i:{_ESCAPE.pattern})|[\x00-\x5b\x5d-\x7f]+|\\|[^\x00-\x7f]")
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+
+
+class Span(NamedTuple):
+    start: int
+    end: int
+
+
+class _Run(NamedTuple):
+    """A part of a text whose folded form begins at `at`: as long as it is, or one character, escaped or not."""
+
+    at: int
+    start: int
+    end: int
+    even: bool
+
+
+def fold(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    folded = unicodedata.normalize("NFKD", decomposed)
+    for char in _INVISIBLE:
+        # Looking first is many times faster than replacing what is hardly ever there.
+        if char in folded:
+            folded = folded.replace(char, "")
+    return folded
+
+
+@lru_cache(maxsize=4_096)
+def _fold_one(text: str) -> str:
+    return fold(text)
+
+
+class Subject:
+    __slots__ = ("_also", "_anywhere", "_pattern", "_words", "text")
+
+    def __init__(self, text: str, *, anywhere: bool = False, also: Iterable[str] = ()) -> None:
+        self.text = " ".join(text.split())
+        words = [word for word in _BLANK.split(fold(self.text)) if word]
+        if len("".join(words)) < SHORTEST or len(self.text) > LONGEST:
+            raise InputError(
+                "subject", f"{SHORTEST} to {LONGEST} letters are needed", "name the person or thing as it is written"
+            )
+        self._anywhere = anywhere
+        self._pattern = re.compile(r"[\s_-]+".join(map(re.escape, words)))
+        self._words = words
+        self._also = tuple(sorted({line for one in also if len(line := fold(one.strip())) >= COPIED_CHARS}))
+
+    def with_also(self, lines: Iterable[str]) -> Subject:
+        return Subject(self.text, anywhere=self._anywhere, also=(*self._also, *lines))
+
+    def plain(self) -> Subject:
+        """The same without further lines."""
+        return Subject(self.text, anywhere=self._anywhere)
+
+    def everywhere(self) -> Subject:
+        """The same without borders and without further lines: for looking whether something is left."""
+        return Subject(self.text, anywhere=True)
+
+    def holds(self, text: str) -> bool:
+        """Whether `spans` would find anything; most texts are answered by one search."""
+        folded = fold(text)
+        if "\\u" not in folded and not self._may(folded):
+            return False
+        return self._search(folded) or ("\\" in text and self._search(fold(unescaped(text))))
+
+    def spans(self, text: str) -> list[Span]:
+        """Where it stands, in order, without overlaps."""
+        folded = fold(text)
+        if "\\u" not in folded and not self._may(folded):
+            return []
+        found = self._found(text, _PLAIN)
+        if "\\" in text:
+            found += self._found(text, _ESCAPED)
+        return merged(found)
+
+    def _may(self, folded: str) -> bool:
+        return all(word in folded for word in self._words) or any(line in folded for line in self._also)
+
+    def _search(self, folded: str) -> bool:
+        return next(self._hits(folded), None) is not None
+
+    def _hits(self, folded: str) -> Iterator[Span]:
+        # The words alone are found by a plain search; what stands around them is looked at then.
+        for hit in self._pattern.finditer(folded):
+            if self._bordered(folded, hit.start(), hit.end()):
+                yield Span(hit.start(), hit.end())
+        for line in self._also:
+            yield from (Span(at, at + len(line)) for at in _all(folded, line))
+
+    def _bordered(self, folded: str, start: int, end: int) -> bool:
+        if _MARK.match(folded, end):
+            return False
+        if self._anywhere:
+            return True
+        if start and _HAS_BLANKS.match(folded, start) and _INSIDE.match(folded, start - 1):
+            return False
+        return not (_HAS_BLANKS.match(folded, end - 1) and _HAS_BLANKS.match(folded, end))
+
+    def _found(self, text: str, split: re.Pattern[str]) -> list[Span]:
+        if text.isascii() and split is _PLAIN:
+            return list(self._hits(fold(text)))
+        texts, runs, at = list[str](), list[_Run](), 0
+        for run in split.finditer(text):
+            part = run[0]
+            even = part.isascii() and part[0] != "\\"
+            folded = part.lower() if even else _fold_one(_meant(run) if run.lastgroup else part)
+            if folded:
+                texts.append(folded)
+                runs.append(_Run(at, run.start(), run.end(), even))
+                at += len(folded)
+        starts = [run.at for run in runs]
+
+        def place(index: int, *, last: bool) -> int:
+            run = runs[bisect_right(starts, index) - 1]
+            if run.even:
+                return run.start + index - run.at + last
+            return run.end if last else run.start
+
+        hits = self._hits("".join(texts))
+        return [Span(place(hit.start, last=False), place(hit.end - 1, last=True)) for hit in hits]
+
+
+def unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda found: _meant(found), text)
+
+
+def _meant(found: re.Match[str]) -> str:
+    if found["high"]:
+        return chr(0x10000 + ((int(found["high"], 16) & 0x3FF) << 10) + (int(found["low"], 16) & 0x3FF))
+    if found["code"]:
+        return chr(int(found["code"], 16))
+    return _SHORT.get(found["short"].lower(), found["short"])
+
+
+def _all(text: str, part: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + len(part))
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    kept: list[Span] = []
+    for span in sorted(spans):
+        if kept and span.start <= kept[-1].end:
+            kept[-1] = Span(kept[-1].start, max(kept[-1].end, span.end))
+        else:
+            kept.append(span)
+    return kept

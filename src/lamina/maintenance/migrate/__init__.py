@@ -1,0 +1,1 @@
+"""`lamina migrate`: a project that moved keeps its memory and its sessions."""

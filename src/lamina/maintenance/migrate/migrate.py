@@ -1,0 +1,177 @@
+"""A project that moved keeps its memory and its sessions (B12).
+
+Decides who may be whose: a directory of the home is a candidate for a project if the path it was made for is gone and it has
+the same root commit, or is the very directory under another name. What a working tree says is never enough: the old path must
+be gone, and a person says yes. Then moves: the memory, each session, each subdirectory's sessions, and last the file that says
+which project it is, so that a move that was interrupted is found and finished by the same command.
+
+A crash at any line leaves each session and the memory here or there, whole. Merging writes every memory before the old one
+goes.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from ...core.errors import DiskError, InputError
+from ...disk.files import remove
+from ...disk.paths import slug
+from ...disk.rewrite_tree import move, remove_empty, remove_tree
+from ...disk.session_list import project_directories
+from ...memory.store.project_identity import FILE_NAME, Identity, Known, identity_in, known_projects, note, place_of
+from ..forget.files import MEMORY, Session, files, sessions
+from .merge import Moved, merged
+
+# Of a directory of the home that is about to move: what lies there besides is bookkeeping.
+_OWN = frozenset({FILE_NAME, MEMORY})
+
+
+class Candidate(NamedTuple):
+    known: Known
+    because: Literal["the same root commit", "the same directory under another name"]
+
+
+def topics_in(directory: Path) -> int:
+    """How many memories a project's directory holds."""
+    inner = directory / MEMORY
+    return sum(path.suffix == ".md" and path.name != "MEMORY.md" and not _hidden(path, inner) for path in files(inner))
+
+
+def _hidden(path: Path, base: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(base).parts)
+
+
+def candidates(home: Path, project: Path, roots: tuple[str, ...]) -> list[Candidate]:
+    """Who this project may have been. `roots`: its root commits."""
+    here = place_of(project)
+    found = []
+    for known in gone(home, project):
+        assert known.identity is not None
+        theirs = known.identity.roots or ()
+        if set(roots) & set(theirs):
+            found.append(Candidate(known, "the same root commit"))
+        elif here is not None and here == known.identity.place and not (roots and theirs):
+            found.append(Candidate(known, "the same directory under another name"))
+    tops = {one.known.path for one in found}
+    return [one for one in found if tops.isdisjoint(one.known.path.parents) and _holds_something(one.known)]
+
+
+def gone(home: Path, project: Path) -> list[Known]:
+    """Projects whose path is no longer there, as their files say."""
+    identities = ((directory, identity_in(directory)) for directory in project_directories(home / "projects"))
+    found = [Known(directory, Path(one.path), one) for directory, one in identities if one is not None]
+    return [one for one in found if one.path != project and not os.path.lexists(one.path)]
+
+
+def _holds_something(known: Known) -> bool:
+    return bool(topics_in(known.directory)) or any(one.transcript.is_file() for one in sessions(known.directory))
+
+
+def moved_from(home: Path, old: str) -> Known:
+    """The project that a person names by its old path or its directory's name."""
+    wanted = os.path.abspath(os.path.expanduser(old))
+    for known in known_projects(home):
+        if str(known.path) == wanted or known.directory.name == old:
+            return known
+    directory = home / "projects" / slug(wanted)
+    if directory.is_dir():
+        return Known(directory, Path(wanted), None)
+    raise InputError("--from", f"nothing is kept of {old!r}", "lamina migrate --list shows what there is")
+
+
+def refuse(home: Path, old: Known, project: Path, *, merge: bool) -> None:
+    """InputError where the move must not be made."""
+    if os.path.lexists(old.path):
+        raise InputError(str(old.path), "is still there, so its memory is in use", "move or remove the project first")
+    target = home / "projects" / slug(project)
+    if target == old.directory:
+        raise InputError(str(project), "has this memory already", "nothing needs to be moved")
+    if topics_in(old.directory) and _remembers(target) and not merge:
+        raise InputError(str(project), "has memories of its own", "--merge puts both together")
+    busy = [one for directory in (target, *_parts(home, old)) for one in sessions(directory) if one.holder() is not None]
+    if busy:
+        raise InputError(str(busy[0].transcript), "is open", "close the session first")
+
+
+def _remembers(directory: Path) -> bool:
+    return bool(topics_in(directory)) or any((directory / MEMORY / ".history").glob("journal-*.jsonl"))
+
+
+def _parts(home: Path, old: Known) -> list[Path]:
+    return [part for part, _ in _pairs(home, old, old.path)]
+
+
+def _pairs(home: Path, old: Known, project: Path) -> list[tuple[Path, Path]]:
+    """Old directory of the home → the path it will stand for: subdirectories first, the project itself last."""
+    below = [
+        (known.directory, project / known.path.relative_to(old.path))
+        for known in known_projects(home)
+        if old.path in known.path.parents and known.directory != old.directory
+    ]
+    return [*below, (old.directory, project)]
+
+
+def migrate(home: Path, old: Known, project: Path, roots: tuple[str, ...] | None, *, merge: bool = False) -> Moved:
+    """Moves everything; what could not be moved is named in the report. `refuse` was asked before."""
+    done = Moved(str(old.path), str(project))
+    for directory, path in _pairs(home, old, project):
+        target = home / "projects" / slug(path)
+        _move_memory(directory, target, done, merge=merge)
+        for one in sessions(directory):
+            _move_session(one, target, done)
+        _rename(directory, target, path, roots if path == project else None)
+        _tidy(directory)
+    return done
+
+
+def _move_session(one: Session, target: Path, done: Moved) -> None:
+    try:
+        # The files beside it first: a transcript without them could not show what was spilled.
+        if one.directory.is_dir():
+            move(one.directory, target / one.directory.name)
+        if one.transcript.is_file():
+            move(one.transcript, target / one.transcript.name)
+            done.sessions += 1
+    except DiskError as error:
+        done.left.append(str(error))
+
+
+def _rename(directory: Path, target: Path, path: Path, roots: tuple[str, ...] | None) -> None:
+    """The new directory says who it is: the old one's id goes on."""
+    old, there = identity_in(directory), identity_in(target)
+    named = old or there or Identity(1, os.urandom(16).hex(), str(path))
+    was = tuple(dict.fromkeys((*named.was, *((old.path,) if old is not None else ()))))
+    note(target, msgspec.structs.replace(named, path=str(path), roots=roots or named.roots, place=place_of(path), was=was))
+
+
+def _move_memory(directory: Path, target: Path, done: Moved, *, merge: bool) -> None:
+    source, there = directory / MEMORY, target / MEMORY
+    if not source.is_dir():
+        return
+    count = topics_in(directory)
+    try:
+        if _remembers(target):
+            if merge:
+                merged(source, there, done)
+            elif count:
+                done.left.append(f"{there} has memories of its own; --merge puts both together.")
+            return
+        if there.is_dir():
+            remove_tree(there)
+        move(source, there)
+        done.memories += count
+    except DiskError as error:
+        done.left.append(str(error))
+
+
+def _tidy(directory: Path) -> None:
+    """The old directory goes when nothing is left in it but its own file and empty directories."""
+    if (directory / MEMORY).is_dir() and not any(files(directory / MEMORY)):
+        remove_tree(directory / MEMORY)
+    if not any(path.name not in _OWN for path in directory.iterdir()) and not (directory / MEMORY).exists():
+        remove(directory / FILE_NAME)
+        remove_empty(directory)

@@ -1,0 +1,134 @@
+"""mem0's JSON: what `get_all` and an export give, `{"results": [{"id", "memory", "metadata", "user_id", "created_at", …}]}`.
+
+A bare list and the key `memories` are read as well. A memory there is a sentence without a name: the name is made from its first words.
+Everything mem0 says beyond the text (ids, users, dates, its metadata) is kept under the field `mem0` and goes out again as it came.
+What mem0 has no place for stands in `metadata.lamina`, which mem0 keeps. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ...core.errors import InputError
+from ...memory.store.topic import Kind, short_digest
+from .documents import document
+from .values import Imported, Portable, apart, described, imported, joined, kind_of, moment, stamp, titled
+
+# Where versions and products of mem0 keep the text of a memory, and the list of them.
+_TEXTS = ("memory", "text", "data", "content")
+_LISTS = ("results", "memories")
+# What a row of ours gets so that mem0's readers find what they expect.
+_ADDED = ("id", "created_at", "updated_at")
+
+
+def read_mem0(text: str) -> Imported:
+    value = document(text, "The mem0 file")
+    listing = list_in(value)
+    if listing is None:
+        raise InputError("The mem0 file", "has no list of memories", "it should be a list or have one under `results`")
+    topics, problems = list[Portable](), list[str]()
+    for number, row in enumerate(listing):
+        if isinstance(row, dict) and (key := _text_key(row)) is not None:
+            topics.append(_topic(row, key))
+        else:
+            problems.append(f"results[{number}]: has no text under `memory` and is left out")
+    if isinstance(value, dict) and value.get("relations"):
+        problems.append("relations: mem0's graph is left out; each memory says its fact itself")
+    return imported(topics, problems)
+
+
+def list_in(value: object) -> list[Any] | None:
+    if isinstance(value, list):
+        return value
+    found = [value[key] for key in _LISTS if isinstance(value.get(key), list)] if isinstance(value, dict) else []
+    return found[0] if found else None
+
+
+def looks_like(value: object) -> bool:
+    listing = list_in(value)
+    return listing is not None and (not listing or any(isinstance(row, dict) and _text_key(row) for row in listing))
+
+
+def _text_key(row: Mapping[str, Any]) -> str | None:
+    return next((key for key in _TEXTS if isinstance(row.get(key), str)), None)
+
+
+def _topic(row: Mapping[str, Any], key: str) -> Portable:
+    metadata = row.get("metadata")
+    extras = metadata.get("lamina") if isinstance(metadata, dict) else None
+    rest = {name: value for name, value in row.items() if name != key}
+    if isinstance(metadata, dict) and isinstance(extras, dict):
+        kept = {name: value for name, value in metadata.items() if name != "lamina"}
+        rest["metadata"] = None if extras.get("was") == "null" and not kept else kept
+        added = extras.get("added")
+        rest = {name: value for name, value in rest.items() if not isinstance(added, list) or name not in added}
+    body = row[key]
+    modified = moment(row.get("updated_at"))
+    carried = Portable(
+        name=titled(body) or f"mem0 {short_digest(body)}",
+        description=described(body),
+        type=_kind(row),
+        body=body,
+        modified=moment(row.get("created_at")) if modified is None else modified,
+    )
+    topic = joined(carried, extras)
+    own = rest | ({"text_key": key} if key != _TEXTS[0] else {})
+    return msgspec.structs.replace(topic, fields={**topic.fields, "mem0": own}) if own else topic
+
+
+def _kind(row: Mapping[str, Any]) -> Kind | None:
+    metadata = row.get("metadata")
+    stated = [metadata.get("type"), metadata.get("category")] if isinstance(metadata, dict) else []
+    categories = row.get("categories")
+    words = [*stated, *(categories if isinstance(categories, list) else [])]
+    return next((kind for word in words if (kind := kind_of(word)) is not None), None)
+
+
+def write_mem0(topics: Sequence[Portable]) -> str:
+    listing = {"results": [_row(topic) for topic in topics]}
+    return msgspec.json.format(msgspec.json.encode(listing)).decode() + "\n"
+
+
+def _row(topic: Portable) -> dict[str, Any]:
+    own = topic.fields.get("mem0")
+    known = _again(topic, own) if isinstance(own, dict) and own else None
+    return _new(topic) if known is None else known
+
+
+def _again(topic: Portable, own: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A row that came from mem0, as it came, with what has changed since in `metadata.lamina`; None when that can't say it."""
+    key = own.get("text_key", _TEXTS[0])
+    row = {name: value for name, value in own.items() if name != "text_key"} | {str(key): topic.body}
+    if _text_key(row) != key:
+        return None
+    carried = _topic(row, key)
+    if carried == topic:
+        return row
+    extras = apart(_without_own(topic), _without_own(carried))
+    metadata = own.get("metadata")
+    if metadata is None:
+        extras |= {"was": "null"} if "metadata" in own else {"added": ["metadata"]}
+    row["metadata"] = {**(metadata if isinstance(metadata, dict) else {}), "lamina": extras}
+    return row if _topic(row, key) == topic else None
+
+
+def _new(topic: Portable) -> dict[str, Any]:
+    """A row for a memory that mem0 has not seen."""
+    date = None if topic.modified is None else stamp(topic.modified)
+    row = {"id": _id(topic.name), "memory": topic.body} | ({"created_at": date, "updated_at": date} if date else {})
+    extras = apart(topic, _without_own(_topic(row, "memory")))
+    return row | {"metadata": {"lamina": extras | {"added": [*(name for name in _ADDED if name in row), "metadata"]}}}
+
+
+def _without_own(topic: Portable) -> Portable:
+    return msgspec.structs.replace(topic, fields={name: value for name, value in topic.fields.items() if name != "mem0"})
+
+
+def _id(name: str) -> str:
+    """mem0 names a memory by a UUID: the same one for the same name, so that a second export is the same file."""
+    from uuid import NAMESPACE_URL, uuid5
+
+    return str(uuid5(NAMESPACE_URL, f"lamina:memory:{name}"))

@@ -1,0 +1,182 @@
+"""What a message asks of memory, and which memories are open to it (Q1–Q3, Q5): the plan of recall.
+
+Owns the decisions before anything is ranked. What was surfaced, what the main agent has read and how many bytes were put in are read from
+the view each time, so resume, undo and compaction need nothing of their own; what layer 2 cleared counts until a compaction (M6). Pure:
+items and heads in, values out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from ...core.blocks import Text, ToolResult, ToolUse
+from ...core.policy import SurfacingPolicy
+from ...core.view import Item, View
+from ..store.scan import Header
+from .render import on_one_line, paths_in
+from .word_boundaries import several_words
+
+KIND = "relevant_memories"
+ATTACHED = f"attachment:{KIND}"
+REMINDER = "<system-reminder>"
+# What programs write into a person's messages: Claude Code's frames around commands, their output, news of tasks, the editor's state.
+_PROGRAM = re.compile(
+    r"^[ \t]*(?:<(?:system-reminder|bash-(?:input|stdout|stderr)|local-command-(?:stdout|stderr|caveat)"
+    r"|command-(?:name|message|args|contents)|task-notification|ide_opened_file|ide_selection"
+    r"|user-prompt-submit-hook|new-diagnostics)\b|\[Request interrupted by user"
+    r"|Caveat: The messages below were generated)",
+    re.MULTILINE,
+)
+ONE_WORD = "a message of one word"
+FULL = "enough was brought to this conversation"
+
+# Tools whose call leaves a file's text in view.
+_READS = frozenset({"Read", "Write"})
+# Words by which a memory about a tool warns, in the languages memories are written in. Kept even while the tool is in use.
+_WARNING = (
+    r"\b(?:warn\w*|gotcha\w*|caveat\w*|caution\w*|careful\w*|beware|danger\w*|pitfall\w*|trap|never|avoid\w*|do(?:es)? not|don['’]?t"
+    r"|must not|crash\w*|break\w*|broken|fail\w*|bug\w*|problem\w*|known issue\w*|workaround\w*|achtung|vorsicht|nie|cuidado|nunca"
+    r"|attention|jamais)\b|注意|警告|小心|当心|避免|切勿|不要|不能|禁止|陷阱|踩坑|坑|罠|危険|しない|いけない|주의|경고|함정|금지|осторожно|нельзя|никогда"
+)
+_MCP = re.compile(r"mcp__(?P<server>.+?)__(?P<tool>.+)")
+
+
+class Asked(NamedTuple):
+    """The person's own last message, and the tools called since the one before it."""
+
+    message: str
+    words: str
+    tools: frozenset[str] = frozenset()
+
+
+class Seen(NamedTuple):
+    """What a conversation has of memory already: files by their paths as texts name them, and bytes put in."""
+
+    surfaced: frozenset[str] = frozenset()
+    read: frozenset[str] = frozenset()
+    size: int = 0
+
+
+def asked_in(items: Sequence[Item]) -> Asked | None:
+    """The message recall is for: what the person said last, if no answer has seen it; None else."""
+    message: Item | None = None
+    tools: set[str] = set()
+    for item in reversed(items):
+        if message is None and (item.role == "assistant" or _owed(item) or item.kind in ("summary", "partial")):
+            return None
+        if words_of(item):
+            if message is not None:
+                break
+            message = item
+        tools |= {block.name for block in item.blocks if isinstance(block, ToolUse)}
+    return Asked(message.uuid, words_of(message), frozenset(tools)) if message is not None else None
+
+
+def _owed(item: Item) -> bool:
+    return any(isinstance(block, ToolResult) for block in item.blocks) and not words_of(item)
+
+
+def words_of(item: Item) -> str:
+    """What the person said in a record; empty where it is no message of theirs. What a program put beside it is left out."""
+    if item.kind != "said" or item.role != "user":
+        return ""
+    said = (own_words(block.text)[0] for block in item.blocks if isinstance(block, Text))
+    return "\n".join(words for words in said if words).strip()
+
+
+def own_words(text: str) -> tuple[str, str]:
+    """A text of a person's message: their words, and what a program put there. From the first mark of a program on it is all its own."""
+    found = _PROGRAM.search(text)
+    return (text, "") if found is None else (text[: found.start()].strip(), text[found.start() :])
+
+
+def surfaced_behind(items: Sequence[Item], message: str) -> bool:
+    """Whether the message has its memories already."""
+    for item in reversed(items):
+        if item.uuid == message:
+            return False
+        if item.kind == ATTACHED:
+            return True
+    return False
+
+
+class Noticed:
+    """`Seen` of a growing view, by what is new in it; read again from the top when the view changed in any other way."""
+
+    def __init__(self) -> None:
+        self._view: View | None = None
+        self._generation = -1
+
+    def follow(self, view: View, *, cwd: str, within: Sequence[str]) -> Seen:
+        """`within`: the directories whose files count as read. Attachments that layer 2 cleared count as surfaced (M6)."""
+        if view is not self._view or view.generation != self._generation:
+            self._view, self._generation = view, view.generation
+            self._at, self._size = 0, 0
+            self._surfaced, self._read = set[str](), dict[str, str]()
+            for item in view.cleared:
+                self._take(item, cwd, within)
+        for item in view.items[self._at :]:
+            self._take(item, cwd, within)
+        self._at = len(view.items)
+        return Seen(frozenset(self._surfaced), frozenset(self._read.values()), self._size)
+
+    def _take(self, item: Item, cwd: str, within: Sequence[str]) -> None:
+        if texts := _put_in(item):
+            self._surfaced |= paths_in(texts) | {on_one_line(file) for file in item.files}
+            self._size += sum(len(text.encode("utf-8", "replace")) for text in texts)
+        for block in item.blocks:
+            if isinstance(block, ToolUse) and block.name in _READS and isinstance(block.input, dict):
+                path = block.input.get("file_path")
+                full = os.path.normpath(os.path.join(cwd, path)) if isinstance(path, str) and path else ""
+                if any(full.startswith(directory) for directory in within):
+                    self._read[block.id] = on_one_line(full)
+            elif isinstance(block, ToolResult) and block.is_error:
+                self._read.pop(block.tool_use_id, None)
+
+
+def _put_in(item: Item) -> list[str]:
+    """The memories in an item: an attachment of ours or of another program's, or one that the caller's own list has taken over."""
+    texts = [block.text for block in item.blocks if isinstance(block, Text)]
+    if item.kind == ATTACHED:
+        return texts
+    kept = item.kind == "said" and item.role == "user"
+    return [text for text in texts if kept and text.startswith(REMINDER) and paths_in([text])]
+
+
+def why_not(asked: Asked, seen: Seen, policy: SurfacingPolicy) -> str | None:
+    """Q2: why nothing is looked for."""
+    if seen.size > policy.total_bytes:
+        return FULL
+    return None if several_words(asked.words) else ONE_WORD
+
+
+def open_to(headers: Iterable[Header], named: Callable[[str], str], seen: Seen, tools: Iterable[str]) -> list[Header]:
+    """Q3, Q5: what may be surfaced. `named` gives the path of a topic's file as texts name it."""
+    known, names = seen.surfaced | seen.read, _names(tools)
+    return [header for header in headers if named(header.file) not in known and not (names and _only_tells_how(header, names))]
+
+
+def _names(tools: Iterable[str]) -> re.Pattern[str] | None:
+    """Tools by what people call them: a server's tool by the server and by its own name."""
+    names: set[str] = set()
+    for tool in tools:
+        found = _MCP.fullmatch(tool)
+        names |= {found["server"], found["tool"]} if found else {tool}
+    whole = "|".join(re.escape(name) for name in sorted(names) if name)
+    # As it is spelled: "Read" is a tool and "read" a word.
+    return re.compile(rf"(?<!\w)(?:{whole})(?!\w)") if whole else None
+
+
+@cache
+def _warns() -> re.Pattern[str]:
+    """Made when a memory about a tool is met: that takes as long as all else of a small search."""
+    return re.compile(_WARNING, re.IGNORECASE)
+
+
+def _only_tells_how(header: Header, names: re.Pattern[str]) -> bool:
+    about = f"{header.name} {header.description}"
+    return header.type == "reference" and names.search(about) is not None and not _warns().search(about)

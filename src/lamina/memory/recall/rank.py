@@ -1,0 +1,240 @@
+"""Which memories fit a question: BM25 over three fields, for any language, without an index on disk (B15).
+
+Owns the score. A corpus is one long text of all memories, so that finding a term is a plain search at the speed of memory; only the
+places found are looked at closely. Who asks again gets an index, a part of it with each question: it takes as long as a few searches,
+which a process that asks once would not get back. Invariants: the same corpus and question give the same answer, from the text and from
+the index, ties by file; a memory that shares no term with the question is not in the answer. Pure: no file, no clock.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
+from typing import NamedTuple
+
+from ...core.terms import is_word, normal, sought, stem, terms
+
+# A name is chosen to be found by, a description says what a memory is about, a body says much besides.
+NAME_WEIGHT = 3.0
+DESCRIPTION_WEIGHT = 2.0
+BODY_WEIGHT = 1.0
+# The constants of BM25: how soon repetition stops to count, and how much a long body is held against it. Memories are short, so length
+# says less about them than about web pages: half of the usual share finds more on LoCoMo.
+SATURATION = 1.2
+LENGTH_SHARE = 0.4
+# A memory whose name the question spells out is what was asked for: it counts half as much again.
+TITLE_BONUS = 1.5
+# Matching all of a question is worth more than matching one word of it many times.
+COVERAGE = 0.8
+# A question this long is a document, or has one pasted into it: its beginning and its end say what it is about. Each term costs a search.
+MOST_TERMS = 48
+MOST_CHARS = 8_000
+# In a corpus of any size a term this common tells memories apart no longer; its places are not all looked at.
+MOST_PLACES = 50_000
+# What part of the memories a question adds to the index, and at least how many: no question pays for all that come after it.
+INDEX_PART = 10
+INDEX_LEAST = 100
+
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+_FIELD, _END = "\x01", "\x00"
+_REST = re.compile("[a-z0-9]*")
+_FIELDS = ("name", "description", "text")
+# Every byte that is no letter or digit of a word becomes a space.
+_WORDS = bytes(byte if chr(byte) in "abcdefghijklmnopqrstuvwxyz0123456789" else 0x20 for byte in range(256))
+
+
+def asked_for(question: str) -> list[str]:
+    """The terms that are looked for, each once, in their order."""
+    half = MOST_CHARS // 2
+    found = sought(question if len(question) <= MOST_CHARS else f"{question[:half]}\n{question[-half:]}")
+    return found if len(found) <= MOST_TERMS else found[: MOST_TERMS // 2] + found[-MOST_TERMS // 2 :]
+
+
+class Document(NamedTuple):
+    file: str
+    name: str
+    description: str
+    body: str = ""
+
+
+class Ranked(NamedTuple):
+    """`found`: for each field the question's terms in it. `coverage`: how much of the question's weight that is, 0 to 1."""
+
+    at: int
+    score: float
+    coverage: float
+    found: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+
+
+class Corpus:
+    """Memories prepared for any number of questions; what they are is never changed."""
+
+    __slots__ = ("_asked", "_files", "_held", "_index", "_names", "_starts", "_text")
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        parts, starts, self._files, self._names, lengths = list[str](), list[int](), list[str](), list[str](), list[int]()
+        at = 0
+        for file, name, description, body in documents:
+            name, description, body = normal(name), normal(description), normal(body)
+            second = at + len(name) + 1
+            third = second + len(description) + 1
+            starts += (at, second, third)
+            at = third + len(body) + 1
+            parts += (name, _FIELD, description, _FIELD, body, _END)
+            lengths.append(at - third)
+            self._files.append(file)
+            self._names.append(name)
+        self._text = "".join(parts)
+        self._starts = [*starts, at]
+        average = sum(lengths) / len(lengths) if lengths else 1.0
+        # What a long body is held against.
+        self._held = [1 - LENGTH_SHARE + LENGTH_SHARE * length / average for length in lengths]
+        self._index = _Index()
+        self._asked = False
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def rank(self, question: str, most: int) -> list[Ranked]:
+        """The best `most` memories, best first."""
+        if self._asked:
+            self._index.grow(self._text, self._starts, max(INDEX_LEAST, len(self) // INDEX_PART))
+        self._asked = True
+        wanted = asked_for(question)
+        counts = {term: self._places(term) for term in wanted}
+        often = {term: self._often(places) for term, places in counts.items()}
+        weights = {term: _rarity(len(self), len(found)) for term, found in often.items()}
+        total = sum(weights.values()) or 1.0
+        scores, covered = _summed(often, weights)
+        for at, score in scores.items():
+            scores[at] = score * (1 - COVERAGE + COVERAGE * covered[at] / total)
+        known = set(wanted)
+        for at in {field // 3 for places in counts.values() for field in places if field % 3 == 0}:
+            if known.issuperset(terms(self._names[at])):
+                scores[at] *= TITLE_BONUS
+        return [Ranked(at, scores[at], covered[at] / total, self._found(at, counts)) for at in self._best(scores, most)]
+
+    def _best(self, scores: dict[int, float], most: int) -> list[int]:
+        """Sorting plain numbers first is ten times as fast as comparing scores and files of all."""
+        if most <= 0:
+            return []
+        least = sorted(scores.values(), reverse=True)[:most][-1:]
+        good = [at for at, score in scores.items() if score >= least[0]]
+        return sorted(good, key=lambda at: (-scores[at], self._files[at]))[:most]
+
+    def _places(self, term: str) -> dict[int, int]:
+        """Field number (three for each memory) → how often the term stands in it."""
+        word = is_word(term)
+        found = self._index.word(term) if word else self._index.pair(term, self._text, self._starts)
+        if self._index.fields < len(self._starts) - 1:
+            self._search(term, word, found)
+        return found
+
+    def _search(self, term: str, word: bool, found: dict[int, int]) -> None:
+        """Adds the places in what is not in the index."""
+        starts, text, at = self._starts, self._text, self._starts[self._index.fields]
+        left = MOST_PLACES - sum(found.values())
+        while left > 0 and (at := text.find(term, at)) >= 0:
+            if word and at and text[at - 1] in _LETTERS:
+                at += 1  # the middle of a word
+                continue
+            rest = _REST.match(text, at + len(term)) if word else None
+            end = rest.end() if rest is not None else at + len(term)
+            if not word or stem(text[at:end]) == term:
+                field = bisect_right(starts, at) - 1
+                found[field] = found.get(field, 0) + 1
+            at, left = end, left - 1
+
+    def _often(self, places: dict[int, int]) -> dict[int, float]:
+        """Memory → how often the term stands in it, weighed by field; a long body weighs less."""
+        often: dict[int, float] = {}
+        held, get = self._held, often.get
+        for field, count in places.items():
+            at = field // 3
+            kind = field - 3 * at
+            if kind == 2:
+                often[at] = get(at, 0.0) + BODY_WEIGHT * count / held[at]
+            else:
+                often[at] = get(at, 0.0) + (DESCRIPTION_WEIGHT if kind else NAME_WEIGHT) * count
+        return often
+
+    def _found(self, at: int, counts: dict[str, dict[int, int]]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        name, description, body = (tuple(term for term, places in counts.items() if 3 * at + kind in places) for kind in range(3))
+        return name, description, body
+
+
+class _Index:
+    """The first `fields` fields of a corpus: for each word the fields it stands in, once for each place, in their order; for each
+    character the fields that have it beside or in another script.
+    """
+
+    __slots__ = ("_having", "_stems", "_words", "fields")
+
+    def __init__(self) -> None:
+        self.fields = 0
+        self._words: defaultdict[bytes, list[int]] = defaultdict(list)
+        self._stems: defaultdict[str, list[bytes]] = defaultdict(list)
+        self._having: defaultdict[str, list[int]] = defaultdict(list)
+
+    def grow(self, text: str, starts: list[int], memories: int) -> None:
+        first, last = self.fields, min(self.fields + 3 * memories, len(starts) - 1)
+        if first == last:
+            return
+        base, part = starts[first], text[starts[first] : starts[last]]
+        # One byte for each character, so places stay what they are.
+        plain = part.encode("ascii", "replace").translate(_WORDS)
+        words, known = self._words, len(self._words)
+        for field in range(first, last):
+            for word in plain[starts[field] - base : starts[field + 1] - base].split():
+                words[word].append(field)
+        if not part.isascii():
+            for field in range(first, last):
+                inside = text[starts[field] : starts[field + 1]]
+                for char in () if inside.isascii() else set(inside):
+                    self._having[char].append(field)
+        for word in islice(words, known, None):
+            self._stems[stem(word.decode())].append(word)
+        self.fields = last
+
+    def word(self, term: str) -> dict[int, int]:
+        lists = [self._words[word] for word in self._stems.get(term, ())]
+        # In the order of the text, as a search finds them.
+        places = lists[0] if len(lists) == 1 else sorted(chain.from_iterable(lists))
+        return Counter(islice(places, MOST_PLACES))
+
+    def pair(self, term: str, text: str, starts: list[int]) -> dict[int, int]:
+        fewest = min((self._having.get(char, []) for char in term), key=len)
+        counted = ((field, text.count(term, starts[field], starts[field + 1])) for field in fewest)
+        return {field: count for field, count in counted if count}
+
+
+def _summed(often: dict[str, dict[int, float]], weights: dict[str, float]) -> tuple[dict[int, float], dict[int, float]]:
+    """For each memory its score, and how much of the question's weight it has."""
+    scores: dict[int, float] = {}
+    covered: dict[int, float] = {}
+    for term, found in often.items():
+        weight = weights[term]
+        for at, count in found.items():
+            scores[at] = scores.get(at, 0.0) + weight * count / (SATURATION + count)
+            covered[at] = covered.get(at, 0.0) + weight
+    return scores, covered
+
+
+def _rarity(documents: int, having: int) -> float:
+    """BM25's weight of a term. One that no memory has weighs most: it is part of the question and not answered."""
+    return math.log(1 + (documents - having + 0.5) / (having + 0.5))
+
+
+def explained(ranked: Ranked) -> str:
+    """Why a memory was found, for a person: `name: test, database; text: real`."""
+    found = (f"{field}: {', '.join(hits)}" for field, hits in zip(_FIELDS, ranked.found, strict=True) if hits)
+    return "; ".join(found)
+
+
+def best(documents: Sequence[Document], question: str, most: int) -> list[Document]:
+    """The documents that fit best, best first."""
+    return [documents[ranked.at] for ranked in Corpus(documents).rank(question, most)]

@@ -1,0 +1,100 @@
+"""Memories in a dict: for tests, for runs that leave nothing behind, and for callers who keep them elsewhere.
+
+Keeps the contract of `MemoryStore` without a disk; what it holds ends with the process.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ...core.errors import InputError
+from ...core.settings import Scope
+from .contract import Action, Saved, Version, Why
+from .draft import Draft, applied, cleaned, other_file
+from .index import Entry, with_entry, without_entry
+from .journal import digest_of, is_of
+from .topic import Topic, dated, file_name, read_topic, same_name, stamped, write_topic
+
+
+class InMemoryStore:
+    __slots__ = ("_contents", "_files", "_index", "_log", "clock", "scope")
+
+    def __init__(self, *, scope: Scope = "private", clock: Callable[[], float] = time.time) -> None:
+        self.scope: Scope = scope
+        self.clock = clock
+        self._files: dict[str, tuple[str, float]] = {}
+        self._index = ""
+        self._log: list[Version] = []
+        self._contents: dict[str, str] = {}
+
+    def topics(self) -> list[Topic]:
+        return [read_topic(file, text, mtime) for file, (text, mtime) in sorted(self._files.items())]
+
+    def get(self, name: str) -> Topic | None:
+        return self._named(name) or next((topic for topic in self.topics() if topic.file in (name, f"{name}.md")), None)
+
+    def _named(self, name: str) -> Topic | None:
+        return next((topic for topic in self.topics() if same_name(topic.name) == same_name(name)), None)
+
+    def index(self) -> str:
+        return self._index
+
+    def save(self, draft: Draft, *, why: Why) -> Saved:
+        wish = cleaned(draft, team=self.scope == "team")
+        name, modified = wish.draft.name, wish.draft.modified
+        old = self.get(name) if name.endswith(".md") else self._named(name)
+        file = old.file if old else self._free(name)
+        before = self._files[file][0] if old else None
+        topic = applied(wish.draft, old, file)
+        if old is None or write_topic(topic, before=before) != before:
+            topic = stamped(topic, now=self.clock()) if modified is None else dated(topic, modified=modified)
+            self._put(topic.name, file, write_topic(topic, before=before), "save", why)
+        self._index = with_entry(self._index, Entry(topic.name, file, topic.description))
+        return Saved(self.get(topic.name) or topic, old is None, wish.redacted)
+
+    def remove(self, name: str, *, why: Why) -> bool:
+        topic = self.get(name)
+        if topic is None:
+            return False
+        self._index = without_entry(self._index, topic.file)
+        self._note(topic.name, topic.file, None, "remove", why)
+        del self._files[topic.file]
+        return True
+
+    def log(self, name: str | None = None) -> list[Version]:
+        return [version for version in reversed(self._log) if name is None or is_of(version, name)]
+
+    def content(self, version_id: str) -> str | None:
+        return next((self._contents.get(version.digest) for version in self._log if version.id == version_id), None)
+
+    def restore(self, name: str, version_id: str | None = None, *, why: Why) -> Topic:
+        versions = self.log(name)
+        there = self.get(name) if name.endswith(".md") else self._named(name)
+        now = digest_of(self._files[there.file][0].encode()) if there else ""
+        if version_id is None:
+            version_id = next((version.id for version in versions if version.digest not in ("", now)), None)
+        text = self.content(version_id) if version_id in {version.id for version in versions} and version_id else None
+        if text is None:
+            raise InputError(name, "has no such version", "`lamina memory log` lists those there are")
+        file = there.file if there else versions[0].file
+        file = file if there or file not in self._files else self._free(versions[0].name)
+        topic = read_topic(file, text, self.clock())
+        self._put(topic.name, file, text, "restore", why)
+        self._index = with_entry(self._index, Entry(topic.name, file, topic.description))
+        return topic
+
+    def _free(self, name: str) -> str:
+        file = file_name(name)
+        return file if file not in self._files else other_file(file, same_name(name))
+
+    def _put(self, name: str, file: str, text: str, action: Action, why: Why) -> None:
+        self._note(name, file, text, action, why)
+        self._files[file] = (text, self.clock())
+
+    def _note(self, name: str, file: str, text: str | None, action: Action, why: Why) -> None:
+        before = digest_of(self._files[file][0].encode()) if file in self._files else ""
+        digest = digest_of(None if text is None else text.encode())
+        if text is not None:
+            self._contents[digest] = text
+        self._log.append(Version(str(len(self._log) + 1), self.clock(), name, action, why, digest, file, before))

@@ -1,0 +1,209 @@
+"""The index `MEMORY.md`: one line for each topic, `- [Title](file.md) — hook` (S3), and what of it a session is sent (S4).
+
+Owns the text of the index. Invariants: a line we write is one line of at most 150 characters that can neither break its link nor
+open a tag; lines that are not ours to change keep their bytes; nothing raises on any text. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from ...core.errors import InputError
+from ...core.fence import escape
+from ...core.front_matter import split_front_matter
+from .secrets import redact
+from .topic import INDEX as INDEX
+from .topic import folded, one_line
+
+# One line of a terminal and a half: two hundred of them are what a session is sent.
+LINE_CHARS = 150
+MOST_LINES = 200
+MOST_BYTES = 25_000
+# What a title needs at most; the hook says the rest.
+_TITLE_CHARS = 60
+_SHOWN_CHARS = 60
+
+_ENTRY = re.compile(r"[ \t]{0,8}[-*+][ \t]+\[(?P<title>[^\n]*?)\]\((?P<file><[^<>\n]*>|[^()\s]*)\)[ \t]*(?P<hook>[^\n]*)")
+_DASH = re.compile(r"^(?:—|–|--?|:)\s+")
+_MARKUP = re.compile(r"<(?=[/!?\w])")
+_COMMENT = re.compile(r"^[ \t]*<!--.*?-->[ \t]*(?:\r?\n|\Z)", re.MULTILINE | re.DOTALL)
+_WORD_END = re.compile(r"[-_./ ]")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+class Entry(NamedTuple):
+    title: str
+    file: str
+    hook: str
+
+
+def entries(text: str) -> list[Entry]:
+    """The lines that point at a file; other lines are a person's own."""
+    return [found for line in text.split("\n") if "](" in line and (found := _entry(line)) is not None]
+
+
+# The same lines are read at every save. A cache that is smaller than an index would never find anything.
+@lru_cache(maxsize=16_384)
+def _entry(line: str) -> Entry | None:
+    found = _ENTRY.match(line)
+    if found is None:
+        return None
+    file = unquote(found["file"].removeprefix("<").removesuffix(">")).removeprefix("./")
+    if not file.endswith(".md") or _SCHEME.match(file):
+        return None
+    return Entry(found["title"], file, _DASH.sub("", found["hook"].strip()).strip())
+
+
+def line_of(entry: Entry) -> str:
+    """One safe line. A file name so long that nothing fits beside it keeps its link and a short title."""
+    file = f"<{entry.file}>" if re.search(r"[\s()]", entry.file) else entry.file
+    room = LINE_CHARS - len(f"- []({file}) — ")
+    hook = _safe(entry.hook, LINE_CHARS)
+    title = _safe(entry.title, max(8, min(_TITLE_CHARS, room if not hook else room // 2))).translate(_BRACKETS) or "memory"
+    hook = _cut(hook, room - len(title))
+    return f"- [{title}]({file})" + (f" — {hook}" if hook else "")
+
+
+_BRACKETS = str.maketrans({"[": "(", "]": ")"})
+
+
+def _safe(text: str, longest: int) -> str:
+    return _cut(escape(_MARKUP.sub("&lt;", one_line(text, longest))), longest)
+
+
+def _cut(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest - 1].rstrip()}…" if longest > 1 else ""
+
+
+def with_entry(text: str, entry: Entry) -> str:
+    """The index with this entry: its line replaced where it stands, else put beside what belongs to it."""
+    line, key = line_of(entry), folded(entry.file)
+    lines = text.split("\n")
+    places = [(number, folded(found.file)) for number, old in enumerate(lines) if (found := _entry(old)) is not None]
+    mine = [number for number, file in places if file == key]
+    if mine:
+        old, ending = lines[mine[0]], "\r" if lines[mine[0]].endswith("\r") else ""
+        if _entry(old) != _entry(line):
+            lines[mine[0]] = line + ending
+        doubles = set(mine[1:])
+        return "\n".join(old for number, old in enumerate(lines) if number not in doubles)
+    if not places:
+        return f"{text}{_break_before(text)}{line}\n"
+    at = _place(places, key)
+    ending = "\r" if "\r\n" in text else ""
+    if at == len(lines):
+        return f"{text}{ending}\n{line}\n"
+    return "\n".join([*lines[:at], line + ending, *lines[at:]])
+
+
+def _break_before(text: str) -> str:
+    return "" if not text or text.endswith("\n") else "\n"
+
+
+def _place(places: list[tuple[int, str]], key: str) -> int:
+    """The line number for a new entry: by topic, not by date.
+
+    Behind the last one whose file begins with the same word; in a list that is in order, where it belongs; else at the end.
+    """
+    files = [file for _, file in places]
+    if files == sorted(files):
+        position = bisect(files, key)
+        return places[position][0] if position < len(places) else places[-1][0] + 1
+    word = _first_word(key)
+    same = (number for number, file in reversed(places) if _first_word(file) == word)
+    return next(same, places[-1][0]) + 1
+
+
+def _first_word(file: str) -> str:
+    return _WORD_END.split(file, maxsplit=1)[0]
+
+
+class Rewritten(NamedTuple):
+    """An index as it may be. `missing`: files its lines named that are not there; `redacted`: kinds of secrets taken out."""
+
+    text: str
+    missing: tuple[str, ...] = ()
+    redacted: tuple[str, ...] = ()
+
+
+def rewritten(text: str, old: str, files: Iterable[str], *, known: bool, team: bool = False) -> Rewritten:
+    """The index somebody wrote, within the rules (S3): one safe line for each memory that is there, and no content.
+
+    Lines of the old index keep their bytes. Who did not know the old index (`known`) may add lines to it and take none away.
+    """
+    clean = redact(text)
+    if team and clean.kinds:
+        raise InputError(INDEX, f"holds a secret ({', '.join(clean.kinds)})", "take it out: a team's memory is shared")
+    rows = split_front_matter(clean.text).body.split("\n")
+    there, kept, seen = {folded(file) for file in files}, set(old.split("\n")), set[str]()
+    worded = {folded(found.file) for row in rows if row not in kept and (found := _entry(row)) is not None}
+    lines, missing = list[str](), list[str]()
+    for line in rows:
+        entry = _entry(line)
+        if entry is not None and line in kept and folded(entry.file) in worded:
+            continue  # said anew in another line
+        if entry is None:
+            lines.append(line if line in kept else _cut(line.rstrip(), LINE_CHARS))
+        elif line not in kept and folded(entry.file) not in there:
+            missing.append(entry.file)
+        elif folded(entry.file) not in seen:
+            seen.add(folded(entry.file))
+            lines.append(line if line in kept else line_of(entry))
+    whole = "\n".join(lines)
+    whole = whole if not whole or whole.endswith("\n") else f"{whole}\n"
+    return Rewritten(whole if known else added(old, whole), tuple(dict.fromkeys(missing)), clean.kinds)
+
+
+def added(old: str, new: str) -> str:
+    """The old index with the entries of the new one."""
+    for entry in entries(new):
+        old = with_entry(old, entry)
+    return old
+
+
+def without_entry(text: str, file: str) -> str:
+    key = folded(file)
+    return "\n".join(line for line in text.split("\n") if (found := _entry(line)) is None or folded(found.file) != key)
+
+
+def loaded(text: str) -> str:
+    """What a session is sent: without front matter and comments, within both limits, with a warning where they cut."""
+    body = _COMMENT.sub("", split_front_matter(text).body).strip("\ufeff \t\r\n")
+    lines = body.split("\n")
+    size = len(body.encode("utf-8", "replace"))
+    kept = _first_bytes("\n".join(lines[:MOST_LINES]))
+    if len(kept) == len(body):
+        return body
+    whole = kept.count("\n") + 1
+    return f"{kept}\n\n{_warning(lines, whole, size)}"
+
+
+def _first_bytes(text: str) -> str:
+    data = text.encode("utf-8", "replace")
+    if len(data) <= MOST_BYTES:
+        return text
+    head = data[:MOST_BYTES].decode("utf-8", "ignore")
+    end = len(head) if text[len(head) : len(head) + 1] == "\n" else head.rfind("\n")
+    return head[:end] if end > 0 else head
+
+
+def _warning(lines: list[str], whole: int, size: int) -> str:
+    over = []
+    if len(lines) > MOST_LINES:
+        over.append(f"has {len(lines):,} lines (the limit is {MOST_LINES})")
+    if size > MOST_BYTES:
+        over.append(f"is {size:,} bytes long (the limit is {MOST_BYTES:,})")
+    first = one_line(lines[min(whole, len(lines) - 1)], _SHOWN_CHARS)
+    cut = f"{len(lines) - whole} lines are left out, from line {whole + 1} on" if whole < len(lines) else "its line is cut"
+    shown = escape(_MARKUP.sub("&lt;", first))
+    return (
+        f"> Warning: {INDEX} {' and '.join(over)}, so only its beginning was loaded: {cut} ({shown!r}). "
+        f"Shorten lines to at most {LINE_CHARS} characters and move detail into topic files."
+    )

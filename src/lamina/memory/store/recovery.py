@@ -1,0 +1,98 @@
+"""What a writer that was stopped left undone in a memory directory, found and finished (S6, Z12).
+
+Owns no files. Only the newest change of the journal can be half done: every writer mends before it writes, under the store's guard.
+Invariants: a line that a person took out of the index stays out, and one that they worded stays as it is; a removal that did not reach
+its file did not happen; whatever is mended is said. A crash at any line is mended by the next one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...core.errors import DiskError
+from .contract import MOST_READ
+from .history import History
+from .index import INDEX, Entry, line_of
+from .index_file import IndexFile
+from .journal import Last, digest_of
+from .lookup import Shelf, shown
+from .topic import Topic, read_topic
+
+
+class _Newest(NamedTuple):
+    """The newest change and the file it was about, as it is now; None: it is gone."""
+
+    change: Last
+    data: bytes | None
+
+
+def needs_mending(shelf: Shelf, index: IndexFile, history: History) -> bool:
+    if not index.there():
+        return bool(shelf.scanner.files())
+    newest = _looked_at(shelf, history.newest())
+    return newest is not None and _unlisted(newest, shelf, index, history) is not None
+
+
+def mend(shelf: Shelf, index: IndexFile, history: History, *, now: float) -> tuple[str, ...]:
+    """A missing index is made from the memories, a line that is missing is added, and a change that did not happen is noted.
+
+    The guard is held: what the journal says when this is over is all there is to know until it is let go.
+    """
+    said: tuple[str, ...] = ()
+    path = shelf.root.path / INDEX
+    history.catch_up()
+    newest = _looked_at(shelf, history.latest)
+    if not index.there():
+        if headers := shelf.scanner.headers():
+            index.rebuild(headers)
+            said = (f"{path} was missing and was made again from {len(headers)} memories.",)
+    elif newest is not None and (topic := _unlisted(newest, shelf, index, history)) is not None:
+        index.add(topic)
+        said = (f"{path} lacked the line of {topic.file}, whose change was interrupted; it was added.",)
+    # Last: the journal's word of the change is what the line above was found by.
+    if newest is not None:
+        history.settle(newest.data, now=now)
+    return said
+
+
+def _looked_at(shelf: Shelf, newest: Last | None) -> _Newest | None:
+    """None where there is nothing to mend. One file that somebody made a link of keeps no other memory from being saved."""
+    if newest is None:
+        return None
+    try:
+        return _Newest(newest, shelf.root.read_bytes(newest.file, MOST_READ))
+    except DiskError:
+        return None
+
+
+def _unlisted(newest: _Newest, shelf: Shelf, index: IndexFile, history: History) -> Topic | None:
+    """The memory whose save ended between its file and its index line, or whose removal ended between the line and the file."""
+    change, data = newest
+    if data is None or not _half_done(change, shelf):
+        return None
+    if digest_of(data) != (change.before if change.action == "remove" else change.digest):
+        return None
+    topic = read_topic(change.file, shown(data), 0)
+    line = index.line(change.file)
+    return topic if line is None or _is_old(line, topic, change, history) else None
+
+
+def _is_old(line: str, topic: Topic, change: Last, history: History) -> bool:
+    """Whether the index has the line we wrote for the content before. One that a person worded is theirs."""
+    if line == line_of(Entry(topic.name, topic.file, topic.description)):
+        return False
+    text = history.content_of(change.before)
+    before = read_topic(change.file, text, 0) if text is not None else None
+    return before is not None and line == line_of(Entry(before.name, before.file, before.description))
+
+
+def _half_done(change: Last, shelf: Shelf) -> bool:
+    """Whether the change may lack its index line. One that a person took out later stays out: then the index is newer than the file."""
+    match change.action:
+        case "remove":
+            return True
+        case "save" | "restore":
+            file, index = shelf.root.stat(change.file), shelf.root.stat(INDEX)
+            return file is not None and index is not None and index.st_mtime_ns <= file.st_mtime_ns
+        case _:
+            return False

@@ -1,0 +1,243 @@
+"""Topic files: one memory as text, read and written without loss (S5).
+
+Owns the front matter of a memory. Invariants: reading never raises and never runs anything; writing changes only the keys whose
+values changed, so unknown keys, their order, comments and the body keep their bytes; name and description are one line each.
+Pure: no file, no clock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import unicodedata
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias, get_args
+
+import msgspec
+
+from ...core.front_matter import Value, read_front_matter
+from ...disk.file_names import bad_name, bad_text, fold
+from .yaml_text import edited, emitted, plain
+
+Kind: TypeAlias = Literal["user", "feedback", "project", "reference"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+# The one file of a memory directory that is no topic.
+INDEX = "MEMORY.md"
+# A title: more is a sentence, and belongs into the description.
+NAME_CHARS = 120
+# Two or three sentences. With the name it stays far below what front matter may hold, in any script.
+DESCRIPTION_CHARS = 400
+# A file's name stands in an index line of 150 characters beside a title and a hook.
+FILE_CHARS = 60
+# Keys a Claude Code memory has under `metadata`; a file with one of them is stamped when it changes.
+STAMPED = frozenset({"node_type", "originSessionId", "modified"})
+_KNOWN = ("name", "description", "type")
+_RESERVED = frozenset({"memory", "team", "logs", "readme"})
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """`fields`: front matter we do not know, and `metadata`, as they are. `modified`: seconds since the epoch."""
+
+    file: str
+    name: str
+    description: str
+    type: Kind | None
+    body: str
+    fields: dict[str, Any] = {}
+    modified: float = 0.0
+    problems: tuple[str, ...] = ()
+
+
+def read_topic(file: str, text: str, mtime: float) -> Topic:
+    """What the text of a memory says. Whatever it holds, something readable comes back, and `problems` names what is odd."""
+    matter = read_front_matter(text)
+    problems = [] if matter.head is not None else [_no_matter(matter.problem)]
+    fields = matter.fields
+    name = one_name(_text(fields, "name", problems)) or _stem(file)
+    description = one_line(_text(fields, "description", problems), DESCRIPTION_CHARS)
+    if matter.head is not None and not description:
+        problems.append("no description")
+    rest: dict[str, Any] = {key: value for key, value in fields.items() if key not in _KNOWN}
+    body = _without_blank_line(matter.body) if matter.head is not None else matter.body
+    kind = _kind(fields, problems)
+    return Topic(file, name, description, kind, body, rest, _modified(fields, mtime), tuple(problems))
+
+
+def _no_matter(problem: str | None) -> str:
+    return f"the front matter {problem}" if problem else "no front matter"
+
+
+def _stem(file: str) -> str:
+    return one_name(file.rsplit("/", 1)[-1].removesuffix(".md")) or "memory"
+
+
+def _text(fields: Mapping[str, Value], key: str, problems: list[str]) -> str:
+    value = fields.get(key, "")
+    if isinstance(value, str):
+        return value
+    problems.append(f"{key} is no text")
+    return ""
+
+
+def _metadata(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = fields.get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
+def _kind(fields: Mapping[str, Value], problems: list[str]) -> Kind | None:
+    found = fields.get("type", _metadata(fields).get("type"))
+    if found is None:
+        return None
+    for kind in KINDS:
+        if found == kind:
+            return kind
+    problems.append(f"unknown type {one_line(str(found), 40)!r}")
+    return None
+
+
+def _modified(fields: Mapping[str, Any], mtime: float) -> float:
+    written = _metadata(fields).get("modified", fields.get("modified"))
+    if not isinstance(written, str):
+        return mtime
+    try:
+        moment = datetime.fromisoformat(written.strip())
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return mtime
+    return seconds if math.isfinite(seconds) and seconds >= 0 else mtime
+
+
+def _without_blank_line(body: str) -> str:
+    return body[2:] if body.startswith("\r\n") else body.removeprefix("\n")
+
+
+def write_topic(topic: Topic, *, before: str | None = None) -> str:
+    """The text of the file. `before` is the text it replaces: what did not change keeps its bytes there."""
+    if before is not None and _says_the_same(topic, before):
+        return before
+    matter = read_front_matter(before or "")
+    wanted = _wanted(topic, matter.fields, fresh=matter.head is None)
+    if before is None or matter.head is None:
+        return f"---\n{emitted(wanted)}---\n\n{topic.body}"
+    opening = before[: before.index("\n") + 1]
+    closing = before[len(opening) + len(matter.head) : len(before) - len(matter.body)]
+    # A closing line at the very end of the text has no line break of its own.
+    closing = closing if closing.endswith("\n") or not topic.body else f"{closing}\n"
+    return opening + edited(matter.head, matter.fields, wanted) + closing + _gap(matter.body, topic.body) + topic.body
+
+
+def _gap(old_body: str, body: str) -> str:
+    """The blank line before the body: as it was, and always where the body itself begins with one."""
+    if old_body.startswith("\r\n"):
+        return "\r\n"
+    return "\n" if old_body.startswith("\n") or body.startswith(("\n", "\r\n")) else ""
+
+
+def _says_the_same(topic: Topic, before: str) -> bool:
+    there = read_topic(topic.file, before, 0)
+    return (there.name, there.description, there.type, there.fields, there.body) == (
+        topic.name,
+        topic.description,
+        topic.type,
+        topic.fields,
+        topic.body,
+    )
+
+
+def _wanted(topic: Topic, old: Mapping[str, Value], *, fresh: bool) -> dict[str, Value]:
+    """All keys the front matter shall have: those there were in their order, then ours, then new ones."""
+    fields = {str(key): plain(value, 2) for key, value in topic.fields.items() if key not in _KNOWN}
+    metadata = fields.get("metadata")
+    below = "type" not in old and isinstance(metadata, dict) and "type" in metadata
+    if below and topic.type is not None and isinstance(metadata, dict):
+        fields["metadata"] = metadata | {"type": topic.type}
+    known: dict[str, Value] = {}
+    for key, value, short in (("name", topic.name, one_name), ("description", topic.description, _one_description)):
+        line = short(value)
+        there = old.get(key)
+        same = isinstance(there, str) and short(there) == line
+        if there is not None or fresh or line != (_stem(topic.file) if key == "name" else ""):
+            known[key] = there if same and there is not None else line
+    if topic.type is not None and not below:
+        known["type"] = topic.type
+    elif topic.type is None and "type" in old:
+        known["type"] = old["type"]
+    every = known | fields
+    return {key: every[key] for key in [*(key for key in old if key in every), *every]}
+
+
+def stamped(topic: Topic, *, now: float) -> Topic:
+    """With a new `metadata.modified`, where the file has metadata of that kind; any other topic as it is."""
+    return dated(topic, modified=now) if STAMPED.intersection(_metadata(topic.fields)) else topic
+
+
+def dated(topic: Topic, *, modified: float) -> Topic:
+    """With this `metadata.modified`, whatever the time of its file: for a memory that is older than its file."""
+    moment = datetime.fromtimestamp(modified, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    fields = topic.fields | {"metadata": {**_metadata(topic.fields), "modified": moment}}
+    return msgspec.structs.replace(topic, fields=fields, modified=modified)
+
+
+def evidence_of(topic: Topic) -> tuple[str, ...]:
+    """The files and symbols a memory says it rests on (B8)."""
+    found = topic.fields.get("evidence", _metadata(topic.fields).get("evidence"))
+    return tuple(item for item in found if isinstance(item, str)) if isinstance(found, list) else ()
+
+
+def one_line(text: str, longest: int) -> str:
+    """The text on one line: no control, format or surrogate characters, single spaces, at most `longest` characters."""
+    # Ten times the limit is enough to fill it whatever is dropped; a hostile text costs no more than that.
+    line = text[: longest * 10]
+    if not line.isprintable():
+        line = "".join(char if char.isprintable() else "" if unicodedata.category(char) in _DROPPED else " " for char in line)
+    line = " ".join(line.split())
+    return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
+
+
+def one_name(text: str) -> str:
+    """A name on one line. One that is too long ends with a digest of itself, so that two of them stay two memories."""
+    line = one_line(text, NAME_CHARS * 10)
+    if len(line) <= NAME_CHARS:
+        return line
+    return f"{line[: NAME_CHARS - 10].rstrip()}… {short_digest(folded(line))}"
+
+
+def _one_description(text: str) -> str:
+    return one_line(text, DESCRIPTION_CHARS)
+
+
+# Format characters, surrogates and private ones vanish; controls and separators become a space.
+_DROPPED = frozenset({"Cf", "Cs", "Co", "Cn"})
+
+
+def folded(text: str) -> str:
+    """`names.fold`, at once for plain ASCII: an index and a scan ask for every line."""
+    return text.lower() if text.isascii() else fold(text)
+
+
+# Every lookup asks for every memory's name.
+@lru_cache(maxsize=16_384)
+def same_name(name: str) -> str:
+    """Two names with the same key are one memory: case, Unicode form and spacing do not count."""
+    return folded(one_name(name).removesuffix(".md"))
+
+
+def file_name(name: str) -> str:
+    """The file a memory of this name gets: lower case, words joined by hyphens, letters of every script kept."""
+    plain_name = same_name(name)
+    kept = "".join(char if unicodedata.category(char)[0] in "LNM" and bad_text(char) is None else "-" for char in plain_name)
+    stem = re.sub("-{2,}", "-", kept)[:FILE_CHARS].strip("-")
+    # A mark in first place has nothing to stand on.
+    stem = stem if stem and unicodedata.category(stem[0])[0] != "M" else ""
+    if not stem or stem in _RESERVED or bad_name(f"{stem}.md") or bad_text(stem):
+        return f"memory-{short_digest(name)}.md"
+    return f"{stem}.md"
+
+
+def short_digest(text: str) -> str:
+    """Eight hex digits: enough to tell apart the few names that would share a file."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]

@@ -1,0 +1,322 @@
+"""May this call run? The one function that the main conversation and all forks ask (X6, D4).
+
+Owns the decision; it runs nothing, and of the disk it looks at links and names only. Invariants: deny rules count in every mode;
+what can't be understood is never allowed; nobody is asked for a fork, so for it a question is a denial; a command that is allowed
+because it only reads comes with a plan, and then the plan is what runs, not a shell.
+
+In this order, the first that speaks: an unreadable call · deny rules · a fork's own list · mode all · memory files · mode
+read-only · ask rules · names that deserve a question · allow rules · what the tool does.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from ..core.blocks import ToolUse
+from ..core.errors import PathRefused
+from ..core.settings import Permissions
+from ..disk.paths import check_child
+from . import suggestions as suggest
+from .patterns import Base, Bases
+from .readonly.places import within
+from .readonly.plan import Plan, plan_parts
+from .readonly.words import Part, Refusal, split
+from .request import MOVING, Asked, Unclear, read_call, readable, real
+from .rule_match import allowing, holding, unreadable_below
+from .rules import READERS, WRITERS, Rule, Rules, read_rules
+from .sensitive import KEY_DIRECTORIES, holds_a_home, holds_keys, why_not_read, why_not_written
+from .shell_rules import ShellPattern, allows, is_exactly
+from .verdicts import Allow, Ask, Deny, Mode, PermissionContext, Verdict, read_mode
+
+__all__ = [
+    "Allow",
+    "Ask",
+    "Deny",
+    "Mode",
+    "PermissionContext",
+    "Rules",
+    "Verdict",
+    "decide",
+    "judge",
+    "may_read",
+    "read_mode",
+    "read_rules",
+]
+
+# They change nothing outside the conversation, and what an agent does is judged call by call; a fork has no use for them.
+_HARMLESS = frozenset({"TodoWrite", "Expand", "Agent", "SendMessage"})
+# Where a message goes that leaves the agents and mailboxes of this home.
+_BEYOND = ("uds:", "bridge:")
+_FORK_TOOLS = "Read, Grep, Glob, read-only Bash, and Edit and Write of memory files"
+
+
+class _Case(msgspec.Struct, frozen=True):
+    """One call with all that is needed to judge it."""
+
+    asked: Asked
+    rules: Rules
+    context: PermissionContext
+    bases: Bases
+    roots: tuple[str, ...]
+
+
+def decide(call: ToolUse, *, mode: Mode, rules: Rules, context: PermissionContext) -> Verdict:
+    try:
+        asked = read_call(call, context)
+    except Unclear as unclear:
+        return Deny(str(unclear))
+    return judge(asked, mode=mode, rules=rules, context=context)
+
+
+def judge(asked: Asked, *, mode: Mode, rules: Rules, context: PermissionContext) -> Verdict:
+    """`decide` for a call that was read: links are looked up when it is read, so what is judged here is what may be written (Z8)."""
+    try:
+        return _judged(_Case(asked, rules, context, _bases(context), readable(context)), mode)
+    except OSError:
+        return Deny(MOVING)
+
+
+def _judged(case: _Case, mode: Mode) -> Verdict:
+    asked, rules, context = case.asked, case.rules, case.context
+    denied, rule = holding(rules.deny, asked, case.bases)
+    if denied == "yes" and rule is not None:
+        return Deny(_by_rule(rule))
+    verdict = _for_fork(case) if context.fork else _for_mode(case, mode)
+    if denied == "maybe" and rule is not None and isinstance(verdict, Allow):
+        doubt = f"It may do what the deny rule {rule.text} forbids."
+        return Deny(doubt) if context.fork else Ask(doubt)
+    return verdict
+
+
+def may_read(path: Path, *, rules: Rules, context: PermissionContext) -> bool:
+    """Whether a search may show this file: no deny or ask rule for reading covers it, and it holds no keys."""
+    paths = (path, Path(os.path.realpath(path)))
+    asked = Asked("Read", {}, path=path, paths=paths)
+    held, _ = holding((*rules.deny, *rules.ask), asked, _bases(context))
+    return held == "no" and not any(map(why_not_read, paths))
+
+
+def _bases(context: PermissionContext) -> Bases:
+    named: dict[Base, Path | None] = {
+        "cwd": context.cwd,
+        "settings": context.settings_root or context.cwd,
+        "disk": Path(context.cwd.anchor),
+        "home": context.home,
+    }
+    return {base: tuple(dict.fromkeys((path, real(path)))) for base, path in named.items() if path is not None}
+
+
+def _by_rule(rule: Rule) -> str:
+    problem = f", which {rule.problem}; mend it in the settings" if rule.problem else ""
+    return f"The rule {rule.text} forbids this{problem}."
+
+
+# Forks
+
+
+def _for_fork(case: _Case) -> Allow | Deny:
+    """X6: tools that read, read-only commands, memory files; everything else is denied."""
+    asked, context = case.asked, case.context
+    held, rule = holding(case.rules.ask, asked, case.bases)
+    if held != "no" and rule is not None:
+        return Deny(f"The rule {rule.text} asks a person about this, and nobody can be asked here.")
+    if context.only_edit is not None:
+        return _only_edit(asked, context.only_edit)
+    if asked.tool in WRITERS:
+        problem = _not_memory(case)
+        return Deny(problem) if problem else Allow("It changes a memory file.")
+    if asked.tool in READERS:
+        problem = _not_readable(case)
+        return Deny(problem) if problem else Allow("It only reads, inside the project.")
+    if asked.tool == "Bash":
+        return _read_only_command(case)
+    return Deny(f"{asked.tool} is not among the tools that may be used here: {_FORK_TOOLS}.")
+
+
+def _only_edit(asked: Asked, file: Path) -> Allow | Deny:
+    there = real(file.parent) / file.name
+    if asked.tool == "Edit" and asked.path == Path(os.path.abspath(file)) and asked.paths[-1] == there and not file.is_symlink():
+        return Allow("It changes the one file it may change.")
+    return Deny(f"Only Edit of {file} is allowed here.")
+
+
+# A conversation with a person
+
+
+def _for_mode(case: _Case, mode: Mode) -> Verdict:
+    if mode == "all":
+        return Allow("Mode all allows every call that no deny rule forbids.")
+    if case.asked.tool in WRITERS and _not_memory(case) is None:
+        return Allow("It changes a memory file.")
+    verdict = _only_reading(case) if mode == "read-only" else _with_questions(case, mode)
+    held, rule = holding(case.rules.ask, case.asked, case.bases)
+    if held != "no" and rule is not None and not isinstance(verdict, Deny):
+        return Ask(f"The rule {rule.text} asks about this.")
+    return verdict
+
+
+def _only_reading(case: _Case) -> Verdict:
+    tool = case.asked.tool
+    if tool == "Bash":
+        return _read_only_command(case)
+    harmless = tool in _HARMLESS and not _goes_beyond(case.asked)
+    if tool in READERS or harmless or (tool not in WRITERS and case.context.tool_is_read_only(tool)):
+        return _with_questions(case, "read-only")
+    return Deny(f"{tool} is denied in read-only mode; a person can change the mode.")
+
+
+def _with_questions(case: _Case, mode: Mode) -> Verdict:
+    asked = case.asked
+    special = next(filter(None, map(why_not_written, asked.paths)), None) if asked.tool in WRITERS else None
+    if special is None and asked.tool in WRITERS and _is_lamina_s_own(case):
+        special = "Lamina keeps its own files there"
+    if special is not None:
+        return Ask(f"{_named(case)} is not changed without a question: {special}.")
+    if (rule := _allowing(case)) is not None:
+        return Allow(f"The rule {rule.text} allows it.")
+    return _by_kind(case, mode)
+
+
+def _by_kind(case: _Case, mode: Mode) -> Verdict:
+    asked, context = case.asked, case.context
+    if asked.tool in READERS and asked.path is not None:
+        problem = _not_readable(case)
+        if problem is None:
+            return Allow("It only reads, inside the project.")
+        return Ask(problem, _offer(case, suggest.for_path(asked.tool, asked.path, context.cwd)))
+    if asked.tool in WRITERS and asked.path is not None:
+        inside = _is_inside(case)
+        if inside and mode == "accept-edits":
+            return Allow("Mode accept-edits allows changes inside the project.")
+        where = "" if inside else ", which is outside the project"
+        rule = _offer(case, suggest.for_path(asked.tool, asked.path, context.cwd))
+        return Ask(f"{asked.tool} changes {_named(case)}{where}.", rule)
+    if asked.tool == "Bash":
+        verdict = _read_only_command(case)
+        if isinstance(verdict, Allow):
+            return verdict
+        why = verdict.why if isinstance(asked.plan, Plan) else "The command may do more than read."
+        return Ask(why, _offer(case, suggest.for_command(asked.command or "")))
+    if asked.tool == "WebFetch":
+        return Ask(f"It fetches from {asked.host or 'an address that is not clear'}.", _offer(case, suggest.for_host(asked.host)))
+    if _goes_beyond(asked):
+        to = str(asked.arguments.get("to"))
+        return Ask(f"It sends a message to another program: {to[:200]!r}.", _offer(case, suggest.for_recipient(to)))
+    if asked.tool in _HARMLESS or context.tool_is_read_only(asked.tool):
+        return Allow("It changes nothing.")
+    return Ask(f"{asked.tool} may change something.", _offer(case, suggest.for_tool(asked.tool)))
+
+
+def _goes_beyond(asked: Asked) -> bool:
+    """A message to a socket or a bridge; to agents and mailboxes it is one of this person's sessions writing to another."""
+    return asked.tool == "SendMessage" and str(asked.arguments.get("to")).lstrip().startswith(_BEYOND)
+
+
+def _offer(case: _Case, rule: str | None) -> str | None:
+    """A rule is offered only if it would allow this very call."""
+    if rule is None:
+        return None
+    alone = msgspec.structs.replace(case, rules=read_rules(Permissions(allow=(rule,))))
+    return rule if _allowing(alone) is not None else None
+
+
+# Parts of an answer; a problem is a sentence, None is none
+
+
+def _named(case: _Case) -> str:
+    """The file for the person who is asked: where links of the project lead elsewhere, that is what a yes is for."""
+    path, cwd = case.asked.path, case.context.cwd
+    if path is None:
+        return "It"
+    there = case.asked.paths[-1]
+    plain = real(cwd) / path.relative_to(cwd) if path.is_relative_to(cwd) else path
+    return str(path) if there in (path, plain) else f"{path} (which leads to {there})"
+
+
+def _is_inside(case: _Case) -> bool:
+    path = str(case.asked.paths[-1] if case.asked.path is not None else real(case.context.cwd))
+    return any(within(path, root) for root in case.roots)
+
+
+def _not_readable(case: _Case) -> str | None:
+    special = next(filter(None, map(why_not_read, case.asked.paths)), None)
+    if special is not None:
+        return f"{_named(case)} is not read without a question: {special}."
+    if case.asked.tool == "Grep" and case.asked.path is not None and (problem := holds_keys(case.asked.path, KEY_DIRECTORIES)):
+        return problem
+    return None if _is_inside(case) else f"{_named(case)} is outside the project."
+
+
+def _not_memory(case: _Case) -> str | None:
+    """Why the file is no memory file (G1). A relative path means the working directory, as it does to the tool."""
+    memory, asked = case.context.memory_dir, case.asked
+    if memory is None:
+        return "There is no memory directory to write in."
+    if asked.tool not in ("Edit", "Write"):
+        return f"{asked.tool} is not for memory files; use Edit or Write."
+    spelled = os.path.join(case.context.cwd, asked.spelled)
+    try:
+        child = check_child(memory, spelled)
+    except PathRefused as refused:
+        return str(refused)
+    if child.suffix != ".md":
+        return f"{spelled} is no memory file: only names that end in .md are written there."
+    inside = within(str(asked.paths[-1]), str(real(memory)))
+    return None if inside else f"{spelled} leads out of the memory directory."
+
+
+def _is_lamina_s_own(case: _Case) -> bool:
+    own = [str(real(place)) for place in (case.context.lamina_home, case.context.memory_dir) if place is not None]
+    paths = {name for path in case.asked.paths for name in (str(path), os.path.realpath(path))}
+    return any(within(path, place) for path in paths for place in own)
+
+
+def _read_only_command(case: _Case) -> Allow | Deny:
+    plan = case.asked.plan
+    if not isinstance(plan, Plan):
+        return Deny(plan.why if plan is not None else "There is no command to run.")
+    problem = _looks_too_far(plan, case)
+    return Deny(problem) if problem else Allow("It only reads, inside the project.", plan)
+
+
+def _looks_too_far(plan: Plan, case: _Case) -> str | None:
+    """Whether a planned command reads keys, or searches through files that a rule holds back."""
+    for place in plan.reads:
+        path = Path(place.path)
+        if special := why_not_read(path):
+            return f"{path} is not read without a question: {special}."
+        if place.contents and place.tree:
+            if problem := holds_keys(path) or holds_a_home(path):
+                return problem
+            if rule := unreadable_below((*case.rules.deny, *case.rules.ask), path, case.bases):
+                return f"The rule {rule.text} may hold back files below {path}; use the Grep tool."
+    return None
+
+
+def _turns(part: Part) -> bool:
+    """A shell will run this part, not its plan, and puts names in the place of a wildcard as they are: `*` may become `-delete`."""
+    return any(0 in word.wild for word in part.words)
+
+
+def _allowing(case: _Case) -> Rule | None:
+    """The rule that allows the call; of a command line each part must be allowed, by a rule or because it only reads."""
+    if (rule := allowing(case.rules.allow, case.asked, case.bases)) is not None or case.asked.command is None:
+        return rule
+    shell = [(rule, rule.specifier) for rule in case.rules.allow if isinstance(rule.specifier, ShellPattern)]
+    if exact := next((rule for rule, pattern in shell if is_exactly(pattern, case.asked.command)), None):
+        return exact
+    parts = split(case.asked.command)
+    used: Rule | None = None
+    for part in () if isinstance(parts, Refusal) else parts:
+        found = next((rule for rule, pattern in shell if allows(pattern, part)), None)
+        if found is None:
+            alone = msgspec.structs.replace(part, joint="")
+            plan = plan_parts((alone,), "", cwd=case.context.cwd, roots=case.roots)
+            # Behind a command that may have changed the directory, a plan holds only where it names no file.
+            if isinstance(plan, Refusal) or (used is not None and plan.reads) or _looks_too_far(plan, case) or _turns(part):
+                return None
+        used = used or found
+    return used

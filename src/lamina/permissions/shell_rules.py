@@ -1,0 +1,206 @@
+r"""Rules for Bash: what the text in `Bash(…)` matches.
+
+Owns the comparison of a command line with a rule, in two ways. For `allow` a rule must match a whole part of the line that the
+tokenizer understands, word by word; a line it does not understand is matched only by exactly the same text. For `deny` and `ask`
+everything counts that could run the forbidden command: each part, what stands behind a wrapper such as `sudo`, the script given
+to a shell, and the pieces of a line that nobody can cut reliably.
+
+`npm run test` matches that command, `npm run test:*` and `npm run test *` also with anything behind it, `git * main` any text in
+place of the star; `\*` is a star.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from .readonly.words import Part, Refusal, Word, split
+
+Match: TypeAlias = Literal["no", "maybe", "yes"]
+
+# A longer line is not looked through: every rule that holds back may be met.
+MAX_LOOKED_AT = 10_000
+# Rules are shorter than this; what follows can't matter to them.
+MAX_RULE_WORDS = 50
+
+_STAR = re.compile(r"(?<!\\)\*")
+_ASSIGNMENT = re.compile(r"\w+\+?=")
+# Where a line that the tokenizer refuses may begin another command.
+_SEPARATORS = re.compile(r"[;&|\n\r(){}`<>]")
+# What a shell replaces before it looks for the command.
+_MADE = re.compile(r"[$*?\[]|,.*\}")
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+# Substitutions inside substitutions, as deep as people write them.
+_NESTED = 4
+# What stands before a command without being one.
+_BEFORE = frozenset({"!", "if", "then", "elif", "else", "while", "until", "do", "time", "{"})
+# They run what they are given, as words or as a script.
+_RUNNING = """. bash builtin chroot command coproc dash doas env eval exec find fish ionice ksh nice nohup noglob parallel script
+    setsid sh source ssh stdbuf strace su sudo taskset timeout unshare watch xargs zsh"""
+_CARRIERS = frozenset(_RUNNING.split())
+# They are known not to run their arguments; what is neither here nor among the carriers may.
+_HARMLESS = """[ basename cat cd chmod cp cut date dirname du echo false grep head ln ls mkdir mv printf pwd rm rmdir sort stat
+    tail test touch tr true uniq wc"""
+_DATA_ONLY = frozenset(_HARMLESS.split())
+
+
+class ShellPattern(msgspec.Struct, frozen=True):
+    raw: str  # as written, stars unescaped: the whole line when it is the same
+    pieces: tuple[str, ...]  # the text between the stars, as `canonical` writes it
+    loose: tuple[str, ...]  # the same without quotes and in small letters
+    prefix: bool  # one star, at the end, behind a whole word
+
+
+def read_shell(text: str) -> ShellPattern | str:
+    """The pattern, or what is wrong with it."""
+    spelled = text[:-2] + " *" if text.endswith(":*") else text
+    pieces = [piece.replace("\\*", "*") for piece in _STAR.split(spelled)]
+    if not "".join(pieces).strip():
+        return "names no command; write Bash alone for all of them"
+    prefix = len(pieces) == 2 and pieces[1] == "" and pieces[0].endswith(" ")
+    if prefix or len(pieces) == 1:
+        plain = pieces[0].strip()
+        ends = ("",) if prefix else ()
+        return ShellPattern(plain, (_tidy(plain), *ends), (_loose(plain), *ends), prefix)
+    return ShellPattern("*".join(pieces), tuple(pieces), tuple(_loose(piece, keep=True) for piece in pieces), False)
+
+
+def _tidy(text: str) -> str:
+    parts = split(text)
+    return text if isinstance(parts, Refusal) or len(parts) != 1 else canonical(parts[0].words)
+
+
+def _loose(text: str, *, keep: bool = False) -> str:
+    plain = re.sub(r"['\"\\]", "", text).casefold()
+    return plain if keep else " ".join(plain.split())
+
+
+def canonical(words: Sequence[Word]) -> str:
+    """One spelling for equal words: a space between them, single quotes where they are needed, wildcards as they were."""
+    return " ".join(word.text if word.wild and word.plain else _quoted(word) for word in words)
+
+
+def _quoted(word: Word) -> str:
+    ends = (*word.wild, len(word.text))
+    starts = (0, *(at + 1 for at in word.wild))
+    stretches = [word.text[start:end] for start, end in zip(starts, ends, strict=True)]
+    signs = [*(word.text[at] for at in word.wild), ""]
+    if not word.wild:
+        return shlex.quote(word.text)
+    return "".join((shlex.quote(text) if text else "") + sign for text, sign in zip(stretches, signs, strict=True))
+
+
+def allows(pattern: ShellPattern, part: Part) -> bool:
+    return _fits(pattern.pieces, canonical(part.words), prefix=pattern.prefix)
+
+
+def is_exactly(pattern: ShellPattern, command: str) -> bool:
+    return len(pattern.pieces) == 1 and pattern.raw == command.strip()
+
+
+def holds_back(pattern: ShellPattern, command: str) -> Match:
+    """Whether the line runs what the pattern names: surely, possibly, or as far as anyone can see not."""
+    if _fits(pattern.loose, _loose(command), prefix=pattern.prefix):
+        return "yes"
+    if len(command) > MAX_LOOKED_AT:
+        return "maybe"
+    found: Match = "no"
+    for sure, text in _candidates(command):
+        if _fits(pattern.loose, text, prefix=pattern.prefix):
+            if sure:
+                return "yes"
+            found = "maybe"
+    return "maybe" if found == "no" and _named_later(command) else found
+
+
+@lru_cache(maxsize=32)
+def _named_later(command: str) -> bool:
+    """Whether a command's name is only known when it runs: `$x`, `$(…)`, `r{m,}`, `/bin/r?`. Quoted text is no command."""
+    plain = _QUOTED.sub(_without_quotes, command)
+    for _ in range(_NESTED):
+        plain = re.sub(r"\$\([^()]*\)|`[^`]*`", "$", plain)
+    lines = plain.partition("\n")[0] if "<<" in plain else plain  # what follows is mostly the text of a document
+    return any(_MADE.search(name) for piece in re.split(r"[;&|\n\r]", lines) if (name := _command_name(piece)))
+
+
+def _without_quotes(found: re.Match[str]) -> str:
+    """One word for what was quoted; an expansion in double quotes is still one."""
+    inside = found[0][1:-1] if found[0][0] == '"' else ""
+    return re.sub(r"[\s;&|<>]", "q", inside) if re.search(r"[$`]", inside) else "q"
+
+
+def _command_name(piece: str) -> str:
+    words = _without_prefix(piece.split())
+    name = words[0].lstrip("({").rpartition("/")[2] if words else ""
+    return "" if name in ("[", "[[") else name
+
+
+def _without_prefix(words: list[str]) -> list[str]:
+    start = next((at for at, word in enumerate(words) if word not in _BEFORE and not _ASSIGNMENT.match(word)), len(words))
+    return words[start:]
+
+
+def _fits(pieces: tuple[str, ...], text: str, *, prefix: bool) -> bool:
+    if prefix:
+        start = pieces[0]
+        # `ls:*` is not lsof; behind a slash or an equals sign the word may go on.
+        return text == start or text.startswith(start if start[-1:] in ("/", "=", ":") else f"{start} ")
+    if len(pieces) == 1:
+        return text == pieces[0]
+    first, *middle, last = pieces
+    if not text.startswith(first) or not text.endswith(last) or len(text) < len(first) + len(last):
+        return False
+    at, end = len(first), len(text) - len(last)
+    for piece in middle:
+        found = text.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
+
+
+@lru_cache(maxsize=32)
+def _candidates(command: str) -> tuple[tuple[bool, str], ...]:
+    """Everything the line may run, each with whether it surely does; asked for again by every rule."""
+    parts = split(command)
+    if isinstance(parts, Refusal):
+        pieces = [_loose(piece, keep=True).split() for piece in _SEPARATORS.split(command)]
+    else:
+        pieces = [[word.text for word in part.words] for part in parts]
+    found = chain.from_iterable(_of_part(words) for words in pieces)
+    return tuple((sure, _loose(" ".join(words[:MAX_RULE_WORDS]))) for sure, words in found)
+
+
+def _of_part(words: list[str], depth: int = 0) -> Iterator[tuple[bool, list[str]]]:
+    words = _without_prefix(words)
+    if not words:
+        return
+    name = words[0].rpartition("/")[2].casefold()
+    yield True, [name, *words[1:]]
+    if name in _DATA_ONLY:
+        return
+    sure = name in _CARRIERS
+    for at in range(1, len(words)):
+        yield sure, [words[at].rpartition("/")[2], *words[at + 1 : at + MAX_RULE_WORDS]]
+        # A script in one word; one inside another is looked at no deeper than people write them.
+        if depth < 2 and re.search(r"\s", words[at]):
+            for piece in _SEPARATORS.split(words[at]):
+                yield from ((sure and inner, found) for inner, found in _of_part(_loose(piece, keep=True).split(), depth + 1))
+
+
+@lru_cache(maxsize=32)
+def words_of(command: str) -> tuple[str, ...]:
+    """Every word that may be a path: the words themselves, and what stands behind an equals sign."""
+    parts = split(command)
+    if isinstance(parts, Refusal):
+        words = re.split(r"[\s;&|(){}`<>]+", re.sub(r"['\"\\]", "", command))
+    else:
+        words = [word.text for part in parts for word in part.words]
+    values = [word.partition("=")[2] for word in words if "=" in word]
+    return tuple(dict.fromkeys(word for word in (*words, *values) if word and "\0" not in word))

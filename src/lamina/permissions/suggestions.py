@@ -1,0 +1,95 @@
+"""The rule a person is offered with "always": the narrowest that allows the same call next time.
+
+Owns what is offered; `permissions` offers it only if it would indeed allow the call. Invariant: nothing is offered that would
+allow every command, or everything near the root of the disk.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ..core.settings.collection_kinds import LONGEST_NAME
+from .patterns import quoted
+from .readonly.words import Part, Refusal, split
+from .rules import READERS, WRITERS
+from .shell_rules import canonical
+
+# Commands whose next words say what they do; behind them come files, filters and flags that change from call to call.
+_TASKS = {
+    "npm run": 3,
+    "pnpm run": 3,
+    "yarn run": 3,
+    "bun run": 3,
+    "npm test": 2,
+    "cargo": 2,
+    "go": 2,
+    "make": 2,
+    "pytest": 1,
+    "ruff": 2,
+    "mypy": 1,
+    "tox": 1,
+    "uv run": 3,
+    "docker compose": 3,
+}
+# `run` and the like take any program: what follows is part of the task.
+_RUNS_ANYTHING = frozenset({"cargo run", "go run", "go generate", "uv run"})
+# A directory this close to the root of the disk holds too much: the file alone is offered.
+_MIN_DEPTH = 3
+
+
+def for_command(command: str) -> str | None:
+    parts = split(command)
+    if not isinstance(parts, Refusal) and len(parts) == 1:
+        rule = _task(parts[0])
+        if rule is not None:
+            return rule
+    exact = command.strip().replace("*", "\\*")
+    return _fitting(f"Bash({exact})")
+
+
+def _task(part: Part) -> str | None:
+    """`Bash(npm run test:*)` for a known task with something behind it."""
+    words = [word.text for word in part.words]
+    for task, count in _TASKS.items():
+        known = task.split()
+        if words[: len(known)] == known and len(words) > count and not _is_option(words[count - 1]):
+            if " ".join(words[:2]) in _RUNS_ANYTHING:
+                return None
+            return _fitting(f"Bash({canonical(part.words[:count]).replace('*', chr(92) + '*')}:*)")
+    return None
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-")
+
+
+def for_path(tool: str, path: Path, cwd: Path) -> str | None:
+    """The directory of the file below the working directory, or the file alone where the directory would be too much."""
+    name = "Edit" if tool in WRITERS else "Read" if tool in READERS else tool
+    tree = tool in ("Grep", "Glob", "LS")
+    inside = path.is_relative_to(cwd)
+    base, parts = ("./", path.relative_to(cwd).parts) if inside else ("//", path.parts[1:])
+    if not parts or (tree and not inside and len(parts) < _MIN_DEPTH):
+        return None
+    directory = parts if tree else parts[:-1]
+    wide = bool(directory) if inside else len(directory) >= _MIN_DEPTH
+    spelled = "/".join(quoted(part) for part in (directory if wide else parts))
+    return _fitting(f"{name}({base}{spelled}/**)" if wide and not tree else f"{name}({base}{spelled})")
+
+
+def for_host(host: str | None) -> str | None:
+    return f"WebFetch(domain:{host})" if host is not None and re.fullmatch(r"[a-z0-9.-]+", host) else None
+
+
+def for_recipient(to: str) -> str | None:
+    return _fitting(f"SendMessage({to})") if ")" not in to else None
+
+
+def for_tool(tool: str) -> str | None:
+    return tool if re.fullmatch(r"[A-Za-z_][\w.-]*", tool) else None
+
+
+def _fitting(rule: str) -> str | None:
+    """A settings file takes no longer and no invisible text."""
+    return rule if len(rule) <= LONGEST_NAME and rule.isprintable() else None

@@ -1,0 +1,274 @@
+"""Gathering instruction files: each real path and each content once (I1), includes behind the file that names them (I2), bounded.
+
+`Gathering` lives for one load. It reads, and changes nothing on the disk. A file that cannot be used is one sentence in
+`findings`, and the others still count: a broken file never keeps a session from starting. The same files give the same result.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple, TypeAlias, assert_never
+
+import msgspec
+
+from ..core.fence import escape
+from ..core.settings.kinds import printable
+from .globs import matches
+from .includes import DEEPEST, Ask, Load, Reach, Refuse, Target, find_includes, judge, meant_as_file, resolve, target_of
+from .markdown import without_comments
+from .rules import Kind, ScopedRule, read_scope
+from .safe_read import FileText, Unusable, read_text
+
+# True: load it; False: the person said no; None: nobody was asked yet.
+Approved: TypeAlias = Callable[[Path], bool | None] | Collection[Path]
+
+# I3. Ten thousand tokens of instructions are more than a model heeds.
+MOST_CHARACTERS = 40_000
+# Together: half of the default window.
+MOST_IN_ALL = 400_000
+# Files that are opened, used or not: more than a person could keep in mind, and read in a fraction of a second.
+MOST_FILES = 200
+MOST_FINDINGS = 100
+LONGEST_PATH = 4_096
+
+# Letters of the tag block are invisible to a person and plain to a model. A flag is followed by up to six of them and an end mark.
+_HIDDEN = re.compile(r"(?P<flag>\U0001f3f4[\U000e0030-\U000e007a]{1,6}\U000e007f)|[\U000e0000-\U000e007f]+")
+
+
+class InstructionFile(msgspec.Struct, frozen=True):
+    path: Path  # where it was found
+    real_path: Path
+    kind: Kind
+    text: str
+    included_from: Path | None = None
+    truncated: bool = False
+
+
+class Pending(msgspec.Struct, frozen=True):
+    """A file outside the project that waits for a person's yes."""
+
+    real_path: Path
+    spelled: str
+    included_from: Path | None  # None: an instruction file that is itself a link
+
+
+class Instructions(msgspec.Struct, frozen=True):
+    files: tuple[InstructionFile, ...] = ()
+    pending: tuple[Pending, ...] = ()
+    scoped: tuple[ScopedRule, ...] = ()
+    findings: tuple[str, ...] = ()
+
+
+class InView(NamedTuple):
+    """Instruction files the model has before it: their paths as shown, and digests of their texts as sent."""
+
+    paths: frozenset[str] = frozenset()
+    digests: frozenset[bytes] = frozenset()
+
+
+NOTHING_IN_VIEW = InView()
+
+
+class Wanted(NamedTuple):
+    """A file to be loaded, and on whose behalf."""
+
+    target: Target
+    kind: Kind
+    reach: Reach
+    spelled: str
+    included_from: Path | None = None
+    depth: int = 0
+    base: Path | None = None  # a rule's globs are relative to this; None: it is loaded whatever its front matter says
+    guarded: bool = False  # other people's files are passed over
+
+
+def shown(path: Path) -> str:
+    """A path in one line that closes no fence."""
+    return escape(printable(str(path), LONGEST_PATH))
+
+
+def digest(text: str) -> bytes:
+    return blake2b(escape(text).encode("utf-8", "replace"), digest_size=16).digest()
+
+
+class Gathering:
+    def __init__(
+        self, *, person: Path | None, excludes: Sequence[str], approved: Approved, already: InView = NOTHING_IN_VIEW
+    ) -> None:
+        self._person = person
+        self._excludes = [_anywhere(pattern, person) for pattern in excludes]
+        self._approved: Callable[[Path], bool | None] = approved if callable(approved) else lambda real: real in approved or None
+        self._already = already
+        self._files: list[InstructionFile] = []
+        self._pending: dict[Path, Pending] = {}
+        self._scoped: list[ScopedRule] = []
+        self._findings: dict[str, None] = {}
+        self._seen: set[Path] = set()
+        self._opened = 0
+        self._digests: set[bytes] = set(already.digests)
+
+    def result(self) -> Instructions:
+        files = self._within_budget()
+        return Instructions(files, tuple(self._pending.values()), tuple(self._scoped), tuple(self._findings))
+
+    @property
+    def scoped(self) -> Sequence[ScopedRule]:
+        return self._scoped
+
+    def pass_over(self, real: Path) -> None:
+        self._seen.add(real)
+
+    def add(self, path: Path, kind: Kind, reach: Reach, *, base: Path | None = None, guarded: bool = False) -> bool:
+        """Load the file at `path`, if there is one, and what it includes; False where there is none."""
+        if not os.path.exists(path):
+            return False
+        self._take(Wanted(target_of(path), kind, reach, str(path), base=base, guarded=guarded))
+        return True
+
+    def _take(self, wanted: Wanted) -> None:
+        target = wanted.target
+        if target.real in self._seen or (wanted.kind != "managed" and self._excluded(target)) or not self._may_load(wanted):
+            return
+        if self._opened == MOST_FILES:
+            self._find(f"There are more than {MOST_FILES} instruction files; the rest is left out. Remove or exclude some.")
+            return
+        content = read_text(target.real)
+        self._opened += content is not None
+        match content:
+            case FileText():
+                self._seen.add(target.real)
+                if not (wanted.guarded and self._is_foreign(target.path, content.owner)):
+                    self._keep(wanted, content.text)
+            case None:
+                self._complain(wanted, "is not there")
+            case Unusable(problem):
+                self._complain(wanted, problem)
+            case _:
+                assert_never(content)
+
+    def _excluded(self, target: Target) -> bool:
+        return any(matches(pattern, path.as_posix()) for pattern in self._excludes for path in target)
+
+    def _may_load(self, wanted: Wanted) -> bool:
+        real = wanted.target.real
+        verdict = judge(real, wanted.reach)
+        match verdict:
+            case Load():
+                return True
+            case Refuse(problem):
+                self._find(f"{shown(real)} {problem} and is never loaded for a project{_named_in(wanted)}.")
+                return False
+            case Ask():
+                answer = self._approved(real)
+                # What is not there needs no approval: the finding says so.
+                if answer is None and os.path.isfile(real):
+                    self._pending.setdefault(real, Pending(real, wanted.spelled, wanted.included_from))
+                    self._find(f"{shown(real)} lies outside the project and waits for approval{_named_in(wanted)}.")
+                elif answer is None:
+                    self._complain(wanted, "is not there")
+                return answer is True
+            case _:
+                assert_never(verdict)
+
+    def _complain(self, wanted: Wanted, problem: str) -> None:
+        """A word after @ that names no file may be anybody's handle: only what is meant as a file is worth a sentence."""
+        if wanted.included_from is None or meant_as_file(wanted.spelled):
+            self._find(f"{shown(wanted.target.path)} {problem}; it is left out{_named_in(wanted)}.")
+
+    def _find(self, sentence: str) -> None:
+        if len(self._findings) < MOST_FINDINGS:
+            self._findings[sentence] = None
+
+    def _is_foreign(self, path: Path, owner: int) -> bool:
+        """Above the project anybody may have put a file, in /tmp say: it counts if it is the person's own or the system's."""
+        if not hasattr(os, "getuid") or _owners(path, owner) <= {os.getuid(), 0}:
+            return False
+        self._find(f"{shown(path)} belongs to another user and lies above the project; it is left out.")
+        return True
+
+    def _keep(self, wanted: Wanted, raw: str) -> None:
+        path, real = wanted.target
+        scope = read_scope(raw)
+        if scope.problem is not None and wanted.base is not None:
+            self._find(f"{shown(path)}: its front matter {scope.problem}; the rule holds for all files.")
+        if scope.globs and wanted.base is not None:
+            self._scoped.append(ScopedRule(path, wanted.kind, wanted.base, scope.globs))
+            self._seen.discard(real)
+            return
+        text, truncated = self._prepared(path, scope.text)
+        self._append(InstructionFile(path, real, wanted.kind, text, wanted.included_from, truncated))
+        self._include(wanted, text)
+
+    def _append(self, file: InstructionFile) -> None:
+        seen = digest(file.text)
+        sent = bool(self._already.paths) and shown(file.path) in self._already.paths
+        if file.text and not sent and seen not in self._digests:
+            self._digests.add(seen)
+            self._files.append(file)
+
+    def _prepared(self, path: Path, raw: str) -> tuple[str, bool]:
+        text = without_comments(raw).strip()
+        if not text.isascii() and (plain := _HIDDEN.sub(lambda found: found["flag"] or "", text)) != text:
+            text = plain
+            self._find(f"{shown(path)} holds letters that a person can't see; they are left out.")
+        if len(text) <= MOST_CHARACTERS:
+            return text, False
+        self._find(
+            f"{shown(path)} has {len(text):,} characters; {MOST_CHARACTERS:,} are sent. Shorten it or split it into rules."
+        )
+        head = text[:MOST_CHARACTERS]
+        cut = head[: head.rfind("\n") + 1 or MOST_CHARACTERS].rstrip()
+        return f"{cut}\n\n[Cut here: {len(cut):,} of {len(text):,} characters. Read the file for the rest.]", True
+
+    def _include(self, wanted: Wanted, text: str) -> None:
+        """A person's own file may include anything; once the chain is in the project, the project's rights hold."""
+        path, real = wanted.target
+        reach = wanted.reach
+        if real.is_relative_to(reach.project) and wanted.included_from is not None:
+            reach = Reach(reach.project, (reach.project,))
+        for spelled in find_includes(text):
+            target = resolve(spelled, beside=path.parent, person=self._person)
+            if target is None:
+                self._find(f"{spelled}: no home directory is known; it is left out (named in {shown(path)}).")
+            elif wanted.depth == DEEPEST:
+                if target.real not in self._seen and meant_as_file(spelled):
+                    self._find(f"{shown(target.path)} is included more than {DEEPEST} levels deep; it is left out.")
+            else:
+                self._take(Wanted(target, wanted.kind, reach, spelled, path, wanted.depth + 1))
+
+    def _within_budget(self) -> tuple[InstructionFile, ...]:
+        """What counts most is kept first: managed, then from the last file back."""
+        managed = [file for file in self._files if file.kind == "managed"]
+        others = [file for file in self._files if file.kind != "managed"]
+        left = MOST_IN_ALL
+        kept: set[Path] = set()
+        for file in [*managed, *reversed(others)]:
+            if len(file.text) <= left:
+                left -= len(file.text)
+                kept.add(file.path)
+            else:
+                self._find(f"{shown(file.path)} is left out: instruction files exceed {MOST_IN_ALL:,} characters together.")
+        return tuple(file for file in self._files if file.path in kept)
+
+
+def _anywhere(pattern: str, person: Path | None) -> str:
+    """A pattern that begins nowhere in particular fits at any depth."""
+    if pattern.startswith("~/") and person is not None:
+        return f"{person.as_posix()}/{pattern[2:]}"
+    return pattern if pattern.startswith(("/", "**/")) or re.match(r"[A-Za-z]:[/\\]", pattern) else f"**/{pattern}"
+
+
+def _owners(path: Path, owner: int) -> set[int]:
+    """Whose the file is, and whose the link is that leads to it."""
+    try:
+        return {owner, os.lstat(path).st_uid}
+    except OSError:
+        return {owner}
+
+
+def _named_in(wanted: Wanted) -> str:
+    return f" (named in {shown(wanted.included_from)})" if wanted.included_from is not None else ""

@@ -1,0 +1,73 @@
+"""Who answers in a replay: recorded words for the conversation, local functions beside it, and a bill for both.
+
+A provider for `lamina.Session` that makes no call. Each request is billed by the model of the provider's cache at the time it was recorded;
+what a summary or a note costs is billed too, with the length the local function gives it. Not for two conversations at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import msgspec
+
+from ..core.blocks import Wire
+from ..core.cache import CacheModel, PrefixCache, openai_cache
+from ..core.errors import SettingError
+from ..core.reply import Reply, read_response
+from ..core.usage import Usage
+from ..providers import Capabilities, read_spec
+from ..session.offline_table import offline
+from .figures import Figures, billed
+from .token_scale import Counting
+
+# What is recorded without a model's name is billed like this one's cache, and has no price.
+UNKNOWN = "unknown"
+
+
+class Tape:
+    """`now` is the time of the recording, in seconds; the player moves it."""
+
+    name = "replay"
+    can_call = True
+
+    def __init__(self, model: str, count: Counting) -> None:
+        self.model = model or UNKNOWN
+        # Neither cache edits nor clearing by the provider: what a server would do of itself is not modelled.
+        self.capabilities = Capabilities("messages", cache_marks=True, cache_ttl_1h=True, thinking=True)
+        self.now = 0.0
+        self.side = Figures()
+        self._count = count
+        self._cache: CacheModel | PrefixCache = (
+            openai_cache(count=count, shared=True) if _by_openai(self.model) else CacheModel(count=count, shared=True)
+        )
+        self._local = offline()
+        self._lock = threading.Lock()  # forks ask from threads of their own
+
+    def bill(self, request: Wire, output: int) -> Usage:
+        with self._lock:
+            return self._cache.use(request, self.now).usage(output)
+
+    def render(self, request: Wire) -> Wire:
+        return request
+
+    def read(self, response: object) -> Reply:
+        return read_response(response)
+
+    def ask(self, request: Wire, *, purpose: str = "chat", **options: Any) -> Reply:
+        reply = self._local.ask(request, purpose=purpose, **options)
+        usage = self.bill(request, self._count.of(reply.blocks))
+        with self._lock:
+            self.side += billed(self.model, usage, side=True)
+        return msgspec.structs.replace(reply, model=self.model, usage=usage)
+
+    async def ask_async(self, request: Wire, **options: Any) -> Reply:
+        return self.ask(request, **options)
+
+
+def _by_openai(model: str) -> bool:
+    """Its cache needs no marks and costs nothing to write."""
+    try:
+        return read_spec(model).provider == "openai"
+    except SettingError:
+        return False

@@ -1,0 +1,115 @@
+"""How many tokens a block has in a replay: our estimate, brought to the scale of what the recording itself reported.
+
+Owns the count that every replayed row is billed with. The invariant: one session is counted in one way, whatever the policy, so rows differ
+by what was sent and not by how it was counted; and an id that is made anew in every run never changes a count.
+
+Two numbers are learnt from the recording where it reports usage. `scale`: what requests grew by, over what our estimate says was put into
+them. `overhead`: what the first request held beyond its messages: the system prompt, the tools and reminders that are not recorded.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from ..conversation.window.estimate import LEAST, LETTER, MOST, estimate
+from ..conversation.window.features import TEXT_FRAME, measure_all
+from ..core.blocks import Block, read_block
+from ..core.cache import count_block
+from ..core.errors import InputError
+from ..core.usage import Usage
+from .script import Answer, Script
+
+# A million-call replay must not hold every block it ever counted; a forgotten one is only counted again.
+MOST_KNOWN = 100_000
+# So many estimated tokens of growth say what the scale is; fewer say it in part, since two short calls differ by chance.
+ENOUGH = 2_000
+# Ids of ours are random: as text their digits and letters would weigh differently in every run.
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_IN_ID = "-4"  # looked for first: that is far quicker
+_SAME_ID = "00000000-aaaa-4aaa-8aaa-0123456789ab"
+
+
+class Learnt(NamedTuple):
+    scale: float = 1.0
+    overhead: int = 0  # tokens of the system prompt and the tools
+    warm: int = 0  # of them, those the first request found in the provider's cache: other sessions had left them there
+
+
+class Counting:
+    """Counts blocks. What was counted is known by its object, which nobody changes: by its text where it has one, since the block
+    around that is made anew for every cache mark."""
+
+    def __init__(self, scale: float) -> None:
+        self._scale = scale
+        self._known: dict[int, tuple[object, int]] = {}
+
+    def __call__(self, raw: Mapping[str, Any]) -> int:
+        known = _words(raw) or raw
+        found = self._known.get(id(known))
+        if found is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            # It is held with its count, so its id cannot be given to another object meanwhile.
+            found = self._known[id(known)] = known, self._count(raw)
+        return found[1]
+
+    def text(self, words: str) -> int:
+        return self._count({"type": "text", "text": words})
+
+    def of(self, blocks: Sequence[Block]) -> int:
+        return sum(self(block.wire) for block in blocks)
+
+    def _count(self, raw: Mapping[str, Any]) -> int:
+        try:
+            block = read_block(_with_same_ids(raw))
+        except InputError:  # a tool, or a form that only a server knows
+            return math.ceil(count_block(raw) * self._scale)
+        return math.ceil(estimate(measure_all((block,))) * self._scale)
+
+    def filler(self, tokens: int) -> str:
+        """A text of about so many tokens."""
+        return "x" * max(0, int((tokens / self._scale - TEXT_FRAME) / LETTER))
+
+
+def _words(raw: Mapping[str, Any]) -> str | None:
+    words = raw.get("text") if raw.get("type") == "text" else raw.get("content") if raw.get("type") == "tool_result" else None
+    return words if isinstance(words, str) else None
+
+
+def _with_same_ids(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    words = _words(raw)
+    if words is None or _IN_ID not in words or _ID.search(words) is None:
+        return raw
+    return {**raw, "text" if raw["type"] == "text" else "content": _ID.sub(_SAME_ID, words)}
+
+
+def learn(script: Script) -> Learnt:
+    sizes = [estimate(measure_all(step.blocks)) for step in script.steps]
+    reported = [(at, step.usage) for at, step in enumerate(script.steps) if isinstance(step, Answer) and step.usage]
+    if not reported:
+        return Learnt()
+    scale = _scale(sizes, reported, since=_cuts(script))
+    first, usage = reported[0]
+    overhead = max(0, usage.prompt - math.ceil(scale * sum(sizes[:first])))
+    return Learnt(scale, overhead, min(overhead, usage.cache_read))
+
+
+def _cuts(script: Script) -> set[int]:
+    """Steps before which the recorded program took something out: what the request grew by says nothing there."""
+    return {*script.recorded.gone.values(), *script.recorded.results_gone.values()}
+
+
+def _scale(sizes: Sequence[int], reported: Sequence[tuple[int, Usage]], since: set[int]) -> float:
+    grown = expected = 0
+    for (before, was), (after, now) in pairwise(reported):
+        if now.prompt > was.prompt and since.isdisjoint(range(before + 1, after + 1)):
+            grown += now.prompt - was.prompt
+            expected += sum(sizes[before:after])
+    if not expected:
+        return 1.0
+    sure = min(1.0, expected / ENOUGH)
+    return min(MOST, max(LEAST, 1.0 + (grown / expected - 1.0) * sure))

@@ -1,0 +1,212 @@
+"""Opening a session: where its transcript lies, whether it is new, continued or forked, and what it starts from.
+
+One writer per transcript: a session that is live elsewhere, and a transcript that another program wrote last, are continued in
+a file of their own that names where it came from. A home that cannot be written does not stop a session; it then lives in
+memory and says so.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from .. import __version__
+from ..core.errors import DiskError, InputError
+from ..core.ids import new_id
+from ..core.log import Log
+from ..core.record_lines import Envelope
+from ..core.records import Attachment, Forked, Message
+from ..disk.jsonl import Health
+from ..disk.paths import slug
+from ..disk.resume import live_lines
+from ..disk.transcript import FileStore, Live, MemoryStore, Store, load_live, origin, read_transcript, refuse_newer
+from ..disk.transcript_search import find_transcript
+
+# A session id is a file name.
+MAX_ID = 100
+# Beside the transcripts lies the project's memory; a session's own files lie in a directory of its name.
+TAKEN = frozenset({"memory"})
+# Where Claude Code keeps the transcripts of subagents too, and how their names begin.
+SUBAGENTS = "subagents"
+AGENT_FILE = "agent-"
+# Of the first line of a file in a working tree, and of a branch's name: every record carries it.
+MAX_LINE = 4_096
+MAX_BRANCH = 200
+# The first bytes of every record that is written here.
+RECORD_BEGINS = b'{"parentUuid":'
+
+
+class Opened(NamedTuple):
+    session_id: str
+    store: Store
+    live: Live
+    notices: tuple[str, ...]  # sentences a person should see
+
+
+class AgentOf(NamedTuple):
+    """Whose subagent a session is: its transcript lies among the other session's own files and says so in every record."""
+
+    session_id: str
+    directory: Path | None  # the other session's own files; None: it is in memory, and so is this one
+
+
+class Place(NamedTuple):
+    """Where a session belongs. `home` None: memory only."""
+
+    home: Path | None
+    cwd: Path
+    agent_of: AgentOf | None = None
+
+    @property
+    def projects(self) -> Path:
+        assert self.home is not None
+        return self.home / "projects"
+
+    @property
+    def project(self) -> str:
+        return slug(self.cwd)
+
+    def transcript(self, session_id: str) -> Path:
+        if self.agent_of is not None and self.agent_of.directory is not None:
+            return self.agent_of.directory / SUBAGENTS / f"{session_id}.jsonl"
+        return self.projects / self.project / f"{session_id}.jsonl"
+
+    def envelope(self, session_id: str) -> Envelope:
+        if self.agent_of is not None:
+            agent = session_id.removeprefix(AGENT_FILE)
+            return Envelope(self.agent_of.session_id, str(self.cwd), __version__, git_branch(self.cwd), True, agent)
+        return Envelope(session_id, str(self.cwd), __version__, git_branch(self.cwd))
+
+
+def open_new(place: Place, session_id: str | None = None) -> Opened:
+    name = checked_id(session_id) if session_id is not None else new_id()
+    if place.home is None:
+        return Opened(name, MemoryStore(place.envelope(name)), Live(Log(), 0, {}), ())
+    path = place.transcript(name)
+    try:
+        store = FileStore.open(path, place.envelope(name))
+    except DiskError as error:
+        return _in_memory(place, name, error)
+    # Looked at under the lock: nobody can begin it in between.
+    if store is None or path.stat().st_size:
+        if store is not None:
+            store.close()
+        raise InputError("session_id", f"{name} exists already", "open it with resume= instead")
+    return Opened(name, store, Live(Log(), 0, {}), ())
+
+
+def _in_memory(place: Place, name: str, error: DiskError) -> Opened:
+    notice = f"{error} This session is kept in memory only and cannot be resumed."
+    return Opened(name, MemoryStore(place.envelope(name)), Live(Log(), 0, {}), (notice,))
+
+
+def open_again(place: Place, session: str | Path, clock: Callable[[], str]) -> Opened:
+    """Continue a session by its id, the beginning of its id, or its file."""
+    path = _locate(place, session)
+    refuse_newer(path)
+    _refuse_strange(place, path)
+    if place.home is None:
+        return _read_only(place, path, ())
+    try:
+        if not origin(path).ours:
+            return _fork(place, path, "it was last written by another program", clock)
+        store = FileStore.open(path, place.envelope(path.stem))
+        if store is None:
+            return _fork(place, path, "it is open in another process", clock)
+    except DiskError as error:
+        return _read_only(place, path, (f"{error} The session goes on in memory only; what is said now cannot be resumed.",))
+    return _loaded(path.stem, store, ())
+
+
+def _read_only(place: Place, path: Path, notices: tuple[str, ...]) -> Opened:
+    """What was said is read, what is said now stays in memory."""
+    health = Health()
+    store = MemoryStore(place.envelope(path.stem), live_lines(path, health))
+    return _loaded(path.stem, store, (*notices, *_damage(health, path)))
+
+
+def _locate(place: Place, session: str | Path) -> Path:
+    if isinstance(session, Path) or os.sep in session or session.endswith(".jsonl"):
+        path = Path(session).expanduser()
+        if not path.is_file():
+            raise InputError("resume", f"{path} is no file" if path.exists() else f"there is no file {path}")
+        return path.absolute()
+    if place.home is None:
+        raise InputError("resume", "a session in memory knows no ids", "give the transcript's file")
+    return find_transcript(place.projects, place.project, checked_id(session))
+
+
+def _refuse_strange(place: Place, path: Path) -> None:
+    """A file that somebody names and that holds nothing of a conversation is not ours to write to. One that begins as our records do
+    had its first one torn, and one in our own directory nobody else began."""
+    if place.home is not None and path.is_relative_to(place.projects.absolute()):
+        return
+    with path.open("rb") as file:
+        head = file.read(len(RECORD_BEGINS))
+    if RECORD_BEGINS.startswith(head):
+        return
+    if not any(isinstance(record, Message | Attachment) for record in read_transcript(path)):
+        raise InputError("resume", f"{path} is no transcript: it holds no messages", "name a session or its file")
+
+
+def _fork(place: Place, source: Path, reason: str, clock: Callable[[], str]) -> Opened:
+    name = new_id()
+    path = place.transcript(name)
+    notice = f"Session {source.stem} is continued as {name}: {reason}."
+    health = Health()
+    forked = Forked(new_id(), None, clock(), source.stem, str(source), reason)
+    store = FileStore.fork(path, place.envelope(name), source, forked, health)
+    return _loaded(name, store, (notice, *_damage(health, source)))
+
+
+def _loaded(name: str, store: Store, notices: tuple[str, ...]) -> Opened:
+    try:
+        live = load_live(store)
+    except BaseException:
+        store.close()
+        raise
+    return Opened(name, store, live, (*notices, *_damage(store.health, store.path)))
+
+
+def _damage(health: Health, path: Path | None) -> tuple[str, ...]:
+    sentence = health.sentence(str(path))
+    return (sentence,) if sentence is not None else ()
+
+
+def checked_id(session_id: str) -> str:
+    plain = session_id.replace("-", "").replace("_", "").replace(".", "")
+    fits = 0 < len(session_id) <= MAX_ID and plain.isalnum() and plain.isascii() and not session_id.startswith(".")
+    if not fits or session_id.lower() in TAKEN:
+        raise InputError("session id", f"{session_id!r} is no file name", "use letters, digits, '-' and '_'")
+    return session_id
+
+
+def git_branch(cwd: Path) -> str:
+    """The branch checked out at cwd, read off the file git keeps it in; no program is run."""
+    for directory in (cwd, *cwd.parents):
+        dot = directory / ".git"
+        if pointed := _first_line(dot):
+            dot = directory / pointed.removeprefix("gitdir:").strip()
+        if head := _first_line(dot / "HEAD"):
+            name = head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else "HEAD"
+            return "".join(char if char.isprintable() else "\ufffd" for char in name[:MAX_BRANCH])
+    return ""
+
+
+def _first_line(path: Path) -> str:
+    """Of a regular file; empty where there is none. What lies in a working tree is not to be trusted: a pipe must not block us, a
+    file of gigabytes not be read."""
+    try:
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    except (OSError, ValueError):
+        return ""
+    try:
+        data = os.read(fd, MAX_LINE) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    except OSError:
+        return ""
+    finally:
+        os.close(fd)
+    return data.split(b"\n")[0].decode("utf-8", "replace").strip()

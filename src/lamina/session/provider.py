@@ -1,0 +1,78 @@
+"""Who answers, and how much they take: a provider by its name, and the thresholds of its window (T4-T6)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from ..conversation.window.thresholds import Thresholds, thresholds
+from ..conversation.window.window import ModelFacts, window_for
+from ..core.blocks import Wire
+from ..core.errors import SettingError
+from ..core.policy import Policy
+from ..core.settings import Settings
+from ..providers import Provider, open_provider, read_spec
+from .offline_table import offline
+
+
+def provider_for(provider: str | Provider, client: Any) -> Provider:
+    """`provider` fixes wire format and model; a key is needed only by who makes calls through it, and one that is in the environment
+    is used."""
+    if not isinstance(provider, str):
+        return provider
+    named = read_spec(provider)
+    if client is None and named.provider != "offline":
+        with suppress(SettingError):  # no key: whoever only prepares and reads requests needs none
+            return open_provider(provider)
+    if named.provider == "anthropic":
+        from ..providers.anthropic import AnthropicProvider
+
+        return AnthropicProvider(named.model, client=client)
+    if named.provider == "openai":
+        from ..providers.openai import OpenAIProvider
+
+        return OpenAIProvider(named.model, client=client)
+    return offline()
+
+
+def limits_for(
+    provider: Provider, policy: Policy, settings: Settings, *, window: int | None, options: Wire, notices: list[str]
+) -> Thresholds:
+    """What is odd about the numbers is said in `notices`."""
+    found = window_for(
+        provider.model,
+        explicit=window,
+        setting=settings.context_window,
+        beta_1m="context-1m" in str(options.get("betas")),
+        known=_known(provider.model),
+        default=policy.window.default_window,
+    )
+    limits = thresholds(
+        found.tokens,
+        found.max_output,
+        policy.window,
+        settings.autocompact_percent,
+        compact_in=settings.auto_compact_window,
+    )
+    notices += [*found.findings, *limits.findings]
+    if found.source == "default" and provider.name != "offline" and not _known(provider.model):
+        notices.append(
+            f"Model {provider.model} is not known: a window of {found.tokens:,} tokens is assumed and its cost is not "
+            "counted in money; set LAMINA_CONTEXT_WINDOW if its window is another."
+        )
+    return limits
+
+
+def no_wider(window: int | None, model: str) -> int | None:
+    """A window somebody asked for, with another model than the one it was meant for."""
+    own = window_for(model, known=_known(model))
+    return min(window, own.tokens) if window is not None and own.source == "model" else window
+
+
+def _known(model: str) -> dict[str, ModelFacts]:
+    from ..providers.models import known
+
+    info = known(model)
+    if info is None or info.window is None:
+        return {}
+    return {model: ModelFacts(info.window, info.max_output, info.needs_header_for_1m)}

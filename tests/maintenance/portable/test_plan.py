@@ -1,0 +1,141 @@
+"""What an import changes is decided before anything is saved."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.maintenance.portable.made import topics
+
+from lamina.maintenance.portable.footer import MOST_BYTES, portable, with_footer
+from lamina.maintenance.portable.plan import Action, plan
+from lamina.maintenance.portable.values import Imported, Portable
+from lamina.memory.store.contract import Why
+from lamina.memory.store.in_memory import InMemoryStore
+from lamina.memory.store.topic import Topic, read_topic, same_name
+
+WHY = Why(who="user", why="imported")
+
+
+def there(*found: Topic) -> dict[str, Topic]:
+    return {same_name(topic.name): topic for topic in found}
+
+
+def actions(made: list[Portable], *found: Topic, replace: bool = False) -> list[tuple[str, Action, str]]:
+    steps = plan(Imported(tuple(made)), there(*found), origin="mem0", replace=replace).steps
+    return [(step.name, step.action, step.why) for step in steps]
+
+
+OLD = Topic("a.md", "a", "one", "user", "body\n")
+
+
+@pytest.mark.spec("B13")
+@pytest.mark.parametrize(
+    ("made", "replace", "action", "why"),
+    [
+        (Portable("b", "one", "user", "body"), False, "create", ""),
+        (Portable("a", "one", "user", "body"), False, "unchanged", ""),
+        (Portable("A", "one", None, "body\n"), True, "unchanged", ""),
+        (Portable("a", "one", "user", "body", modified=1e9), True, "unchanged", ""),
+        (Portable("a", "one", "user", "body", fields={"mem0": {"id": "1"}}), False, "conflict", "body differs"),
+        (Portable("a", "one", "user", "other"), False, "conflict", "body differs"),
+        (Portable("a", "two", "project", "body"), False, "conflict", "type and description differ"),
+        (Portable("a", "one", "user", "other"), True, "replace", "body differs"),
+        (Portable("a", "one", "user", "x" * 300_000), True, "refuse", "is longer than 256 KiB"),
+    ],
+)
+def test_a_memory_is_made_kept_or_replaced(made: Portable, replace: bool, action: Action, why: str) -> None:
+    [(_, decided, reason)] = actions([made], OLD, replace=replace)
+    assert (decided, reason) == (action, why)
+
+
+@pytest.mark.spec("B13")
+def test_of_two_memories_with_one_name_none_is_lost_and_a_double_counts_once() -> None:
+    made = [
+        Portable("a", body="1"),
+        Portable("A ", body="2"),
+        Portable("a", body="1"),
+        Portable("a 2", body="3"),
+        Portable("a", body="2"),
+    ]
+    assert [name for name, _, _ in actions(made)] == ["a", "A 2", "a 2 2"]
+
+
+@pytest.mark.spec("B13")
+@pytest.mark.spec("S6", "B13")
+def test_a_name_that_is_the_file_of_another_memory_is_kept() -> None:
+    made = [Portable("A: B", body="1"), Portable("a-b", body="2")]
+    assert [name for name, _, _ in actions(made)] == ["A: B", "a-b"]
+    store = InMemoryStore(clock=lambda: 1.0)
+    done(store, made)
+    assert sorted(topic.body for topic in store.topics()) == ["1\n", "2\n"]
+
+
+def test_a_memory_without_a_name_gets_one_that_stays_the_same() -> None:
+    [(first, _, _)] = actions([Portable("\n\t", body="x")])
+    assert first.startswith("memory ")
+    assert actions([Portable("", body="x")])[0][0] == first
+
+
+@pytest.mark.spec("B13", "B7")
+def test_what_is_compared_is_what_a_save_would_write() -> None:
+    token = "ghp_" + "A1b2C3d4E5" * 4
+    made = [Portable("a", body=f"the token is {token}")]
+    [step] = plan(Imported(tuple(made)), {}, origin="mem0", replace=False).steps
+    assert step.wish is not None
+    assert step.wish.redacted == ("GitHub token",)
+    saved = Topic("a.md", "a", "", None, step.wish.draft.body)
+    assert actions(made, saved) == [("a", "unchanged", "")]
+
+
+def test_evidence_goes_where_evidence_belongs() -> None:
+    made = Portable("a", body="x", fields={"evidence": ["src/db.py"], "tags": ["y"]})
+    [step] = plan(Imported((made,)), {}, origin="claude-code", replace=False).steps
+    assert step.wish is not None
+    assert step.wish.draft.evidence == ("src/db.py",)
+    assert "src/db.py" not in step.wish.draft.body
+
+
+@pytest.mark.spec("B13")
+@given(st.lists(topics, max_size=5))
+def test_importing_twice_changes_nothing_the_second_time(made: list[Portable]) -> None:
+    store = InMemoryStore(clock=lambda: 1.0)
+    done(store, made)
+    assert done(store, made) <= {"unchanged", "refuse"}
+
+
+def done(store: InMemoryStore, made: list[Portable]) -> set[Action]:
+    steps = plan(Imported(tuple(made)), there(*store.topics()), origin="codex", replace=True).steps
+    wishes = [step.wish for step in steps if step.wish is not None and step.action in ("create", "replace")]
+    for wish in wishes:
+        store.save(wish.draft, why=WHY)
+    return {step.action for step in steps}
+
+
+# The line that keeps dates and fields
+
+
+@pytest.mark.spec("B13")
+@given(topics)
+def test_a_date_and_fields_ride_in_the_last_line_and_come_off_again(topic: Portable) -> None:
+    body, left_out = with_footer(topic, "mem0")
+    if left_out is not None or body == topic.body:
+        return
+    back = portable(read_topic("a.md", f"---\nname: a\n---\n\n{body}", 7.0))
+    kept = {key: value for key, value in topic.fields.items() if key != "evidence"}
+    assert (back.body, back.fields) == (topic.body, kept)
+    assert back.modified == (7.0 if topic.modified is None else topic.modified)
+
+
+def test_a_last_line_that_was_damaged_is_part_of_the_body() -> None:
+    body, _ = with_footer(Portable("a", body="x", modified=1.0), "mem0")
+    for damaged in (body.replace('"from"', '"from'), body.replace(" -->", ""), f"{body}more"):
+        assert portable(Topic("a.md", "a", "", None, damaged, {}, 3.0)).body == damaged.removesuffix("\n")
+
+
+def test_fields_too_long_for_a_line_are_named_and_left_out() -> None:
+    body, left_out = with_footer(Portable("a", body="x", modified=1.0, fields={"blob": "y" * MOST_BYTES}), "mem0")
+    assert left_out == "its fields (blob) are longer than 2,000 bytes and are left out"
+    assert "blob" not in body
+    steps = plan(Imported((Portable("a", body="x", fields={"blob": "y" * MOST_BYTES}),)), {}, origin="mem0", replace=False)
+    assert steps.problems == ("'a': its fields (blob) are longer than 2,000 bytes and are left out",)
