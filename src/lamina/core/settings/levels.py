@@ -14,21 +14,7 @@ import msgspec
 from ..flags import Flags, Mistyped, ask
 from .collection_kinds import CHILD_ENVIRONMENT, Permissions, frozen_map
 from .kinds import DIRECTORY, SWITCH, ReadValue, printable, truth, whole
-from .table import (
-    BASH_LENGTH,
-    BY_KEY,
-    BY_NAME,
-    DEFAULT_POLICY,
-    OURS,
-    OWN_PREFIX,
-    SETTINGS,
-    VARIABLES,
-    Resolved,
-    Setting,
-    Source,
-    Table,
-    defaults,
-)
+from .table import BASH_LENGTH, BY_KEY, BY_NAME, OURS, OWN_PREFIX, SETTINGS, VARIABLES, Resolved, Setting, Source, Table, defaults
 
 # A file of a hostile repository can hold any number of mistakes; a person reads the first few.
 MOST_FINDINGS = 25
@@ -230,7 +216,7 @@ class LevelReader(msgspec.Struct):
         """Every setting that may be set remotely is asked for; a wrong type is ignored and said (F1)."""
         for row in SETTINGS:
             # A value of the flag's type is handed over. For a switch it is true, so that a false that comes back was said by somebody.
-            said = ask(flags, row.key, row.kills or defaults(DEFAULT_POLICY)[row.key].value) if row.remote else None
+            said = ask(flags, row.key, row.kills or defaults()[row.key].value) if row.remote else None
             if isinstance(said, Mistyped):
                 self.note(row.key, f"must be {row.kind.says}, {said.problem}")
             elif said is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .kinds import SWITCH
-from .table import BASH_LENGTH, DEFAULT_POLICY, NUMBERS, SETTINGS, Means, Setting, defaults
+from .table import BASH_LENGTH, NUMBERS, SETTINGS, Means, Setting, defaults
 
 _MEANS: dict[Means, str] = {"value": "", "not": " (true: off, false: on)", "off": " (true: off)"}
 _HEAD = "| key | accepts | default | variables | flag | working tree | what | spec |\n|---|---|---|---|---|---|---|---|"
@@ -27,7 +27,7 @@ def _line(row: Setting[Any]) -> str:
 
 
 def _default(row: Setting[Any]) -> str:
-    shown = row.shown(defaults(DEFAULT_POLICY)[row.key].value)
+    shown = row.shown(defaults()[row.key].value)
     match shown:
         case None:
             return ""

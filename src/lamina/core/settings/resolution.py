@@ -22,7 +22,7 @@ from ..flags import Flags
 from ..policy import Policy
 from .collection_kinds import NO_ENTRIES
 from .levels import TREE, Document, Finding, Judge, Level, LevelReader, finding
-from .table import BY_KEY, DEFAULT_POLICY, SETTINGS, Resolved, Setting, Source, Table, defaults, find, policy_from
+from .table import BY_KEY, SETTINGS, Resolved, Setting, Source, Table, defaults, find, policy_from
 
 RISING: tuple[Source, ...] = ("user", "project", "local", "environment", "command line", "managed", "argument")
 # S2: the environment stands before managed settings; what the program itself hands over stands first all the same.
@@ -157,7 +157,7 @@ def _decide(levels: Sequence[Level], remote: Level, *, trusted: bool) -> _Decide
     said = {level.source: level for level in levels}
     findings: list[Finding] = []
     name = Table.policy_name.key
-    policy = _fold(Table.policy_name, said, remote, trusted, findings, base=defaults(DEFAULT_POLICY)[name])
+    policy = _fold(Table.policy_name, said, remote, trusted, findings, base=Resolved(Table.policy_name.default, "default"))
     values = {**defaults(policy.value), name: policy}
     for key in dict.fromkeys(key for level in (*levels, remote) for key in level.values):
         if key != name:

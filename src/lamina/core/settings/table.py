@@ -341,7 +341,7 @@ def find(name: str) -> Setting[Any] | None:
 
 
 @cache
-def defaults(policy: str) -> dict[str, Resolved]:
+def defaults(policy: str = DEFAULT_POLICY) -> dict[str, Resolved]:
     """What each setting is when nobody sets it, under the policy of that name. Not to be changed by the caller."""
     found = {row.key: Resolved(row.default, "default") for row in _ROWS}
     for (group, field), row in NUMBERS.items():
