@@ -10,7 +10,7 @@ grows keeps its repaired beginning byte for byte. The history is not changed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 
 from .blocks import Wire, content_text, digest_of
 from .message_list import OPENING
@@ -29,7 +29,8 @@ def objected(sentence: str, messages: Sequence[Wire]) -> frozenset[bytes]:
     """Digests of the blocks a server's refusal is about; none where it is about something else."""
     named = _block_named(sentence, messages)
     if (named is not None and named["type"] in THOUGHTS) or (named is None and _THINKING.search(sentence)):
-        return frozenset(digest_of(block) for block in _blocks(messages) if block["type"] in THOUGHTS)
+        blocks = (block for message in messages for block in message["content"])
+        return frozenset(digest_of(block) for block in blocks if block["type"] in THOUGHTS)
     if named is not None:
         # Words are never left out: a refusal that names a text is about a mark or a field of it.
         return frozenset((digest_of(named),)) if named["type"] != "text" else frozenset()
@@ -48,11 +49,6 @@ def _block_named(sentence: str, messages: Sequence[Wire]) -> Wire | None:
         return None
     block: Wire = messages[at]["content"][number]
     return block
-
-
-def _blocks(messages: Iterable[Wire]) -> Iterator[Wire]:
-    for message in messages:
-        yield from message["content"]
 
 
 def _has_media(block: Wire) -> bool:

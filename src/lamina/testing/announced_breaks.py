@@ -13,7 +13,8 @@ class Announcements:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: list[tuple[str | None, Announced]] = []
-        self._sources: list[_Source] = []
+        self._sources: list[tuple[Callable[[], Iterable[Any]], str | None]] = []
+        self._seen: list[int] = []  # of each source, how many of its records
         self._decisions: list[Callable[[], int]] = []
 
     def add(self, record: Announced, session: str | None) -> None:
@@ -22,7 +23,8 @@ class Announcements:
 
     def follow(self, records: Callable[[], Iterable[Any]], session: str | None) -> None:
         with self._lock:
-            self._sources.append(_Source(records, session))
+            self._sources.append((records, session))
+            self._seen.append(0)
 
     def follow_decisions(self, count: Callable[[], int]) -> None:
         self._decisions.append(count)
@@ -34,8 +36,10 @@ class Announcements:
     def take(self, session: str, fork: str) -> tuple[Announced, ...]:
         """What a request may use up. It is the main thread's: a fork announces in its own header."""
         with self._lock:
-            for source in self._sources:
-                self._open.extend((source.session, record) for record in source.news())
+            for at, (source, owner) in enumerate(self._sources):
+                records = list(source())
+                self._open.extend((owner, _announced(record)) for record in records[self._seen[at] :])
+                self._seen[at] = len(records)
             if fork:
                 return ()
             taken = tuple(record for owner, record in self._open if owner in (None, session))
@@ -43,19 +47,9 @@ class Announcements:
             return taken
 
 
-class _Source:
-    """Break records of a program under test, and how many of them were already seen."""
-
-    def __init__(self, records: Callable[[], Iterable[Any]], session: str | None) -> None:
-        self._records = records
-        self._seen = 0
-        self.session = session
-
-    def news(self) -> list[Announced]:
-        records = list(self._records())
-        new = records[self._seen :]
-        self._seen = len(records)
-        return [Announced(str(_part(record, "reason") or record), str(_part(record, "decision") or "")) for record in new]
+def _announced(record: Any) -> Announced:
+    """A break record of the program under test, whatever it looks like."""
+    return Announced(str(_part(record, "reason") or record), str(_part(record, "decision") or ""))
 
 
 def _part(record: Any, name: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from ..core.blocks import Wire as Json
-from ..core.cache import BREAK_HEADER, FORK_HEADER, SESSION_HEADER, CacheUse, Prompt
+from ..core.cache import BREAK_HEADER, SESSION_HEADER, CacheUse, Prompt
 
 Wire: TypeAlias = Literal["messages", "chat", "count"]
 
@@ -82,10 +82,6 @@ def _session_in(user_id: str) -> str:
         if isinstance(packed, dict) and isinstance(packed.get("session_id"), str):
             return str(packed["session_id"])
     return user_id
-
-
-def fork_of(headers: Mapping[str, str]) -> str:
-    return headers.get(FORK_HEADER, "")
 
 
 def breaks_in(headers: Mapping[str, str]) -> tuple[Announced, ...]:

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 
 from ..core.blocks import Wire as Json
-from ..core.cache import CacheUse
+from ..core.cache import FORK_HEADER, CacheUse
 from . import chat_wire, messages_wire
 from .api_errors import Problem, chat_error, messages_error
 from .cache_diagnostics import cache_miss_reason
 from .chat_rules import too_long as chat_too_long
-from .received_request import Received, Wire, breaks_in, fork_of, session_of
+from .received_request import Received, Wire, breaks_in, session_of
 from .request_validation import Judged, judge_chat, judge_messages, too_long
 from .script import Answer, Status
 from .server_state import ServerState
@@ -63,7 +63,7 @@ def _door(state: ServerState, incoming: Incoming) -> Problem | None:
 def _answer(state: ServerState, incoming: Incoming, body: Any, number: int, wire: Wire) -> Outgoing:
     judged = _judge(state, incoming, body, wire)
     fields: Json = body if isinstance(body, dict) else {}
-    session, fork = session_of(incoming.headers, fields, judged.sent), fork_of(incoming.headers)
+    session, fork = session_of(incoming.headers, fields, judged.sent), incoming.headers.get(FORK_HEADER, "")
     now = state.clock()
     use = state.look(judged, wire, now)
     received = Received(

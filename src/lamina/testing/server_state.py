@@ -61,11 +61,9 @@ class ServerState:
 
     def record(self, received: Received) -> None:
         with self._lock:
-            self.requests.append(msgspec.structs.replace(received, index=self._index()))
+            index = self.requests[-1].index + 1 if self.requests else 0
+            self.requests.append(msgspec.structs.replace(received, index=index))
             del self.requests[:-KEEP_REQUESTS]
-
-    def _index(self) -> int:
-        return self.requests[-1].index + 1 if self.requests else 0
 
     def look(self, judged: Judged, wire: Wire, now: float) -> CacheUse | None:
         if judged.seen is None or wire == "count":

@@ -102,7 +102,8 @@ def _messages_prompt(request: Raw, read: _Read) -> Prompt:
     image = any(
         piece.kind == "image" or (piece.kind == "tool_result" and has_image(piece.block.get("content"))) for piece in pieces
     )
-    cites = any(piece.kind == "document" and _enabled(piece.block.get("citations")) for piece in pieces)
+    citations = [piece.block.get("citations") for piece in pieces if piece.kind == "document"]
+    cites = any(isinstance(wish, Mapping) and bool(wish.get("enabled")) for wish in citations)
     return Prompt(
         str(request.get("model") or ""),
         pieces,
@@ -179,10 +180,6 @@ def _content(content: object) -> Iterable[Raw]:
 def _searches(tool: Raw) -> bool:
     """Web search is a line of the system prompt, whatever list it is asked for in: switching it leaves the tools cached."""
     return str(tool.get("type") or "").startswith("web_search_")
-
-
-def _enabled(value: object) -> bool:
-    return isinstance(value, Mapping) and bool(value.get("enabled"))
 
 
 def _thinking_key(request: Raw) -> list[object] | None:

@@ -80,9 +80,9 @@ def _united(higher: tuple[str, ...], lower: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*higher, *lower)))
 
 
-def _read_names(raw: object) -> ReadValue[tuple[str, ...]]:
+def _read_names(raw: object, says: str = "a list of texts") -> ReadValue[tuple[str, ...]]:
     if not isinstance(raw, list | tuple | frozenset) or len(raw) > MOST_ENTRIES:
-        return refuse("a list of texts", raw)
+        return refuse(says, raw)
     kept = tuple(dict.fromkeys(item for item in raw if _is_name(item)))
     problems = tuple(f"entry {describe(item)} must be a text" for item in raw if not _is_name(item))
     return _kept(tuple(sorted(kept)) if isinstance(raw, frozenset) else kept, problems)
@@ -91,35 +91,32 @@ def _read_names(raw: object) -> ReadValue[tuple[str, ...]]:
 # Of names the highest list is the whole list; to a union each level adds.
 NAMES: Kind[tuple[str, ...]] = Kind(
     says="a list of texts",
-    read=_read_names,
-    parse=lambda text: _read_names([part.strip() for part in text.split(",") if part.strip()]),
+    reader=_read_names,
+    from_text=lambda text: [part.strip() for part in text.split(",") if part.strip()],
     show=list,
 )
-UNION: Kind[tuple[str, ...]] = Kind(says="a list of texts", read=_read_names, join=_united, show=list)
+UNION: Kind[tuple[str, ...]] = Kind(says="a list of texts", reader=_read_names, join=_united, show=list)
 
 
-_COUNTS_SAY = "an object of names and whole numbers of at least 1"
-
-
-def _read_counts(raw: object) -> ReadValue[Mapping[str, int]]:
-    return _entries(raw, _COUNTS_SAY, lambda item: type(item) is int and 1 <= item <= LARGEST)
-
-
-def _parse_counts(text: str) -> ReadValue[Mapping[str, int]]:
-    pairs = {name: int(value) if value.isascii() and value.isdigit() else value for name, value in _pairs(text).items()}
-    return _read_counts(pairs) if pairs else ReadValue(None, ("must be written like Bash=20000,Grep=10000",))
+def _counts_in(text: str) -> object:
+    pairs = _pairs(text).items()
+    return {name: int(value) if value.isascii() and value.isdigit() else value for name, value in pairs} or text
 
 
 # A whole number for each name; levels are laid over each other name by name.
-COUNTS: Kind[Mapping[str, int]] = Kind(says=_COUNTS_SAY, read=_read_counts, parse=_parse_counts, join=_overlaid, show=dict)
+COUNTS: Kind[Mapping[str, int]] = Kind(
+    says="an object of names and whole numbers of at least 1",
+    reader=lambda raw, says: _entries(raw, says, lambda item: type(item) is int and 1 <= item <= LARGEST),
+    from_text=_counts_in,
+    join=_overlaid,
+    show=dict,
+)
 
-_MODES_SAY = f"one of {', '.join(MODES)}, or an object that gives one to some of {', '.join(SCOPES)}"
 
-
-def _read_modes(raw: object) -> ReadValue[Mapping[Scope, Mode]]:
+def _read_modes(raw: object, says: str) -> ReadValue[Mapping[Scope, Mode]]:
     if isinstance(raw, str):
-        return ReadValue(frozen_map(dict.fromkeys(SCOPES, raw))) if raw in MODES else refuse(_MODES_SAY, raw)
-    named, problems = _entries(raw, _MODES_SAY, lambda item: item in MODES)
+        return ReadValue(frozen_map(dict.fromkeys(SCOPES, raw))) if raw in MODES else refuse(says, raw)
+    named, problems = _entries(raw, says, lambda item: item in MODES)
     named = named or NO_ENTRIES
     unknown = tuple(f"has no scope {describe(name)}" for name in named if name not in SCOPES)
     return ReadValue(frozen_map({scope: named[scope] for scope in SCOPES if scope in named}) or None, problems + unknown)
@@ -127,9 +124,9 @@ def _read_modes(raw: object) -> ReadValue[Mapping[Scope, Mode]]:
 
 # B5: one mode for all scopes, or an object with a mode for some.
 MEMORY_MODES: Kind[Mapping[Scope, Mode]] = Kind(
-    says=_MODES_SAY,
-    read=_read_modes,
-    parse=lambda text: _read_modes(_pairs(text) if "=" in text else text.strip()),
+    says=f"one of {', '.join(MODES)}, or an object that gives one to some of {', '.join(SCOPES)}",
+    reader=_read_modes,
+    from_text=lambda text: _pairs(text) if "=" in text else text.strip(),
     join=_overlaid,
     least=lambda value, base: frozen_map(
         {scope: min(value.get(scope, mode), mode, key=MODES.index) for scope, mode in base.items()}
@@ -149,14 +146,13 @@ class Permissions(msgspec.Struct, frozen=True):
 
 
 _LISTS = {"allow": "allow", "ask": "ask", "deny": "deny", "additionalDirectories": "directories"}
-_PERMISSIONS_SAY = "an object with lists allow, ask and deny"
 
 
-def _read_permissions(raw: object) -> ReadValue[Permissions]:
+def _read_permissions(raw: object, says: str) -> ReadValue[Permissions]:
     if isinstance(raw, Permissions):
         return ReadValue(raw)
     if not isinstance(raw, Mapping):
-        return refuse(_PERMISSIONS_SAY, raw)
+        return refuse(says, raw)
     lists = {key: _read_names(raw[key]) for key in _LISTS if raw.get(key) is not None}
     problems = [f"{key}: {problem}" for key, found in lists.items() for problem in found.problems]
     mode = raw.get("defaultMode")
@@ -178,14 +174,12 @@ def _shown_permissions(value: Permissions) -> object:
 
 
 PERMISSIONS: Kind[Permissions] = Kind(
-    says=_PERMISSIONS_SAY, read=_read_permissions, join=_joined_permissions, show=_shown_permissions
+    says="an object with lists allow, ask and deny", reader=_read_permissions, join=_joined_permissions, show=_shown_permissions
 )
 
-_HOOKS_SAY = "an object of events, each a list of groups with a list `hooks`"
 
-
-def _read_hooks(raw: object) -> ReadValue[Hooks]:
-    events, problems = _entries(raw, _HOOKS_SAY, lambda groups: isinstance(groups, list | tuple) and len(groups) <= MOST_ENTRIES)
+def _read_hooks(raw: object, says: str) -> ReadValue[Hooks]:
+    events, problems = _entries(raw, says, lambda groups: isinstance(groups, list | tuple) and len(groups) <= MOST_ENTRIES)
     kept: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for event, groups in (events or NO_ENTRIES).items():
         good = [group for group in groups if isinstance(group, Mapping) and isinstance(group.get("hooks"), list | tuple)]
@@ -204,19 +198,17 @@ def _first_word(hook: object) -> str:
 # Event → groups of commands, the higher level's first. The groups stay as written: the package `hooks` reads them.
 # Of a command only the first word is shown: the rest can hold a token.
 HOOK_TABLE: Kind[Hooks] = Kind(
-    says=_HOOKS_SAY,
-    read=_read_hooks,
+    says="an object of events, each a list of groups with a list `hooks`",
+    reader=_read_hooks,
     join=lambda higher, lower: frozen_map({event: higher.get(event, ()) + lower.get(event, ()) for event in (*higher, *lower)}),
     show=lambda value: {
         event: [_first_word(hook) for each in groups for hook in each["hooks"]] for event, groups in value.items()
     },
 )
 
-_VARIABLES_SAY = "an object of names and texts"
 
-
-def _read_variables(raw: object) -> ReadValue[Mapping[str, str]]:
-    found, problems = _entries(raw, _VARIABLES_SAY, lambda item: isinstance(item, str) and "\0" not in item)
+def _read_variables(raw: object, says: str) -> ReadValue[Mapping[str, str]]:
+    found, problems = _entries(raw, says, lambda item: isinstance(item, str) and "\0" not in item)
     texts = {name: scrub(text) for name, text in (found or NO_ENTRIES).items()}
     unfit = tuple(f"entry {describe(name)} can't be the name of a variable" for name in texts if "=" in name)
     return ReadValue(frozen_map({name: text for name, text in texts.items() if "=" not in name}) or None, problems + unfit)
@@ -224,8 +216,8 @@ def _read_variables(raw: object) -> ReadValue[Mapping[str, str]]:
 
 # Variables for the programs that hooks and tools start; never put into Lamina's own process.
 CHILD_ENVIRONMENT: Kind[Mapping[str, str]] = Kind(
-    says=_VARIABLES_SAY,
-    read=_read_variables,
+    says="an object of names and texts",
+    reader=_read_variables,
     join=_overlaid,
     show=lambda value: dict.fromkeys(value, "set, not shown"),
 )

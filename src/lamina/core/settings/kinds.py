@@ -1,6 +1,6 @@
 """Kinds of settings that hold one value: what is accepted, how two are joined, and what may be shown of them.
 
-A kind reads two spellings: `read` takes a JSON value from a file or an argument, `parse` the text of an environment variable.
+A kind reads two spellings: `read` takes a JSON value from a file or an argument, `read_text` the text of an environment variable.
 Neither raises: what cannot be used comes back as problems, each the end of a sentence that begins with the setting's name. `show`
 gives a JSON value that is safe to print: no key, no password and no line of a command reaches a terminal or a log from here.
 """
@@ -44,14 +44,19 @@ class Kind(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """A kind without a `join` of its own is replaced as a whole by a higher level."""
 
     says: str  # what is accepted, for the reference and for sentences: "must be …"
-    read: Callable[[Any], ReadValue[T]]
-    parse: Callable[[str], ReadValue[T]] | None = None  # None: no variable can hold it
+    reader: Callable[[Any, str], ReadValue[T]]  # a JSON value, and what the sentence about a bad one says
+    from_text: Callable[[str], object] | None = None  # a variable's text as a JSON value; None: no variable can hold it
+    says_of_text: str = ""  # what is accepted in a variable, where that is something else
     join: Callable[[T, T], T] = lambda higher, lower: higher
     least: Callable[[Any, Any], T] = _unordered  # the more careful of two: what a working tree may reach without being trusted
     show: Callable[[T], object] = lambda value: value
 
+    def read(self, raw: object) -> ReadValue[T]:
+        return self.reader(raw, self.says)
+
     def read_text(self, text: str) -> ReadValue[T]:
-        return (self.parse or self.read)(text)
+        assert self.from_text is not None
+        return self.reader(self.from_text(text), self.says_of_text or self.says)
 
 
 def refuse(says: str, raw: object) -> ReadValue[Any]:
@@ -86,29 +91,18 @@ def one_value(
     accept: Callable[[Any], T | None],
     *,
     from_text: Callable[[str], object] = str,
-    in_text: str = "",
     secret: bool = False,
     **options: Any,
 ) -> Kind[T]:
-    """A kind from a function that gives None for what it does not accept.
+    """A kind from a function that gives None for what it does not accept. A refused `secret` is not repeated in the sentence."""
 
-    `from_text` makes a JSON value of a variable's text, `in_text` says what is accepted there if that is something else. A refused
-    `secret` is not repeated: it can hold a password.
-    """
-
-    def read(raw: Any) -> ReadValue[T]:
+    def reader(raw: Any, says: str) -> ReadValue[T]:
         value = accept(raw)
         if value is not None:
             return ReadValue(value)
         return ReadValue(None, (f"must be {says}",)) if secret else refuse(says, raw)
 
-    def parse(text: str) -> ReadValue[T]:
-        value = accept(from_text(text))
-        if value is not None:
-            return ReadValue(value)
-        return refuse(in_text, text) if in_text else read(text)
-
-    return Kind(says=says, read=read, parse=parse, **options)
+    return Kind(says=says, reader=reader, from_text=from_text, **options)
 
 
 def truth(text: str) -> bool | None:
@@ -120,8 +114,8 @@ def truth(text: str) -> bool | None:
 SWITCH: Kind[bool] = one_value(
     "true or false",
     lambda raw: raw if isinstance(raw, bool) else None,
-    from_text=truth,
-    in_text="one of 1, true, yes, on or 0, false, no, off",
+    from_text=lambda text: text if truth(text) is None else truth(text),
+    says_of_text="one of 1, true, yes, on or 0, false, no, off",
     least=min,
 )
 
@@ -155,11 +149,11 @@ def real(low: float = 0, high: float = LARGEST, *, above_low: bool = False) -> K
     def accept(raw: Any) -> float | None:
         return float(raw) if _inside(raw, low, high) and not (above_low and raw == low) else None
 
-    def from_text(text: str) -> float | None:
+    def from_text(text: str) -> object:
         try:
             return float(text)
         except ValueError:
-            return None
+            return text
 
     says = f"a number {'above' if above_low else 'of at least'} {low:g}" + (f" and at most {high:g}" if high < LARGEST else "")
     return one_value(says, accept, from_text=from_text, least=min, show=lambda value: int(value) if value.is_integer() else value)

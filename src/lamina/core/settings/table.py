@@ -113,7 +113,7 @@ class Setting(msgspec.Struct, Generic[T], eq=False):
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
         self.key = self.key or KEYS.get(name) or f"{OURS}.{camel(name)}"
-        own = (OWN_PREFIX + name.upper(),) if self.kind.parse is not None else ()
+        own = (OWN_PREFIX + name.upper(),) if self.kind.from_text is not None else ()
         self.variables = VARIABLE_NAMES.get(name, own)
 
     @overload

@@ -43,7 +43,7 @@ def forget(asked: TurnContext) -> list[Wire]:
 
     Only a memory that holds every word of the subject is removed; what holds some of them is named."""
     what, wide = subject(asked.prompt)
-    if _ALL.fullmatch(_bare(asked.prompt)):
+    if _ALL.fullmatch(re.sub(r"[\s.!?。！？]+$", "", to_forget(asked.prompt.strip()))):
         return say(_not_all(asked))
     if not sought(what):
         return say('What shall I forget? Say "Forget NAME" or "Forget what you know about …".')
@@ -103,10 +103,6 @@ def _remove(asked: TurnContext, targets: Sequence[str], left: list[Done], *, mor
     if more > 0:
         said.append(f"{more} more memories are about it: say it again to remove those too.")
     return say("\n".join(said))
-
-
-def _bare(prompt: str) -> str:
-    return re.sub(r"[\s.!?。！？]+$", "", to_forget(prompt.strip()))
 
 
 def subject(prompt: str) -> tuple[str, bool]:

@@ -86,7 +86,7 @@ def read_turn(request: Wire, prompt: str, at: int) -> TurnContext:
     reminders = [text for message in messages for text in texts(message) if text.startswith("<system-reminder>")]
     indexes = [index for text in reminders for index in _INDEX.finditer(text)]
     log = _LOG.search(said)
-    today = [day for text in reminders for day in _TODAY.findall(text) if _is_day(day)]
+    day = next((day for text in reversed(reminders) for day in reversed(_TODAY.findall(text)) if _is_day(day)), "")
     return TurnContext(
         prompt,
         at,
@@ -96,13 +96,9 @@ def read_turn(request: Wire, prompt: str, at: int) -> TurnContext:
         any("\n> Warning: MEMORY.md" in index["text"] for index in indexes),
         tuple(_done(messages[at + 1 :])),
         frozenset(str(tool.get("name")) for tool in request.get("tools") or ()),
-        today[-1] if today else "",
-        _day_file(log["path"], today[-1]) if log and today else "",
+        day,
+        f"{log['path']}/{day[:4]}/{day[5:7]}/{day}.md" if log and day else "",
     )
-
-
-def _day_file(logs: str, day: str) -> str:
-    return f"{logs}/{day[:4]}/{day[5:7]}/{day}.md"
 
 
 def _is_day(text: str) -> bool:
