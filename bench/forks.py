@@ -31,7 +31,7 @@ from growing import MODEL, RESULT, SYSTEM, TOOLS, answered, settle
 from msgspec.structs import replace
 
 from lamina.conversation import forks
-from lamina.conversation.job_results import take_job_results
+from lamina.conversation.isolate import take_job_results
 from lamina.core.cache import count_block
 from lamina.core.effects import drive
 from lamina.core.policy import CLASSIC

@@ -23,7 +23,7 @@ from lamina.core.errors import NothingToSend, WindowFull
 from lamina.core.reply import Reply, read_response
 from lamina.core.settings import Settings
 from lamina.providers import Capabilities
-from lamina.session.offline_table import offline
+from lamina.session.provider import offline
 
 # No window at all, for the harness's timing of a check that never compacts.
 ENDLESS = 1_000_000_000

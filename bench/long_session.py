@@ -30,7 +30,7 @@ from typing import Any
 
 from growing import MODEL, settle
 
-from lamina.conversation.job_results import take_job_results
+from lamina.conversation.isolate import take_job_results
 from lamina.core.errors import UsageError
 from lamina.core.log import Log
 from lamina.core.receipts import open_receipt, read_receipt

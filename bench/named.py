@@ -24,7 +24,7 @@ from typing import Any
 from beside import Beside, answer, says_nothing
 from cache_replay import conversation, hear
 
-from lamina.conversation.compaction.files import listed_in
+from lamina.conversation.compaction.compose import listed_in
 from lamina.core.blocks import Text
 from lamina.core.errors import LaminaError
 from lamina.core.log import Log

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 from .conversation import repair, triggers
 from .conversation.answers import is_handed_in_again, record_answer
 from .conversation.cache_breaks import announce_break, remember_prompt
-from .conversation.isolate import stepping_aside
-from .conversation.job_results import take_job_results
+from .conversation.isolate import stepping_aside, take_job_results
 from .conversation.state import Conversation
 from .core.blocks import Block, Wire, text, tool_result
 from .core.effects import Flow
@@ -29,6 +28,7 @@ from .core.message_list import MISSING_RESULT
 from .core.records import Attachment, Message, Record
 from .core.reply import Reply
 from .layers.l1_results import step as results
+from .layers.l1_results.step import HandedIn
 from .layers.l2_micro import step as micro
 from .layers.l5_extract.trigger import begin_extraction
 from .layers.l6_dream.trigger import begin_dream
@@ -50,11 +50,12 @@ def add_user(c: Conversation, blocks: Sequence[Block]) -> Message:
     return _say(c, blocks)
 
 
-def add_results(c: Conversation, blocks: Sequence[Block], *, synthetic: bool = False) -> Message:
+def add_results(c: Conversation, given: Sequence[Block | HandedIn], *, synthetic: bool = False) -> Message:
     """Results are taken at any fullness: the call was made, and its result is owed to the model."""
     decided: list[Record] = []
+    blocks = [results.block_of(one) for one in given]
     with stepping_aside(c, "l1_results"):
-        decided, blocks = results.arriving(c, blocks)
+        decided, blocks = results.arriving(c, given)
     return _say(c, blocks, decided, synthetic=synthetic)
 
 

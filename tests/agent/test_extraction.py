@@ -12,7 +12,7 @@ import pytest
 
 from lamina.agent.agent import Agent
 from lamina.cli.terminal.undo import undo_turn
-from lamina.conversation.job_results import take_job_results
+from lamina.conversation.isolate import take_job_results
 from lamina.core.errors import Aborted
 from lamina.core.settings import Settings
 from lamina.fork.fork import directive_in

@@ -35,7 +35,7 @@ def assigned(source: str) -> Iterator[str]:
         for target in targets:
             base = target.value if isinstance(target, ast.Subscript) else target
             if isinstance(base, ast.Attribute) and _is_conversation(base.value):
-                yield f"{node.lineno}: {ast.unparse(node)[:100]}"
+                yield ast.unparse(node)[:100]
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,8 @@ class Notebook:
         self.said.append(reply)
         return reply
 
-    def run(self, calls: tuple[ToolUse, ...]) -> Flow[Sequence[ToolResult]]:
-        results: tuple[ToolResult, ...] = yield RunTools(calls)
-        return results
+    def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
+        self.results((yield RunTools(calls)))
 
     def results(self, results: Sequence[ToolResult]) -> None:
         self.said.append(tuple(results))

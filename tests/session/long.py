@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lamina.conversation.job_results import take_job_results
+from lamina.conversation.isolate import take_job_results
 from lamina.core.blocks import ToolResult
 from lamina.core.log import Log
 from lamina.core.receipts import Told, open_receipt, read_receipt

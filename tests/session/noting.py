@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.session.hosts import lend
 
-from lamina.conversation.job_results import take_job_results
+from lamina.conversation.isolate import take_job_results
 from lamina.core.receipts import Told, open_receipt, read_receipt
 from lamina.core.records import Boundary
 from lamina.fork.fork import directive_in

@@ -25,7 +25,7 @@ from lamina.fork.host import Restorable
 from lamina.hooks.events import HookOutcome
 from lamina.layers.l3_notes import step as notes
 from lamina.layers.l3_notes.background import state_of
-from lamina.layers.l3_notes.due import Cursor
+from lamina.layers.l3_notes.plan import Cursor
 from lamina.layers.l3_notes.sections import render
 from lamina.layers.l3_notes.template import own_template
 from lamina.providers.anthropic import AnthropicProvider

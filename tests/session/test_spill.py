@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.session.hosts import lend
 
-from lamina.core.blocks import ToolResult, tool_result
+from lamina.core.blocks import tool_result
 from lamina.core.receipts import open_receipt
 from lamina.core.records import Message
 from lamina.core.settings import Settings
@@ -335,15 +335,13 @@ def test_what_a_command_printed_into_a_file_of_the_session_is_not_written_twice(
 
     with Session() as session:
         asked(session, use("a", "Bash"), use("b", "Bash"))
-        blocks: list[ToolResult] = []
+        handed: list[results.HandedIn] = []
         for name, failed in (("a", False), ("b", True)):
             capture = Capture(directory(session))
             capture.take(LINES.encode())
             captured = capture.close()
-            blocks.append(tool_result(name, captured.text, is_error=failed))
-            with session._working() as c:
-                results.adopts(c, name, str(captured.file))
-        session._add_results(blocks)
+            handed.append(results.HandedIn(tool_result(name, captured.text, is_error=failed), str(captured.file)))
+        session._add_results(handed)
         shown = contents(session.before_call())
         file = directory(session) / "a.txt"
         assert file.read_text() == LINES

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from .. import turn
-from ..core.blocks import ToolResult, ToolUse
+from ..core.blocks import ToolUse
 from ..core.effects import drive
 from ..core.errors import Aborted, SessionClosed, UsageError
 from ..core.reply import Reply
@@ -33,7 +33,6 @@ from ..fork.tool_runner import AskPerson, Consent, Desk, No, Ran, run_calls
 from ..hooks.events import Event as HookEvent
 from ..hooks.events import HookOutcome
 from ..hooks.run import run_hooks
-from ..layers.l1_results.step import adopts
 from ..layers.l6_dream.trigger import recover_dreams
 from ..layers.l7_agents.call import agent_tool
 from ..layers.l7_agents.files import Catalog, load_kinds
@@ -159,7 +158,6 @@ class Agent:
             on_end=shown.ended,
             on_output=shown.printed,
         )
-        self._read_now: list[Ran] = []
         self.briefing = Briefing(session, self.memory, self.environ)
         self._driver = Driver(
             session,
@@ -329,22 +327,11 @@ class Agent:
         self.session.end_turn()
         return Answer(outcome.reply.text, outcome.ended, rounds, outcome.reply, (*notices, *self.memory.told()))
 
-    def _run_tools(self, calls: tuple[ToolUse, ...]) -> tuple[ToolResult, ...]:
-        ran = self.agents.run(calls, self.desk) if self.agents is not None else run_calls(calls, self.desk)
-        with self.session._working() as conversation:
-            for one in ran:
-                if isinstance(file := one.output.facts.get("output_file"), str):
-                    adopts(conversation, one.call.id, file)
-        results = tuple(one.result for one in ran)
-        self._read_now = [one for one in ran if one.call.name == "Read" and not one.output.is_error]
-        if self.context.abort.is_set():
-            self._driver.results(results)
-            raise Aborted
-        return results
+    def _run_tools(self, calls: tuple[ToolUse, ...]) -> tuple[Ran, ...]:
+        return self.agents.run(calls, self.desk) if self.agents is not None else run_calls(calls, self.desk)
 
-    def _after_results(self) -> None:
-        reads, self._read_now = self._read_now, []
-        self.briefing.beside(reads)
+    def _after_results(self, ran: Sequence[Ran]) -> None:
+        self.briefing.beside([one for one in ran if one.call.name == "Read" and not one.output.is_error])
         self.briefing.new_day()
         self._land()
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ..conversation.job_results import take_job_results
+from ..conversation.isolate import take_job_results
 from ..conversation.state import Conversation
 from ..core.blocks import ToolUse, Wire
 from ..core.errors import DiskError, LaminaError, SessionClosed

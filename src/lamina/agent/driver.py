@@ -18,12 +18,13 @@ from ..core.reply import Reply
 from ..fork import loop
 from ..fork.model_call import ask_until
 from ..fork.tool_runner import Ran
+from ..layers.l1_results.step import HandedIn
 from ..providers import OnEvent, Provider
 from ..providers.stream import StreamState
 from ..session.session import Session
 
 Tell: TypeAlias = Callable[[dict[str, Any]], None]
-RunCalls: TypeAlias = Callable[[tuple[ToolUse, ...]], tuple[ToolResult, ...]]
+RunCalls: TypeAlias = Callable[[tuple[ToolUse, ...]], tuple[Ran, ...]]
 
 
 class Driver:
@@ -34,7 +35,7 @@ class Driver:
         abort: Event,
         tell: Tell,
         run_calls: RunCalls,
-        after_results: Callable[[], None],
+        after_results: Callable[[Sequence[Ran]], None],
         saw: Callable[[dict[str, Any], Reply], None] | None = None,
     ) -> None:
         self._session = session
@@ -62,13 +63,16 @@ class Driver:
         self._tell({"type": "answer", "reply": kept})
         return kept
 
-    def run(self, calls: tuple[ToolUse, ...]) -> Flow[Sequence[ToolResult]]:
-        results: tuple[ToolResult, ...] = yield RunTools(calls)
-        return results
+    def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
+        ran: tuple[Ran, ...] = yield RunTools(calls)
+        self._session._add_results([_handed_in(one) for one in ran])
+        self._after_results(ran)
+        if self._abort.is_set():
+            raise Aborted
 
     def results(self, results: Sequence[ToolResult]) -> None:
         self._session._add_results(results)
-        self._after_results()
+        self._after_results(())
 
     def recover(self, error: ProviderError) -> Flow[bool]:
         with self._session._working() as c:
@@ -121,6 +125,12 @@ class Driver:
         if reply is None:
             raise Aborted
         return reply
+
+
+def _handed_in(ran: Ran) -> HandedIn:
+    """Output too large to show lies in a file, and is not written a second time."""
+    file = ran.output.facts.get("output_file")
+    return HandedIn(ran.result, file if isinstance(file, str) else None)
 
 
 class CallEvents:

@@ -32,10 +32,8 @@ from ..fork.background import Background
 from ..fork.budget import LOCAL, Meter
 from ..fork.host import Host, Source
 from ..providers import Capabilities
-from .cache_edits import CacheEdits
-from .last_request import read_last_request
+from .last_request import CacheEdits, RefusedBlocks, read_last_request
 from .prompt import DEFAULT_TTL, Prompt
-from .refused_blocks import RefusedBlocks
 from .side_usage import SideUsage
 from .window.count import Count, answered, appended, replaced
 from .window.features import Memo, measure_all

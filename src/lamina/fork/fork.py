@@ -156,14 +156,16 @@ class Fork:
         self._own.add("assistant", kept.blocks, key=f"{kept.id}#{self.rounds}")
         return kept
 
-    def run(self, calls: tuple[ToolUse, ...]) -> Flow[Sequence[ToolResult]]:
+    def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
         """Run the calls, or refuse them. The Agent tool stays in the list, since another list would be another prefix; a call of it is
         refused (A3)."""
         if not self._tools:
-            return [tool_result(call.id, NO_TOOLS, is_error=True) for call in calls]
+            self.results([tool_result(call.id, NO_TOOLS, is_error=True) for call in calls])
+            return
         others = tuple(call for call in calls if call.name != AGENT_TOOL)
         ran = iter((yield RunTools(others)) if others else ())
-        return [tool_result(call.id, NO_AGENTS, is_error=True) if call.name == AGENT_TOOL else next(ran) for call in calls]
+        refused = {call.id: tool_result(call.id, NO_AGENTS, is_error=True) for call in calls if call.name == AGENT_TOOL}
+        self.results([refused[call.id] if call.id in refused else next(ran) for call in calls])
 
     def results(self, results: Sequence[ToolResult]) -> None:
         self.denied += sum(result.is_error and result.text.startswith(DENIED) for result in results)

@@ -44,11 +44,13 @@ class Talk(Protocol):
         """Keep it; returned is the answer as it was kept, whose calls are the ones to run."""
         ...
 
-    def run(self, calls: tuple[ToolUse, ...]) -> Flow[Sequence[ToolResult]]:
-        """Run the calls of one answer, or refuse them: one result each."""
+    def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
+        """Run the calls of one answer, or refuse them, and keep one result for each."""
         ...
 
-    def results(self, results: Sequence[ToolResult]) -> None: ...
+    def results(self, results: Sequence[ToolResult]) -> None:
+        """Keep the results of calls that were not run."""
+        ...
 
     def recover(self, error: ProviderError) -> Flow[bool]:
         """The server refused the request; whether the next one is worth sending: shorter, or without what it objects to."""
@@ -90,7 +92,7 @@ def run(
         if broken := unreadable(reply):
             talk.results(broken)
         elif reply.tool_uses:
-            talk.results((yield from talk.run(reply.tool_uses)))
+            yield from talk.run(reply.tool_uses)
         elif reply.stop_reason != "pause_turn":
             return Outcome(ending(reply), reply, number)
         if number >= rounds or (enough is not None and enough()):

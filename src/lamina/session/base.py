@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import turn
-from ..conversation.job_results import take_job_results
+from ..conversation.isolate import take_job_results
 from ..conversation.prompt import Prompt
 from ..conversation.state import Conversation
 from ..conversation.window.thresholds import Thresholds
@@ -25,6 +25,7 @@ from ..core.settings import Settings
 from ..disk.settings_files import lamina_home
 from ..fork.host import Host
 from ..layers.l1_results import step as results
+from ..layers.l1_results.step import HandedIn
 from ..layers.l2_micro import step as micro
 from ..layers.recall.state import SELECT
 from ..providers import Provider, open_provider
@@ -32,9 +33,8 @@ from ..providers.models import Cost, cost
 from ..providers.offline import DEFAULT_TABLE
 from .edits import SessionEdits
 from .inspect import Inspection
-from .offline_table import offline
 from .open import AgentOf, Opened, Place, open_again, open_new
-from .provider import limits_for, no_wider, provider_for
+from .provider import limits_for, no_wider, offline, provider_for
 from .sync import MessageListSync
 
 if TYPE_CHECKING:
@@ -263,13 +263,13 @@ class SessionBase(SessionEdits, Inspection):
                 raise InputError(
                     "add_tool_result", f"{tool_use_id!r} {problem}", f"open calls: {', '.join(self.open_calls) or 'none'}"
                 )
-            block = results.given(self._c, tool_use_id, output, is_error=is_error)
-            return self._list_sync.note(turn.add_results(self._c, (block,))).uuid
+            handed = results.hand_in(self._c, tool_use_id, output, is_error=is_error)
+            return self._list_sync.note(turn.add_results(self._c, (handed,))).uuid
 
-    def _add_results(self, blocks: Sequence[ToolResult]) -> None:
+    def _add_results(self, results: Sequence[ToolResult | HandedIn]) -> None:
         """Several results at once, as a tool loop has them."""
         with self._open():
-            self._list_sync.note(turn.add_results(self._c, blocks))
+            self._list_sync.note(turn.add_results(self._c, results))
 
     def sync(self, messages: Iterable[Mapping[str, Any]]) -> None:
         """Follow a list the caller owns, in the form its SDK takes: what is new is appended; where it departs from what was said,

@@ -25,8 +25,7 @@ from ...core.usage import Usage
 from ...core.view import Item
 from ..state import Conversation, seconds_between
 from .compose import Budget
-from .fidelity import fidelity
-from .probes import Fidelity
+from .probes import Fidelity, fidelity
 from .restoration import HOOK, Put, Skipped, said_by, tell_restored
 from .user_messages import said_in
 

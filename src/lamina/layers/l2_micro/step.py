@@ -23,11 +23,8 @@ from ...core.settings import Settings
 from ...providers import Capabilities
 from .api import api_options, clears_by_itself, read_applied
 from .clearing import carry_out
-from .cost_benefit import Clearing, Cycle, is_cold, pays
-from .edits import plan_edits
-from .idle import plan_idle
+from .plan import Clearing, Cycle, is_cold, pays, plan_edits, plan_idle, plan_size
 from .registry import Clearable, Registry
-from .size import plan_size
 from .state import EDITS_EVENT, MicroState, followed
 
 NO_EDITS = "The provider did not carry out the deletions it was asked for: old results are cleared by size from now on."

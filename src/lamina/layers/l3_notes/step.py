@@ -16,8 +16,7 @@ from uuid import uuid4
 
 from ...conversation import pins
 from ...conversation.compaction.commit import Compacted, Replacement, Wanted, budget_of, ceiling, commit
-from ...conversation.compaction.compose import users_section
-from ...conversation.compaction.files import listed, used_in
+from ...conversation.compaction.compose import listed, used_in, users_section
 from ...conversation.compaction.hooks import Before
 from ...conversation.compaction.restoration import (
     INSTRUCTIONS,
@@ -28,7 +27,7 @@ from ...conversation.compaction.restoration import (
     tokens_of,
 )
 from ...conversation.compaction.user_messages import escaped, said_in, select
-from ...conversation.job_results import take_job_results
+from ...conversation.isolate import take_job_results
 from ...conversation.state import Conversation
 from ...conversation.window.count import replaced
 from ...conversation.window.features import measure_all
@@ -37,9 +36,8 @@ from ...core.effects import Flow, Wait
 from ...core.prompt_files import prompt_sections
 from ...core.view import Item
 from .background import NAME, after_answer, limits_of, state_of
-from .due import Cursor, lowered
 from .file import notes_path, read_file
-from .plan import Keep, Tail, covered_after, plan_tail, summary_text
+from .plan import Cursor, Keep, Tail, covered_after, lowered, plan_tail, summary_text
 from .sections import Misfit, Notes, cut, is_fresh
 from .update import load_texts, read_current
 

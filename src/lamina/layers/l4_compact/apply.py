@@ -9,9 +9,8 @@ from uuid import uuid4
 import msgspec
 
 from ...conversation.compaction.commit import Compacted, How, Replacement, Wanted, budget_of, ceiling, commit
-from ...conversation.compaction.compose import Made, Way, compose
+from ...conversation.compaction.compose import Made, Way, compose, used_in
 from ...conversation.compaction.cuts import is_said
-from ...conversation.compaction.files import used_in
 from ...conversation.compaction.restoration import Put, put_back, size_of, tokens_of
 from ...conversation.compaction.user_messages import LEAST_CHARACTERS, escaped, said_in, shortened, words_of
 from ...conversation.state import Conversation
