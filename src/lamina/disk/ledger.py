@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..core.budget import Line, Spent, spent_in
+from ..core.budget import LedgerLine, Spent, spent_in
 from ..core.errors import DiskError
 from .append import Appender
 from .dirfd import READ, Dir, open_plain
@@ -50,7 +50,7 @@ def days(home: Path) -> list[str]:
     return sorted(found[1] for name in names if (found := _FILE.fullmatch(name)))
 
 
-def lines_of(home: Path, day: str) -> list[Line]:
+def lines_of(home: Path, day: str) -> list[LedgerLine]:
     with AbsentIsFine():
         return list(_lines(_Place(ledger_file(home, day))))
     return []
@@ -65,10 +65,10 @@ class Ledger:
         self._day = ""
         self._read: _Place | None = None
         self._sum = Spent()
-        self._added: deque[tuple[Line, bool]] = deque(maxlen=MOST_REMEMBERED)  # each with whether it is in the file
+        self._added: deque[tuple[LedgerLine, bool]] = deque(maxlen=MOST_REMEMBERED)  # each with whether it is in the file
         self.problem: str | None = None
 
-    def add(self, line: Line) -> None:
+    def add(self, line: LedgerLine) -> None:
         if self._home is not None:
             try:
                 with Appender.open(ledger_file(self._home, day_of(line.time))) as ledger:
@@ -129,7 +129,7 @@ class _Place:
         self.inode = 0
 
 
-def _lines(place: _Place) -> Iterator[Line]:
+def _lines(place: _Place) -> Iterator[LedgerLine]:
     """What is new behind `place.end`, which follows. A line that is still being written is left for the next time."""
     with reporting(str(place.path)), Dir.open(place.path.parent) as where:
         fd = open_plain(where, place.path.name, READ)
@@ -142,7 +142,7 @@ def _lines(place: _Place) -> Iterator[Line]:
             for row in whole:
                 place.end += len(row) + 1
                 try:
-                    yield msgspec.json.decode(row, type=Line)
+                    yield msgspec.json.decode(row, type=LedgerLine)
                 except (msgspec.DecodeError, UnicodeDecodeError):
                     continue
             if len(held) > CHUNK:  # no line of ours: it is not held
