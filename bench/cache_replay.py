@@ -23,7 +23,7 @@ from typing import Any
 from lamina.core.cache import PrefixCache
 from lamina.core.log import Log
 from lamina.core.records import Attachment, Boundary, Clear, Message, Record
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from lamina.agent.agent import Agent
 from lamina.core.records import Attachment, Message, Record
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 from lamina.providers import Provider
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.providers.openai import OpenAIProvider

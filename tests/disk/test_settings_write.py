@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.errors import PathRefused, SettingError
+from lamina.disk.home.trust import trust, trusted
 from lamina.disk.settings_files import load_settings
 from lamina.disk.settings_write import add_local_rule, with_rule
-from lamina.disk.trust import trust, trusted
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from lamina.core.budget import LedgerLine
 from lamina.core.policy import CLASSIC
 from lamina.core.session_stats import session_stats
 from lamina.core.settings import Settings
-from lamina.disk.ledger import Ledger, day_of, ledger_file, lines_of
-from lamina.disk.transcript import read_transcript
+from lamina.disk.home.ledger import UsageLedger, day_of, ledger_file, read_ledger_day
+from lamina.disk.transcripts.store import read_transcript
 from lamina.memory.memory import Memory
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.session import Session
@@ -30,14 +30,14 @@ PATIENCE = 120.0
 
 def spend(home: Path, calls: int) -> None:
     """What other sessions of the day have used."""
-    ledger = Ledger(home)
+    ledger = UsageLedger(home)
     for _ in range(calls):
         ledger.add(LedgerLine(time.time(), "notes", "/elsewhere", usd=0.0))
     assert ledger.problem is None
 
 
 def used(home: Path) -> list[LedgerLine]:
-    return lines_of(home, day_of(time.time()))
+    return read_ledger_day(home, day_of(time.time()))
 
 
 @pytest.mark.spec("B9")

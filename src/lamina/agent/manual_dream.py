@@ -20,8 +20,9 @@ from ..core.effects import Ask
 from ..core.errors import Aborted, PathRefused
 from ..core.reply import Reply
 from ..core.settings import Settings
-from ..disk.paths import RootDir, slug
+from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home, user_home
+from ..disk.trees.rootdir import RootDir
 from ..fork.handover import Handover
 from ..fork.model_call import ask_until
 from ..fork.tool_runner import Desk

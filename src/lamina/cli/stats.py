@@ -14,7 +14,7 @@ from .safe_text import document
 
 if TYPE_CHECKING:
     from ..core.session_stats import SessionStats
-    from ..disk.session_list import SessionInfo
+    from ..disk.transcripts.session_list import SessionInfo
     from ..maintenance.doctor.pollution import Pollution
 
 # A person reads so many rows; --json has all that were asked for.
@@ -40,7 +40,7 @@ def command(session: str | None, everywhere: bool, days: float | None, limit: in
     """Show what sessions cost and what the layers saved."""
     from ..core.errors import InputError
     from ..core.session_stats import SessionStats, session_stats
-    from ..disk.transcript import read_transcript
+    from ..disk.transcripts.store import read_transcript
     from .dream_status import kept_in, summary, summary_line
     from .progress import waiting
     from .sessions import locate
@@ -98,9 +98,10 @@ def _rows(where: Path, everywhere: bool, days: float | None, limit: int) -> list
     import time
 
     from ..core.session_stats import session_stats
-    from ..disk.paths import slug
-    from ..disk.session_list import list_sessions, project_directories
-    from ..disk.transcript import read_transcript
+    from ..disk.paths.project import slug
+    from ..disk.transcripts.search import project_directories
+    from ..disk.transcripts.session_list import list_sessions
+    from ..disk.transcripts.store import read_transcript
     from .sessions import homes
 
     directories = [

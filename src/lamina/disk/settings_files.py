@@ -20,7 +20,7 @@ from ..core.errors import PathRefused
 from ..core.flags import Flags
 from ..core.settings import Document, Finding, Settings, Source, resolve
 from ..core.settings.kinds import printable
-from .paths import check_root
+from .paths.memory_paths import check_root
 
 MANAGED_PATH = "/etc/lamina/settings.json"
 FILE_NAME = "settings.json"

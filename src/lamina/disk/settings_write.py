@@ -17,10 +17,10 @@ from typing import Any
 
 from ..core.errors import SettingError
 from ..core.settings import Permissions
-from .lock import guard
-from .rootdir import RootDir
+from .home.trust import enabled, trust, trusted
+from .locks.lock_file import guard
 from .settings_files import LOCAL_PATH, MOST_BYTES
-from .trust import enabled, trust, trusted
+from .trees.rootdir import RootDir
 
 # Beside the person's settings, not in the working tree, where it would be one more file to explain.
 _GUARD = ".local-settings.lock"

@@ -24,8 +24,8 @@ from ...conversation.state import Conversation, seconds_between
 from ...core.blocks import ToolUse, Wire
 from ...core.budget import limits_of
 from ...core.effects import Effect
-from ...disk.dream_lock import Lock
-from ...disk.paths import RootDir
+from ...disk.locks.dream_lock import DreamLock
+from ...disk.trees.rootdir import RootDir
 from ...fork.background import JobResult
 from ...fork.budget import LOCAL, AskSide, Meter
 from ...fork.fork_tools import lend
@@ -93,7 +93,7 @@ def _nothing_new(c: Conversation, lent: Remembers) -> Stop | None:
     with RootDir.open(lent.place.path, create=False) as root:
         if is_empty(root):
             return Stop("nothing", NOTHING)
-        last = Lock(root).last_ns()
+        last = DreamLock(root).last_ns()
         if c.settings.assistant:
             now = datetime.fromisoformat(c.clock()).timestamp()
             logs = to_distil(root, last / 1e9 if last is not None else None, now)
