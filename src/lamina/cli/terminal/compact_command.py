@@ -95,7 +95,7 @@ def snip(chat: Chat, rest: str) -> None:
         none = "" if session.turns else "There are no turns in view. "
         chat.screen.note(f"{none}/snip N or N-M takes turns out of what the model sees; /undo brings them back.", "dim")
         return
-    node = session.hide_turns(rest)
+    node = session.hide_messages(turns=rest)
     chat.screen.note(f"Taken out: the model sees about {session.tokens:,} tokens. /undo {node[:8]} brings it back.")
 
 

@@ -86,6 +86,12 @@ def open_spill(record: Spill, session: Path | None = None) -> str | bytes:
         return data
 
 
+def spilled_text(record: Spill, session: Path | None = None) -> str:
+    """Return the whole result as text; bytes that are no UTF-8 are replaced."""
+    held = open_spill(record, session)
+    return held if isinstance(held, str) else held.decode("utf-8", "replace")
+
+
 def _where(record: Spill, session: Path | None) -> str:
     if os.path.lexists(record.path):
         return record.path

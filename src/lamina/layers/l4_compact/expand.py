@@ -19,6 +19,7 @@ from ...core.records import Boundary, Clear, Message, Record, Span
 from ...core.view import Item
 from ...disk.transcripts.resume import find_resume_point, records_in
 from ...disk.transcripts.store import RecordSource
+from ...tools.expand import Page
 
 # A page of about 10,000 tokens: what a model can read at once without filling a window with it.
 PAGE = 40_000
@@ -32,12 +33,6 @@ class Found(NamedTuple):
     decision: Decision
     start: int
     state: dict[str, Any]
-
-
-class Page(NamedTuple):
-    text: str
-    number: int  # from 1
-    pages: int
 
 
 def find_decision(store: RecordSource, node: str) -> Found | None:
@@ -103,15 +98,19 @@ def _before(records: Iterable[Record], uuid: str) -> Iterator[Record]:
     return takewhile(lambda record: record.uuid != uuid, records)
 
 
-def page(items: Iterable[Item], number: int = 1, *, size: int = PAGE) -> Page:
-    """The items as text, one page of it. A page is cut anywhere: put together they are the whole."""
-    text = "\n\n".join(
+def text_of(items: Iterable[Item]) -> str:
+    """Return the items as one text."""
+    return "\n\n".join(
         f"[{item.role}{'' if item.kind == 'said' else f', {item.kind}'} {item.uuid}]\n{_rendered(item)}" for item in items
     )
-    pages = max(1, -(-len(text) // size))
+
+
+def page_of(text: str, number: int) -> Page:
+    """Return one page of a text. A page is cut anywhere: put together they are the whole."""
+    pages = max(1, -(-len(text) // PAGE))
     if not 1 <= number <= pages:
         raise InputError("page", f"there are {pages} pages", "ask for one of them")
-    return Page(text[(number - 1) * size : number * size], number, pages)
+    return Page(text[(number - 1) * PAGE : number * PAGE], number, pages)
 
 
 def _rendered(item: Item) -> str:
