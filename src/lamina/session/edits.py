@@ -22,7 +22,7 @@ from ..core.view import Item
 if TYPE_CHECKING:  # layer 4 is loaded when somebody asks for it
     from ..fork.host import Source
     from ..layers.l4_compact.plan import Pivot
-    from ..layers.l4_compact.step import Preview
+    from ..layers.l4_compact.step import CompactionPreview
     from ..tools.expand import Page
     from .expand import Expansion
 
@@ -155,7 +155,7 @@ class SessionEdits:
         starts = [index for index, item in enumerate(items) if is_said(item)]
         return [turn_in_view(items[start:end]) for start, end in pairwise([*starts, len(items)])]
 
-    def preview_compaction(self, *, pivot: Pivot | None = None) -> Preview:
+    def preview_compaction(self, *, pivot: Pivot | None = None) -> CompactionPreview:
         """What compact() would do, without a call and without a change (B1)."""
         with self._open():
             from ..layers.l4_compact import step as compact

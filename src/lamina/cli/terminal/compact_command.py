@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...conversation.compaction.commit import Compacted
 from ...core.errors import Aborted, LaminaError
 from ...core.records import Boundary, Span
-from ...layers.l4_compact.step import Preview
+from ...layers.l4_compact.step import CompactionPreview
 from .calls import near
 from .input_line import quiet
 from .screen import clean, fit
@@ -64,7 +64,7 @@ def told(done: Compacted, cwd: Path) -> list[str]:
     return lines
 
 
-def foreseen(found: Preview, cwd: Path) -> list[str]:
+def foreseen(found: CompactionPreview, cwd: Path) -> list[str]:
     if found.why:
         return [f"Nothing would be compacted: {found.why}."]
     lines = [

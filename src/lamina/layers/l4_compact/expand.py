@@ -27,7 +27,7 @@ PAGE = 40_000
 Decision: TypeAlias = Boundary | Span | Clear
 
 
-class Found(NamedTuple):
+class FoundDecision(NamedTuple):
     """A decision, and from where its conversation can be folded."""
 
     decision: Decision
@@ -35,7 +35,7 @@ class Found(NamedTuple):
     state: dict[str, Any]
 
 
-def find_decision(store: RecordSource, node: str) -> Found | None:
+def find_decision(store: RecordSource, node: str) -> FoundDecision | None:
     """The compaction, fold or clearing with this id, or the compaction whose summary has it; the beginning of an id will do. Looked
     for from the end, and only lines that name the id are parsed."""
     wanted, by = node, ""
@@ -47,7 +47,7 @@ def find_decision(store: RecordSource, node: str) -> Found | None:
             match record:
                 case Boundary() | Span() | Clear() if record.uuid.startswith(wanted) or (by and isinstance(record, Boundary)):
                     start, checkpoint = find_resume_point(lines)
-                    return Found(record, start, checkpoint.state if checkpoint is not None else {})
+                    return FoundDecision(record, start, checkpoint.state if checkpoint is not None else {})
                 case Message(summary=True) if record.uuid.startswith(wanted):
                     # Summaries of other programs do not name their boundary: it is the one before them.
                     wanted, by = record.by or wanted, "" if record.by else "any"
@@ -67,7 +67,7 @@ def stands_for(store: RecordSource, node: str) -> list[Item]:
     return _out_of(store, found._replace(start=0, state={})) or []
 
 
-def _out_of(store: RecordSource, found: Found) -> list[Item] | None:
+def _out_of(store: RecordSource, found: FoundDecision) -> list[Item] | None:
     """None: the part that was read is not what was in view then."""
     decision = found.decision
     log = Log.load(lambda: _before(store.read(found.start), decision.uuid), lambda: seeded(found.state))
