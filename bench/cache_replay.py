@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lamina.core.cache import ideal_cache
+from lamina.core.cache import PrefixCache
 from lamina.core.log import Log
 from lamina.core.records import Attachment, Boundary, Clear, Message, Record
 from lamina.disk.transcripts.store import read_transcript
@@ -74,7 +74,7 @@ def replay(messages: list[dict[str, Any]], *, sdk: bool) -> dict[str, int]:
     ):
         server.window = WINDOW
         send = through_sdk(server.url) if sdk else post(server.url)
-        ideal = ideal_cache()
+        ideal = PrefixCache()
         for message in messages:
             if message["role"] == "user":
                 hear(session, message["content"])

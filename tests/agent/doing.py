@@ -19,7 +19,7 @@ from lamina.providers.openai import OpenAIProvider
 from lamina.providers.retry import Waits
 from lamina.testing import MessagesServer, Received
 from lamina.testing.messages_wire import event
-from lamina.testing.respond import respond
+from lamina.testing.request_handler import respond
 from lamina.testing.transport import Incoming, Outgoing, Transport
 
 Wire: TypeAlias = dict[str, Any]

@@ -16,7 +16,7 @@ from lamina.core.records import Message
 from lamina.disk.home.mailbox import Mailbox, MailboxAddress
 from lamina.disk.transcripts.store import read_transcript
 from lamina.testing import MessagesServer
-from lamina.testing.received import Received
+from lamina.testing.received_request import Received
 
 if os.name == "nt":
     pytest.skip("needs a pseudo-terminal", allow_module_level=True)

@@ -10,7 +10,7 @@ import pytest
 from tests.disk.crash.harness import Kill, Say, every
 from tests.disk.processes import needs_fork
 
-from lamina.core.budget import Line
+from lamina.core.budget import LedgerLine
 from lamina.core.errors import InputError
 from lamina.core.settings import Settings
 from lamina.disk.home.ledger import UsageLedger, day_of
@@ -166,7 +166,7 @@ def test_stopped_anywhere_a_session_is_whole_or_gone_and_what_went_is_listed(tmp
 
 def ledgers(home: Path, *ago: float) -> None:
     for days in ago:
-        UsageLedger(home).add(Line(NOW - days * DAY, "notes", "/w"))
+        UsageLedger(home).add(LedgerLine(NOW - days * DAY, "notes", "/w"))
 
 
 def test_old_ledgers_go_by_their_day() -> None:

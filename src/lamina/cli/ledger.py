@@ -13,7 +13,7 @@ from .columns import show
 from .safe_text import document
 
 if TYPE_CHECKING:
-    from ..core.budget import Limits, Line, Spent
+    from ..core.budget import LedgerLine, Limits, Spent
 
 
 def command(where: Path, days: float | None, *, as_json: bool) -> None:
@@ -48,7 +48,7 @@ def command(where: Path, days: float | None, *, as_json: bool) -> None:
 Row = tuple[tuple[str, str, str], "Spent"]
 
 
-def grouped(lines: list[tuple[str, Line]]) -> list[Row]:
+def grouped(lines: list[tuple[str, LedgerLine]]) -> list[Row]:
     """By day, purpose and project: the newest day first, the dearest of it first."""
     from ..core.budget import Spent
 

@@ -69,13 +69,13 @@ class Meter:
         return reply
 
     def _count(self, ask: Ask, model: str, usage: Usage | None, *, failed: bool = False) -> None:
-        from ..core.budget import Line
+        from ..core.budget import LedgerLine
         from ..core.usage import Usage
         from ..providers.models import cost
 
         used = usage or Usage()
         self.ledger.add(
-            Line(
+            LedgerLine(
                 self._clock(),
                 ask.purpose,
                 self._project,

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import DiskError
-from lamina.disk.locks.dream_lock import GUARD, INFO, LOCK, DreamLock, HeldDreamLock
+from lamina.disk.files import DREAM_LOCK as LOCK
+from lamina.disk.locks.dream_lock import GUARD, INFO, DreamLock, HeldDreamLock
 from lamina.disk.trees.rootdir import RootDir
 
 from ..processes import needs_fork, run_child, together

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.core.budget import Line, Spent
+from lamina.core.budget import LedgerLine, Spent
 from lamina.disk.home.ledger import CHUNK, UsageLedger, day_of, ledger_file, list_ledger_days, read_ledger_day
 
 from ..crash.harness import Fail, Kill, Say, every
@@ -29,8 +29,8 @@ class Clock:
         return self.now
 
 
-def a_call(when: float = NOON, *, tokens: int = 10, purpose: str = "notes") -> Line:
-    return Line(when, purpose, "/work", "s1", "claude", input=tokens, usd=0.25)
+def a_call(when: float = NOON, *, tokens: int = 10, purpose: str = "notes") -> LedgerLine:
+    return LedgerLine(when, purpose, "/work", "s1", "claude", input=tokens, usd=0.25)
 
 
 @pytest.mark.spec("B9")

@@ -14,8 +14,9 @@ import pytest
 
 from lamina.core.errors import DiskError, Fenced, LockHeld, PathRefused
 from lamina.disk import crash_points as crash
+from lamina.disk.files import DREAM_LOCK as LOCK
 from lamina.disk.locks import kernel_lock
-from lamina.disk.locks.dream_lock import GUARD, INFO, LOCK, DreamLock, HeldDreamLock, NotWon
+from lamina.disk.locks.dream_lock import GUARD, INFO, DreamLock, HeldDreamLock, NotWon
 from lamina.disk.locks.dream_lock_owner import DreamLockHolder, HolderRecord
 from lamina.disk.locks.lock_file import guard
 from lamina.disk.trees.rootdir import RootDir

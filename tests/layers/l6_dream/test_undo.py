@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lamina.core.errors import DiskError, InputError, SettingError, UndoOrder
-from lamina.disk.locks.dream_lock import LOCK, DreamLock, HeldDreamLock
+from lamina.disk.files import DREAM_LOCK as LOCK
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.apply import conclude
 from lamina.layers.l6_dream.record import records, write_record
 from lamina.layers.l6_dream.recovery import recover

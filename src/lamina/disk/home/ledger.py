@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from ...core.budget import Line, Spent, spent_in
+from ...core.budget import LedgerLine, Spent, spent_in
 from ...core.errors import DiskError
 from ..append import Appender
 from ..dirfd import open_parent, reading
@@ -50,7 +50,7 @@ def list_ledger_days(home: Path) -> list[str]:
     return sorted(found[1] for name in names if (found := _FILE.fullmatch(name)))
 
 
-def read_ledger_day(home: Path, day: str) -> list[Line]:
+def read_ledger_day(home: Path, day: str) -> list[LedgerLine]:
     with AbsentIsFine():
         return list(_lines(_ReadPosition(ledger_file(home, day))))
     return []
@@ -65,10 +65,10 @@ class UsageLedger:
         self._day = ""
         self._read: _ReadPosition | None = None
         self._sum = Spent()
-        self._added: deque[tuple[Line, bool]] = deque(maxlen=MOST_REMEMBERED)  # each with whether it is in the file
+        self._added: deque[tuple[LedgerLine, bool]] = deque(maxlen=MOST_REMEMBERED)  # each with whether it is in the file
         self.problem: str | None = None
 
-    def add(self, line: Line) -> None:
+    def add(self, line: LedgerLine) -> None:
         if self._home is not None:
             try:
                 with Appender.open(ledger_file(self._home, day_of(line.time))) as ledger:
@@ -126,7 +126,7 @@ class _ReadPosition:
         self.inode = 0
 
 
-def _lines(place: _ReadPosition) -> Iterator[Line]:
+def _lines(place: _ReadPosition) -> Iterator[LedgerLine]:
     """Read the new lines behind `place.end`, and move it. A line that is still being written is left for the next time."""
     with open_parent(place.path) as (where, name), reading(where, name) as fd:
         place.inode = os.fstat(fd).st_ino
@@ -137,7 +137,7 @@ def _lines(place: _ReadPosition) -> Iterator[Line]:
             for row in whole:
                 place.end += len(row) + 1
                 try:
-                    yield msgspec.json.decode(row, type=Line)
+                    yield msgspec.json.decode(row, type=LedgerLine)
                 except (msgspec.DecodeError, UnicodeDecodeError):
                     continue
             if len(held) > CHUNK:  # no line of ours: it is not held

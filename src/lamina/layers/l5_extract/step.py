@@ -17,7 +17,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from ...conversation.forks import Side, ended, failed, hand_over
+from ...conversation.forks import ForkDriver, ended, failed, hand_over
 from ...conversation.isolate import take_job_results
 from ...conversation.state import Conversation
 from ...core.blocks import ToolUse, Wire
@@ -171,7 +171,7 @@ def _job(c: Conversation, slot: Slot, first: Order, cursor: str | None) -> Calla
                         return Kept(STOPPED, is_error=True) if abort.is_set() else writer(change)
 
                     own = replace(lent, context=replace(lent.context, keeper=keep), on_end=writer.saw)
-                    return drive(flow, Side(ask, abort, own).until(abort))
+                    return drive(flow, ForkDriver(ask, abort, own).until(abort))
 
                 ran.append(review(order, ran[-1].cursor if ran else cursor, perform))
                 order = slot.take(ran[-1].cursor)
