@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from itertools import chain, count
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,8 +19,6 @@ from ...memory.store.topic import KINDS, Kind, one_line
 
 # A line of the index: what a description made from a body may take of it.
 DESCRIPTION_CHARS = 150
-# A report that a person reads; the number of the rest is said.
-MOST_PROBLEMS = 50
 
 # What other programs call the same things (S7). A word that is not here has no type.
 _WORDS: dict[str, Kind] = {
@@ -47,7 +46,7 @@ _WORDS: dict[str, Kind] = {
 _MARKS = re.compile(r"^(?:[#>*+-]+[ \t]+)+")
 
 
-class Portable(msgspec.Struct, frozen=True):
+class PortableTopic(msgspec.Struct, frozen=True):
     """`modified` is None where the source has no date; `fields` is what the source says beyond the rest, in JSON values."""
 
     name: str
@@ -58,15 +57,9 @@ class Portable(msgspec.Struct, frozen=True):
     fields: dict[str, Any] = {}
 
 
-class Imported(msgspec.Struct, frozen=True):
-    topics: tuple[Portable, ...] = ()
+class Imported(NamedTuple):
+    topics: tuple[PortableTopic, ...] = ()
     problems: tuple[str, ...] = ()
-
-
-def imported(topics: Iterable[Portable], problems: Iterable[str]) -> Imported:
-    said = list(dict.fromkeys(problems))
-    rest = len(said) - MOST_PROBLEMS
-    return Imported(tuple(topics), (*said[:MOST_PROBLEMS], *([f"and {rest:,} more of the kind"] if rest > 0 else [])))
 
 
 def kind_of(word: object) -> Kind | None:
@@ -75,13 +68,22 @@ def kind_of(word: object) -> Kind | None:
     return next((kind for kind in KINDS if kind == plain), None) or _WORDS.get(plain)
 
 
-def described(body: str) -> str:
+def make_description(body: str) -> str:
     """A description for a memory that came without one: its first line that says something."""
     lines = (one_line(_MARKS.sub("", line.strip()), DESCRIPTION_CHARS) for line in body[:10_000].split("\n"))
     return next((line for line in lines if any(map(str.isalnum, line))), "")
 
 
-def moment(text: object) -> float | None:
+def make_name(text: str, longest: int = 60) -> str:
+    """A name for a memory that came without one: the beginning of what it says, cut at a word."""
+    line = make_description(text)
+    if len(line) <= longest:
+        return line.rstrip(".。…")
+    cut = line[:longest].rsplit(" ", 1)[0]
+    return cut.rstrip(" ,;:.。") or line[:longest]
+
+
+def parse_date(text: object) -> float | None:
     """Seconds since the epoch; None for what is no date. Without a zone it is taken as UTC."""
     if not isinstance(text, str) or len(text) > 40:
         return None
@@ -93,9 +95,9 @@ def moment(text: object) -> float | None:
     return seconds if seconds >= 0 else None
 
 
-def stamp(seconds: float) -> str | None:
-    """The date in ISO form, to the microsecond where it has any; None outside of the calendar."""
-    if not math.isfinite(seconds) or seconds < 0:
+def format_date(seconds: float | None) -> str | None:
+    """The date in ISO form, to the microsecond where it has any; None for none and outside of the calendar."""
+    if seconds is None or not math.isfinite(seconds) or seconds < 0:
         return None
     try:
         found = datetime.fromtimestamp(seconds, UTC)
@@ -107,20 +109,20 @@ def stamp(seconds: float) -> str | None:
 # What a format has no place for
 
 
-def apart(topic: Portable, carried: Portable) -> dict[str, Any]:
+def extras_beyond(topic: PortableTopic, carried: PortableTopic) -> dict[str, Any]:
     """What of `topic` is not in `carried`, what the bare format brings back: it goes into a field of ours. The body is not compared."""
     extras: dict[str, Any] = {}
     for key in ("name", "description", "type"):
         if getattr(topic, key) != getattr(carried, key):
             extras[key] = getattr(topic, key)
     if topic.modified != carried.modified:
-        extras["modified"] = None if topic.modified is None else stamp(topic.modified)
+        extras["modified"] = format_date(topic.modified)
     if topic.fields != carried.fields:
         extras["fields"] = topic.fields
     return extras
 
 
-def joined(carried: Portable, extras: object) -> Portable:
+def with_extras(carried: PortableTopic, extras: object) -> PortableTopic:
     """The memory with what our field says; anything of the wrong shape in it counts as not there."""
     if not isinstance(extras, Mapping):
         return carried
@@ -128,16 +130,39 @@ def joined(carried: Portable, extras: object) -> Portable:
     if "type" in extras and (extras["type"] is None or extras["type"] in KINDS):
         changes["type"] = extras["type"]
     if "modified" in extras:
-        changes["modified"] = moment(extras["modified"])
+        changes["modified"] = parse_date(extras["modified"])
     if isinstance(extras.get("fields"), dict):
         changes["fields"] = extras["fields"]
     return msgspec.structs.replace(carried, **changes)
 
 
-def titled(text: str, longest: int = 60) -> str:
-    """A name for a memory that came without one: the beginning of what it says, cut at a word."""
-    line = described(text)
-    if len(line) <= longest:
-        return line.rstrip(".。…")
-    cut = line[:longest].rsplit(" ", 1)[0]
-    return cut.rstrip(" ,;:.。") or line[:longest]
+def without_field(topic: PortableTopic, key: str) -> PortableTopic:
+    return msgspec.structs.replace(topic, fields={name: value for name, value in topic.fields.items() if name != key})
+
+
+def without_date(fields: dict[str, Any]) -> dict[str, Any]:
+    """Front matter without `metadata.modified`, and without `metadata` where nothing else is in it."""
+    metadata = fields.get("metadata")
+    if not isinstance(metadata, dict) or "modified" not in metadata:
+        return fields
+    rest = {key: value for key, value in metadata.items() if key != "modified"}
+    others = {key: value for key, value in fields.items() if key != "metadata"}
+    return {**fields, "metadata": rest} if rest else others
+
+
+def in_comment(data: dict[str, Any]) -> str:
+    """JSON that can stand in an HTML comment: `-->` would end it, and some readers end it at `--`."""
+    return msgspec.json.encode(data).decode().replace("<", "\\u003c").replace(">", "\\u003e").replace("--", "-\\u002d")
+
+
+def parts(pattern: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Each match with what stands behind it, up to the next one."""
+    found = list(pattern.finditer(text))
+    ends = [*(head.start() for head in found[1:]), len(text)]
+    return ((head, text[head.end() : end]) for head, end in zip(found, ends, strict=False))
+
+
+def free_file(stem: str, is_taken: Callable[[str], bool]) -> str:
+    """The name of a markdown file that is not taken: the stem, or with a number behind it."""
+    names = (f"{stem}-{number}.md" for number in count(2))
+    return next(name for name in chain((f"{stem}.md",), names) if not is_taken(name))

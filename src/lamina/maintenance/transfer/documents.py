@@ -15,7 +15,7 @@ from ...core.errors import InputError
 _BYTE = re.compile(r"\(byte (\d+)\)")
 
 
-class Row(NamedTuple):
+class JsonRow(NamedTuple):
     line: int
     value: Any
 
@@ -40,14 +40,14 @@ def _line(data: bytes, error: str) -> int:
     return data.count(b"\n", 0, int(place[1]) if place else len(data)) + 1
 
 
-def rows(text: str) -> tuple[list[Row], list[str]]:
+def rows(text: str) -> tuple[list[JsonRow], list[str]]:
     """The documents of a text that has one on each line; blank lines count, and hold none."""
-    found, problems = list[Row](), list[str]()
+    found, problems = list[JsonRow](), list[str]()
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            found.append(Row(number, msgspec.json.decode(line.encode("utf-8", "replace"))))
+            found.append(JsonRow(number, msgspec.json.decode(line.encode("utf-8", "replace"))))
         except (msgspec.DecodeError, RecursionError):
             problems.append(f"line {number}: is no JSON and is left out")
     return found, problems

@@ -7,15 +7,16 @@ blocks; a file that is too large or no text is named and skipped in a directory,
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from ...core.errors import DiskError, InputError
 from ...disk.faults import reporting
 from ...disk.files import read_head
 from ...disk.rootdir import RootDir
 from ...disk.user_files import open_regular
-from .formats import Source
 
 # Ten thousand memories of ordinary length are a tenth of it.
 MOST_BYTES = 64 << 20
@@ -27,7 +28,20 @@ DEEPEST = 5
 SUFFIXES = (".md",)
 
 
-def read_source(path: Path) -> tuple[Source, list[str]]:
+class MemorySource(NamedTuple):
+    """A source as it was read: path below a directory → text, or the one file under its name."""
+
+    name: str
+    files: Mapping[str, str]
+    times: Mapping[str, float]
+    is_directory: bool
+
+    @property
+    def text(self) -> str:
+        return next(iter(self.files.values()), "")
+
+
+def read_source(path: Path) -> tuple[MemorySource, list[str]]:
     """The source, and a sentence for each file in it that was skipped. InputError or DiskError when there is nothing to read."""
     name = os.fspath(path)
     if "\0" in name:
@@ -46,21 +60,17 @@ def read_source(path: Path) -> tuple[Source, list[str]]:
         os.close(fd)
     if size > MOST_BYTES or len(data) > MOST_BYTES:
         raise InputError(name, f"is larger than {MOST_BYTES >> 20} MB", "import it in parts")
-    text = _text(data)
-    if text is None:
-        raise InputError(name, "is no text in UTF-8", "name the file that holds the memories")
-    return Source(name, {real.name: text}, {real.name: changed}, False), []
+    return MemorySource(name, {real.name: _text(data, name)}, {real.name: changed}, False), []
 
 
-def _text(data: bytes) -> str | None:
-    try:
-        text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-    return None if "\0" in text else text
+def _text(data: bytes | None, name: str) -> str:
+    if data is not None and b"\0" not in data:
+        with suppress(UnicodeDecodeError):
+            return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
+    raise InputError(name, "is no text in UTF-8", "name the file that holds the memories")
 
 
-def _directory(real: Path, name: str) -> tuple[Source, list[str]]:
+def _directory(real: Path, name: str) -> tuple[MemorySource, list[str]]:
     files, times, problems, total = dict[str, str](), dict[str, float](), list[str](), 0
     with RootDir.open(real, create=False, shared=True) as root:
         for file, size, changed in _walk(root, "", DEEPEST):
@@ -68,12 +78,13 @@ def _directory(real: Path, name: str) -> tuple[Source, list[str]]:
             if len(files) >= MOST_FILES or total > MOST_BYTES:
                 limit = f"{MOST_FILES:,} files or {MOST_BYTES >> 20} MB"
                 raise InputError(name, f"holds more than {limit} of text", "name the memory directory itself")
-            found = _file(root, file, size)
-            if isinstance(found, str):
-                files[file], times[file] = found, changed
-            else:
-                problems.append(f"{file!a}: {found[0]}")
-    return Source(name, files, times, True), problems
+            try:
+                if size > MOST_FILE_BYTES:
+                    raise InputError(file, f"is larger than {MOST_FILE_BYTES >> 20} MB")
+                files[file], times[file] = _text(root.read_bytes(file, MOST_FILE_BYTES), file), changed
+            except (DiskError, InputError) as error:
+                problems.append(f"{file!a}: {error.problem} and is left out")
+    return MemorySource(name, files, times, True), problems
 
 
 def _walk(root: RootDir, rel: str, depth: int) -> Iterator[tuple[str, int, float]]:
@@ -85,15 +96,3 @@ def _walk(root: RootDir, rel: str, depth: int) -> Iterator[tuple[str, int, float
             yield from _walk(root, below, depth - 1)
         elif not entry.is_dir and entry.name.endswith(SUFFIXES):
             yield below, entry.size, entry.mtime_ns / 1e9
-
-
-def _file(root: RootDir, file: str, size: int) -> str | tuple[str]:
-    """The text, or what is wrong with it."""
-    if size > MOST_FILE_BYTES:
-        return (f"is larger than {MOST_FILE_BYTES >> 20} MB and is left out",)
-    try:
-        data = root.read_bytes(file, MOST_FILE_BYTES)
-    except DiskError as error:
-        return (f"{error.problem} and is left out",)
-    text = None if data is None else _text(data)
-    return ("is no text in UTF-8 and is left out",) if text is None else text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Literal, NamedTuple, TypeAlias, assert_never, get_args
+from typing import Literal, TypeAlias, assert_never, get_args
 
 from ...core.errors import InputError
 from ...core.front_matter import read_front_matter
@@ -17,41 +17,29 @@ from .agents_md import read_agents_md
 from .claude_code import read_claude_code
 from .codex import HANDBOOK, is_codex, read_codex
 from .documents import document
-from .values import Imported
+from .portable_topic import Imported
+from .source import MemorySource
 
 Format: TypeAlias = Literal["claude-code", "codex", "agents-md", "mcp-memory", "mem0"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
-class Source(NamedTuple):
-    """A source as it was read: path below a directory → text, or the one file under its name."""
-
-    name: str
-    files: Mapping[str, str]
-    times: Mapping[str, float]
-    is_directory: bool
-
-    @property
-    def text(self) -> str:
-        return next(iter(self.files.values()), "")
-
-
-def detect(source: Source) -> Format:
+def detect(source: MemorySource) -> Format:
     """InputError when the content says nothing we know."""
-    found = _directory(source) if source.is_directory else _file(source)
+    found = _of_directory(source.files) if source.is_directory else _of_file(source)
     if found is None:
         remedy = f"if you know what it is, name it with --format ({', '.join(FORMATS)})"
         raise InputError(source.name, "is in none of the formats memories are imported from", remedy)
     return found
 
 
-def _directory(source: Source) -> Format | None:
-    if is_codex(source.files):
+def _of_directory(files: Mapping[str, str]) -> Format | None:
+    if is_codex(files):
         return "codex"
-    return "claude-code" if any(file.endswith(".md") for file in source.files) else None
+    return "claude-code" if any(file.endswith(".md") for file in files) else None
 
 
-def _file(source: Source) -> Format | None:
+def _of_file(source: MemorySource) -> Format | None:
     text = source.text.strip()
     if text.startswith(("{", "[")):
         return _json(text)
@@ -71,7 +59,7 @@ def _json(text: str) -> Format | None:
     return "mem0" if mem0.looks_like(whole) else None
 
 
-def read(source: Source, format: Format) -> Imported:
+def read(source: MemorySource, format: Format) -> Imported:
     """All memories of a source. InputError when it is not in that format at all."""
     match format:
         case "claude-code":
@@ -88,7 +76,7 @@ def read(source: Source, format: Format) -> Imported:
             assert_never(format)
 
 
-def _one(source: Source, what: str) -> str:
+def _one(source: MemorySource, what: str) -> str:
     if source.is_directory:
         raise InputError(source.name, "is a directory", f"name {what} in it")
     return source.text
