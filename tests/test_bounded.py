@@ -61,7 +61,7 @@ APPENDED = {
     "disk/rootdir.py:append": "the memory's journal: SEGMENTS of SEGMENT_BYTES",
     "disk/transcript.py:open": "a conversation: for as long as its person keeps it (cleanupPeriodDays, lamina sessions clean)",
     "disk/transcript.py:fork": "the same, continued elsewhere",
-    "maintenance/retention.py:run": "MOST_JOURNAL, then its older half goes",
+    "maintenance/retention.py:remove_sessions": "MOST_JOURNAL, then its older half goes",
 }
 # Reads of a whole file or stream, whatever its size.
 WHOLE = {

@@ -146,7 +146,7 @@ def open_agent(
     interactive: bool = False,
 ) -> Agent:
     from ..agent.agent import Agent
-    from ..maintenance.start_checks import starting
+    from ..maintenance.start_checks import run_start_checks
 
     approvals, problem = approvals_for(wish.cwd, home)
     agent = Agent.open(
@@ -163,7 +163,7 @@ def open_agent(
     )
     agent.session.notices += [found.text for found in agent.rules.findings]
     agent.session.notices += [problem] if problem else []
-    agent.session.notices += starting(wish.cwd, home, settings, environ=os.environ)
+    agent.session.notices += run_start_checks(wish.cwd, home, settings, environ=os.environ)
     agent.session.notices += _cramped(agent)
     if wish.rounds is not None:
         agent.rounds = wish.rounds

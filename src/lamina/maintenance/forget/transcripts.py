@@ -12,23 +12,24 @@ import hashlib
 import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...disk.jsonl import objects_in
 from ...disk.rewrite_tree import RawLine
-from .redaction import cleaned, encoded, in_json, without
+from .redaction import Redacted, encoded, redact_json, redact_markdown, redact_text
 from .subject import Subject
 
 
-class Spilled(NamedTuple):
+class SpillDigest(NamedTuple):
     """What a result's file will be."""
 
     sha256: str
     size: int
 
 
-class NewLine(NamedTuple):
+class RedactedLine(NamedTuple):
     data: bytes
     places: int
     changed: bool
@@ -55,7 +56,7 @@ class _Shifts:
         return len(self._from) > 1
 
 
-def rewritten(lines: Iterable[RawLine], subject: Subject, spills: dict[str, Spilled]) -> Iterator[NewLine]:
+def redact_transcript(lines: Iterable[RawLine], subject: Subject, spills: dict[str, SpillDigest]) -> Iterator[RedactedLine]:
     """The transcript as it will be; joined together the lines are the file."""
     shifts = _Shifts()
     for offset, data in lines:
@@ -64,39 +65,34 @@ def rewritten(lines: Iterable[RawLine], subject: Subject, spills: dict[str, Spil
         yield new
 
 
-def _line(data: bytes, subject: Subject, spills: dict[str, Spilled], shifts: _Shifts) -> NewLine:
+def _line(data: bytes, subject: Subject, spills: dict[str, SpillDigest], shifts: _Shifts) -> RedactedLine:
     held = subject.holds(data.decode("utf-8", "surrogateescape"))
     bookkeeping = (shifts.any and b'"checkpoint"' in data) or (bool(spills) and b'"sha256"' in data)
     if not held and not bookkeeping:
-        return NewLine(data, 0, False)
+        return RedactedLine(data, 0, False)
     values, whole = _values(data)
     places, changed, rows = 0, False, list[bytes]()
     for value in values:
-        new = in_json(value, subject) if held else None
-        moved = _follow(new.value if new is not None else value, spills, shifts)
-        places += new.places if new is not None else 0
-        changed = changed or moved or bool(new is not None and new.places)
-        rows.append(encoded(new.value if new is not None else value))
+        new = redact_json(value, subject) if held else Redacted(value, 0)
+        changed = _follow(new.value, spills, shifts) or changed or bool(new.places)
+        places += new.places
+        rows.append(encoded(new.value))
     if not changed and (whole or not held):
         # It stands in an id or a number: the last look at everything names it.
-        return NewLine(data, 0, False)
-    return NewLine(b"".join(row + b"\n" for row in rows), places + (not whole), True)
+        return RedactedLine(data, 0, False)
+    return RedactedLine(b"".join(row + b"\n" for row in rows), places + (not whole), True)
 
 
-class _Values(NamedTuple):
-    values: list[dict[str, Any]]
-    whole: bool  # whether they are all that stands in the line
-
-
-def _values(data: bytes) -> _Values:
+def _values(data: bytes) -> tuple[list[dict[str, Any]], bool]:
+    """The records of a line, and whether they are all that stands in it."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
-        return _Values(objects_in(data), False)
-    return _Values([value], True) if isinstance(value, dict) else _Values([], False)
+        return objects_in(data), False
+    return ([value], True) if isinstance(value, dict) else ([], False)
 
 
-def _follow(value: dict[str, Any], spills: dict[str, Spilled], shifts: _Shifts) -> bool:
+def _follow(value: dict[str, Any], spills: dict[str, SpillDigest], shifts: _Shifts) -> bool:
     """Brings offsets and digests of our own records up to date; whether anything changed."""
     ours = value.get("lamina")
     inner = ours.get("data") if isinstance(ours, dict) else None
@@ -108,7 +104,7 @@ def _follow(value: dict[str, Any], spills: dict[str, Spilled], shifts: _Shifts) 
     return _follow_digests(inner, spills)
 
 
-def _follow_digests(value: dict[str, Any], spills: dict[str, Spilled]) -> bool:
+def _follow_digests(value: dict[str, Any], spills: dict[str, SpillDigest]) -> bool:
     """In a spill's own record and wherever it was told."""
     changed = False
     for inner in value.values():
@@ -120,26 +116,19 @@ def _follow_digests(value: dict[str, Any], spills: dict[str, Spilled]) -> bool:
     return changed or found is not None
 
 
-class NewFile(NamedTuple):
-    data: bytes
-    places: int
-
-
-def beside(path: Path, data: bytes, subject: Subject) -> NewFile | None:
+def redact_file(path: Path, data: bytes, subject: Subject) -> Redacted[bytes] | None:
     """A file beside the transcript as it will be: notes, a spilled result, anything; None where it does not hold the subject."""
     text = data.decode("utf-8", "surrogateescape")
     if not subject.holds(text) or b"\0" in data[:8_192]:
         return None
+    done = (redact_markdown if path.suffix == ".md" else redact_text)(text, subject)
     if path.suffix == ".json":
-        try:
-            new = in_json(json.loads(text), subject, free=True)
-        except (ValueError, RecursionError):
-            new = None
-        if new is not None and new.places:
-            return NewFile(json.dumps(new.value, ensure_ascii=False, indent=2).encode("utf-8", "surrogateescape"), new.places)
-    done = (without if path.suffix == ".md" else cleaned)(text, subject)
-    return NewFile(done.text.encode("utf-8", "surrogateescape"), done.places)
+        with suppress(ValueError, RecursionError):
+            new = redact_json(json.loads(text), subject, free=True)
+            done = Redacted(json.dumps(new.value, ensure_ascii=False, indent=2), new.places) if new.places else done
+    return Redacted(done.value.encode("utf-8", "surrogateescape"), done.places)
 
 
-def spilled(old: bytes, new: bytes) -> tuple[str, Spilled]:
-    return hashlib.sha256(old).hexdigest(), Spilled(hashlib.sha256(new).hexdigest(), len(new))
+def spill_digests(old: bytes, new: bytes) -> dict[str, SpillDigest]:
+    """The digest of a spilled result → what its file will be."""
+    return {hashlib.sha256(old).hexdigest(): SpillDigest(hashlib.sha256(new).hexdigest(), len(new))}

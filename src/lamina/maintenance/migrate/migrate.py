@@ -23,8 +23,8 @@ from ...disk.paths import slug
 from ...disk.rewrite_tree import move, remove_empty, remove_tree
 from ...disk.session_list import project_directories
 from ...memory.store.project_identity import FILE_NAME, Identity, Known, identity_in, known_projects, note, place_of
-from ..forget.files import MEMORY, Session, files, sessions
-from .merge import Moved, merged
+from ..kept_files import MEMORY, SessionFiles, regular_files, session_files
+from .merge import MoveReport, merge_memories
 
 # Of a directory of the home that is about to move: what lies there besides is bookkeeping.
 _OWN = frozenset({FILE_NAME, MEMORY})
@@ -38,7 +38,7 @@ class Candidate(NamedTuple):
 def topics_in(directory: Path) -> int:
     """How many memories a project's directory holds."""
     inner = directory / MEMORY
-    return sum(path.suffix == ".md" and path.name != "MEMORY.md" and not _hidden(path, inner) for path in files(inner))
+    return sum(path.suffix == ".md" and path.name != "MEMORY.md" and not _hidden(path, inner) for path in regular_files(inner))
 
 
 def _hidden(path: Path, base: Path) -> bool:
@@ -68,7 +68,7 @@ def gone(home: Path, project: Path) -> list[Known]:
 
 
 def _holds_something(known: Known) -> bool:
-    return bool(topics_in(known.directory)) or any(one.transcript.is_file() for one in sessions(known.directory))
+    return bool(topics_in(known.directory)) or any(one.transcript.is_file() for one in session_files(known.directory))
 
 
 def moved_from(home: Path, old: str) -> Known:
@@ -92,7 +92,7 @@ def refuse(home: Path, old: Known, project: Path, *, merge: bool) -> None:
         raise InputError(str(project), "has this memory already", "nothing needs to be moved")
     if topics_in(old.directory) and _remembers(target) and not merge:
         raise InputError(str(project), "has memories of its own", "--merge puts both together")
-    busy = [one for directory in (target, *_parts(home, old)) for one in sessions(directory) if one.holder() is not None]
+    busy = [one for directory in (target, *_parts(home, old)) for one in session_files(directory) if one.holder() is not None]
     if busy:
         raise InputError(str(busy[0].transcript), "is open", "close the session first")
 
@@ -115,20 +115,20 @@ def _pairs(home: Path, old: Known, project: Path) -> list[tuple[Path, Path]]:
     return [*below, (old.directory, project)]
 
 
-def migrate(home: Path, old: Known, project: Path, roots: tuple[str, ...] | None, *, merge: bool = False) -> Moved:
+def migrate(home: Path, old: Known, project: Path, roots: tuple[str, ...] | None, *, merge: bool = False) -> MoveReport:
     """Moves everything; what could not be moved is named in the report. `refuse` was asked before."""
-    done = Moved(str(old.path), str(project))
+    done = MoveReport(str(old.path), str(project))
     for directory, path in _pairs(home, old, project):
         target = home / "projects" / slug(path)
         _move_memory(directory, target, done, merge=merge)
-        for one in sessions(directory):
+        for one in session_files(directory):
             _move_session(one, target, done)
         _rename(directory, target, path, roots if path == project else None)
         _tidy(directory)
     return done
 
 
-def _move_session(one: Session, target: Path, done: Moved) -> None:
+def _move_session(one: SessionFiles, target: Path, done: MoveReport) -> None:
     try:
         # The files beside it first: a transcript without them could not show what was spilled.
         if one.directory.is_dir():
@@ -148,7 +148,7 @@ def _rename(directory: Path, target: Path, path: Path, roots: tuple[str, ...] | 
     note(target, msgspec.structs.replace(named, path=str(path), roots=roots or named.roots, place=place_of(path), was=was))
 
 
-def _move_memory(directory: Path, target: Path, done: Moved, *, merge: bool) -> None:
+def _move_memory(directory: Path, target: Path, done: MoveReport, *, merge: bool) -> None:
     source, there = directory / MEMORY, target / MEMORY
     if not source.is_dir():
         return
@@ -156,7 +156,7 @@ def _move_memory(directory: Path, target: Path, done: Moved, *, merge: bool) -> 
     try:
         if _remembers(target):
             if merge:
-                merged(source, there, done)
+                merge_memories(source, there, done)
             elif count:
                 done.left.append(f"{there} has memories of its own; --merge puts both together.")
             return
@@ -170,7 +170,7 @@ def _move_memory(directory: Path, target: Path, done: Moved, *, merge: bool) -> 
 
 def _tidy(directory: Path) -> None:
     """The old directory goes when nothing is left in it but its own file and empty directories."""
-    if (directory / MEMORY).is_dir() and not any(files(directory / MEMORY)):
+    if (directory / MEMORY).is_dir() and not any(regular_files(directory / MEMORY)):
         remove_tree(directory / MEMORY)
     if not any(path.name not in _OWN for path in directory.iterdir()) and not (directory / MEMORY).exists():
         remove(directory / FILE_NAME)

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from itertools import chain, count
 from typing import Any, NamedTuple
 
 import msgspec
@@ -164,5 +163,7 @@ def parts(pattern: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], 
 
 def free_file(stem: str, is_taken: Callable[[str], bool]) -> str:
     """The name of a markdown file that is not taken: the stem, or with a number behind it."""
-    names = (f"{stem}-{number}.md" for number in count(2))
-    return next(name for name in chain((f"{stem}.md",), names) if not is_taken(name))
+    file, number = f"{stem}.md", 2
+    while is_taken(file):
+        file, number = f"{stem}-{number}.md", number + 1
+    return file
