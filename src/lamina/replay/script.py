@@ -34,7 +34,7 @@ _INDEX = re.compile(
 NO_CONVERSATION = "it holds no answer of a model"
 
 
-class Said(NamedTuple):
+class RecordedInput(NamedTuple):
     """What stood before the next answer: of a person, of tools, or put in by a program (`context` is then its kind)."""
 
     time: str
@@ -42,7 +42,7 @@ class Said(NamedTuple):
     context: str = ""
 
 
-class Answer(NamedTuple):
+class RecordedAnswer(NamedTuple):
     time: str
     blocks: tuple[Block, ...]
     model: str
@@ -53,10 +53,10 @@ class Answer(NamedTuple):
         return tuple(block for block in self.blocks if isinstance(block, ToolUse))
 
 
-Step: TypeAlias = Said | Answer
+Step: TypeAlias = RecordedInput | RecordedAnswer
 
 
-class Recorded(NamedTuple):
+class RecordedView(NamedTuple):
     """What the recorded program did to its own view."""
 
     compactions: int
@@ -67,7 +67,7 @@ class Recorded(NamedTuple):
     side: tuple[Usage, ...]  # what its calls beside the conversation used, where it says so
 
 
-class Script(NamedTuple):
+class ReplayScript(NamedTuple):
     name: str
     model: str  # the one that answered most
     ttl: str  # of the cache marks it was recorded with
@@ -75,15 +75,15 @@ class Script(NamedTuple):
     items: tuple[tuple[int, Item], ...]  # what probes are drawn from, each with the number of its step
     system: list[Wire] | None  # as it was recorded; None: not known
     tools: list[Wire]
-    recorded: Recorded
+    recorded: RecordedView
     damage: str | None  # one sentence where a part of the file could not be read
 
     @property
     def answers(self) -> int:
-        return sum(isinstance(step, Answer) for step in self.steps)
+        return sum(isinstance(step, RecordedAnswer) for step in self.steps)
 
 
-def read_script(path: Path) -> Script:
+def read_script(path: Path) -> ReplayScript:
     """InputError, in one sentence, for a file that is no recorded conversation."""
     health = Health()
     records = _own([record for record in read_transcript(path, health=health) if not isinstance(record, Foreign)])
@@ -92,16 +92,16 @@ def read_script(path: Path) -> Script:
     if log.newer is not None:
         raise InputError(str(path), "was written by a newer version of Lamina", "bring Lamina up to date")
     order = {uuid: at for at, record in enumerate(records) if (uuid := getattr(record, "uuid", None)) is not None}
-    made = _Making(records, order)
+    made = _ScriptBuilder(records, order)
     for item in log.view.items:
         made.add(item)
     steps = made.steps()
-    if not any(isinstance(step, Answer) for step in steps):
+    if not any(isinstance(step, RecordedAnswer) for step in steps):
         raise InputError(str(path), NO_CONVERSATION, "name a transcript of Lamina or Claude Code")
     snapshot = next((record for record in reversed(records) if isinstance(record, Snapshot)), None)
-    return Script(
+    return ReplayScript(
         name=path.stem,
-        model=_mostly([step.model for step in steps if isinstance(step, Answer)]),
+        model=_mostly([step.model for step in steps if isinstance(step, RecordedAnswer)]),
         ttl=_lifetime(steps),
         steps=steps,
         items=tuple(made.items),
@@ -132,7 +132,7 @@ def _whole(records: Sequence[Record]) -> Iterator[Record]:
                 yield record
 
 
-class _Making:
+class _ScriptBuilder:
     """A script in the making: items in, steps out. Blocks of one answer are put together, wherever results stand between them."""
 
     def __init__(self, records: Sequence[Record], order: dict[str, int]) -> None:
@@ -165,17 +165,17 @@ class _Making:
         if not item.blocks:
             return None
         context = item.kind.removeprefix("attachment:") if item.kind.startswith("attachment:") else ""
-        return self._step(item, Said(item.time, item.blocks, context))
+        return self._step(item, RecordedInput(item.time, item.blocks, context))
 
     def _answer(self, item: Item) -> int | None:
         at = self._answers.get(item.key) if item.key is not None else None
         if at is None:
-            at = self._step(item, Answer(item.time, item.blocks, self._models.get(item.uuid, ""), item.usage))
+            at = self._step(item, RecordedAnswer(item.time, item.blocks, self._models.get(item.uuid, ""), item.usage))
             if item.key is not None:
                 self._answers[item.key] = at
             return at
         before = self._steps[at]
-        assert isinstance(before, Answer)
+        assert isinstance(before, RecordedAnswer)
         # The last record of an answer has its whole usage.
         usage = item.usage or before.usage
         self._steps[at] = before._replace(blocks=(*before.blocks, *item.blocks), usage=usage)
@@ -190,7 +190,7 @@ class _Making:
     def steps(self) -> tuple[Step, ...]:
         return tuple(self._steps)
 
-    def recorded(self) -> Recorded:
+    def recorded(self) -> RecordedView:
         boundaries = [record for record in self._records if isinstance(record, Boundary) and not record.sidechain]
         gone: dict[str, int] = {}
         everything = [*(item for _, item in self.items), *self._summaries]
@@ -207,7 +207,7 @@ class _Making:
             for call in record.markers
         }
         summaries = tuple((self._first_step_after(self._order.get(item.uuid, 0)), item) for item in self._summaries)
-        return Recorded(
+        return RecordedView(
             len(boundaries),
             sum(one.trigger == "auto" for one in boundaries),
             gone,
@@ -242,11 +242,11 @@ def _mostly(models: Sequence[str]) -> str:
 
 def _lifetime(steps: Sequence[Step]) -> str:
     """A recording whose cache was mostly written for an hour is replayed with marks of an hour, so that both pay the same prices."""
-    used = [step.usage for step in steps if isinstance(step, Answer) and step.usage is not None]
+    used = [step.usage for step in steps if isinstance(step, RecordedAnswer) and step.usage is not None]
     return "1h" if sum(usage.cache_write_1h for usage in used) * 2 > sum(usage.cache_write for usage in used) else "5m"
 
 
 def _tools(steps: Sequence[Step]) -> list[Wire]:
     """The tools that were called, by name: what the recorded program said of them is not in its transcript."""
-    names = dict.fromkeys(call.name for step in steps if isinstance(step, Answer) for call in step.calls)
+    names = dict.fromkeys(call.name for step in steps if isinstance(step, RecordedAnswer) for call in step.calls)
     return [{"name": name, "description": "As recorded.", "input_schema": {"type": "object"}} for name in names]

@@ -12,17 +12,15 @@ from __future__ import annotations
 
 from functools import cache
 
-import msgspec
-
 from ..core.blocks import ToolUse, Wire, canonical
 from ..core.errors import ProviderError
 from ..core.prompt_files import prompt_text
-from ..core.reply import Reply
 from ..core.usage import Usage
 from ..providers import Provider
 from ..providers.models import cost
-from .repeated_reads import Reads, path_of
-from .script import Answer, Script
+from .figures import Comparison
+from .repeated_reads import ReadTracker, path_of
+from .script import RecordedAnswer, ReplayScript
 
 # As the conversation's own calls have it; the beginning of an answer is enough to see what it does.
 MAX_TOKENS = 2_000
@@ -32,24 +30,7 @@ THINKING = frozenset({"thinking", "redacted_thinking"})
 OPTIONS = frozenset({"messages", "tools", "tool_choice"})
 
 
-class Asked(msgspec.Struct, frozen=True):
-    calls: int = 0
-    same: int = 0  # the next act is the recorded one
-    again: int = 0  # answers that read again what had been read
-    questions: int = 0  # answers that ask the person where the recording went to work
-    failed: int = 0
-    usage: Usage = Usage()
-    usd: float = 0.0
-
-    def __add__(self, other: Asked) -> Asked:
-        return Asked(*(getattr(self, name) + getattr(other, name) for name in self.__struct_fields__))
-
-    def to_json(self) -> Wire:
-        figures = {"asked": self.calls, "same_act": self.same, "read_again": self.again, "questions": self.questions}
-        return {**figures, "failed": self.failed, "cost_usd": round(self.usd, 6)}
-
-
-class Asking:
+class ComparisonModel:
     """One provider for the whole report; `trouble` is the sentence of the last call that failed."""
 
     def __init__(self, provider: Provider, times: int) -> None:
@@ -58,43 +39,38 @@ class Asking:
         self._failed = 0  # in a row
         self.trouble: str | None = None
 
-    def points(self, script: Script) -> frozenset[int]:
+    def points(self, script: ReplayScript) -> frozenset[int]:
         """Steps, spread over the session; never the first answer, which every policy asks for with the same request."""
-        answers = [at for at, step in enumerate(script.steps) if isinstance(step, Answer)][1:]
+        answers = [at for at, step in enumerate(script.steps) if isinstance(step, RecordedAnswer)][1:]
         wanted = min(self._times, len(answers))
         return frozenset(answers[(number * len(answers) - 1) // wanted] for number in range(1, wanted + 1))
 
-    def ask(self, request: Wire, system: list[Wire] | None, step: Answer, reads: Reads) -> Asked:
+    def ask(self, request: Wire, system: list[Wire] | None, step: RecordedAnswer, reads: ReadTracker) -> Comparison:
         if self._failed >= BREAKER:
-            return Asked()
+            return Comparison()
         try:
             reply = self._provider.ask(self._request(request, system), purpose="chat")
         except ProviderError as error:
             self._failed += 1
             self.trouble = str(error)
-            return Asked(failed=1)
+            return Comparison(failed=1)
         self._failed = 0
         usage = reply.usage or Usage()
-        usd = cost(reply.model or self._provider.model, usage).usd or 0.0
-        return judged(reply, step, reads, usage, usd)
+        calls = tuple(block for block in reply.blocks if isinstance(block, ToolUse))
+        return Comparison(
+            calls=1,
+            same=_act(calls) == _act(step.calls),
+            again=reads.again(calls),
+            questions=not calls and bool(step.calls) and reply.text.rstrip().endswith(("?", "？")),
+            usage=usage,
+            usd=cost(reply.model or self._provider.model, usage).usd or 0.0,
+        )
 
     def _request(self, request: Wire, system: list[Wire] | None) -> Wire:
         messages = [_without_thinking(message) for message in request["messages"]]
         kept = {name: value for name, value in request.items() if name in OPTIONS}
         head = {"model": self._provider.model, "max_tokens": MAX_TOKENS, "system": system or [_system()]}
         return {**kept, **head, "messages": [message for message in messages if message["content"]]}
-
-
-def judged(reply: Reply, step: Answer, reads: Reads, usage: Usage, usd: float) -> Asked:
-    calls = tuple(block for block in reply.blocks if isinstance(block, ToolUse))
-    return Asked(
-        calls=1,
-        same=_act(calls) == _act(step.calls),
-        again=reads.again(calls),
-        questions=not calls and bool(step.calls) and reply.text.rstrip().endswith(("?", "？")),
-        usage=usage,
-        usd=usd,
-    )
 
 
 def _act(calls: tuple[ToolUse, ...]) -> bytes:
