@@ -26,7 +26,13 @@ def test_blocks_of_one_answer_are_one_call_though_results_stand_between_them(tmp
     answers = [step for step in script.steps if isinstance(step, RecordedAnswer)]
     assert [[call.id for call in answer.calls] for answer in answers] == [["a", "b"], []]
     assert script.answers == 2
-    assert [type(step).__name__ for step in script.steps] == ["Said", "Answer", "Said", "Said", "Answer"]
+    assert [type(step).__name__ for step in script.steps] == [
+        "RecordedInput",
+        "RecordedAnswer",
+        "RecordedInput",
+        "RecordedInput",
+        "RecordedAnswer",
+    ]
 
 
 def test_what_the_recorded_program_took_out_is_in_the_script_and_its_summary_is_not(tmp_path: Path) -> None:

@@ -27,8 +27,7 @@ def command(listing: bool, source: str | None, target: str, merge: bool, yes: bo
     import msgspec
 
     from ..disk.settings_files import lamina_home
-    from ..maintenance.migrate.migrate import migrate, moved_from, refuse, topics_in
-    from ..maintenance.migrate.root_commits import root_commits
+    from ..maintenance.migrate.migrate import migrate, moved_from, refuse, root_commits, topics_in
     from ..memory.store.scopes import project_root
 
     home = lamina_home(os.environ)

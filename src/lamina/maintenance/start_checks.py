@@ -22,8 +22,7 @@ from ..disk.session_list import project_directories
 from ..memory.store.project_identity import Identity, identify, identity_in, note
 from ..memory.store.scopes import project_root
 from . import retention
-from .migrate.migrate import candidates, gone, topics_in
-from .migrate.root_commits import root_commits
+from .migrate.migrate import candidates, gone, root_commits, topics_in
 
 # A person waits for this one, and only where some project's path is gone.
 WAIT = 1.0

@@ -67,19 +67,18 @@ class ComparisonModel:
         )
 
     def _request(self, request: Wire, system: list[Wire] | None) -> Wire:
-        messages = [_without_thinking(message) for message in request["messages"]]
+        shown = [[block for block in message["content"] if block["type"] not in THINKING] for message in request["messages"]]
+        messages = [
+            {**message, "content": content} for message, content in zip(request["messages"], shown, strict=True) if content
+        ]
         kept = {name: value for name, value in request.items() if name in OPTIONS}
         head = {"model": self._provider.model, "max_tokens": MAX_TOKENS, "system": system or [_system()]}
-        return {**kept, **head, "messages": [message for message in messages if message["content"]]}
+        return {**kept, **head, "messages": messages}
 
 
 def _act(calls: tuple[ToolUse, ...]) -> bytes:
     """The first call, by its tool and its file, else by all of its input; nothing where there is none."""
     return canonical([calls[0].name, path_of(calls[0]) or calls[0].input]) if calls else b""
-
-
-def _without_thinking(message: Wire) -> Wire:
-    return {**message, "content": [block for block in message["content"] if block["type"] not in THINKING]}
 
 
 @cache

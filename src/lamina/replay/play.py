@@ -20,7 +20,6 @@ from ..core.records import Clear, Spill
 from ..core.reply import Reply
 from ..core.settings import Settings
 from ..core.usage import Usage
-from ..core.view import Item
 from ..prompt.break_causes import readable_after
 from ..session.provider import limits_for
 from ..session.session import Session
@@ -62,10 +61,10 @@ class Played(NamedTuple):
 
 def play(stage: ReplayStage, settings: Settings, *, index: str | None = None, endless: bool = False) -> Played:
     """`index`: the first reminder with the memory index; None without memory. `endless`: the window never fills."""
-    tape = RecordedProvider(stage.script.model, stage.count)
-    window = limits_for(tape, settings.policy, settings, window=stage.window, options={}, notices=[]).window
+    provider = RecordedProvider(stage.script.model, stage.count)
+    window = limits_for(provider, settings.policy, settings, window=stage.window, options={}, notices=[]).window
     session = Session(
-        tape,
+        provider,
         system=_system(stage),
         tools=stage.script.tools,
         home=stage.home,
@@ -77,7 +76,7 @@ def play(stage: ReplayStage, settings: Settings, *, index: str | None = None, en
     )
     try:
         with session.working() as conversation:
-            played = _Player(stage, session, tape, conversation, window).run(index)
+            played = _Player(stage, session, provider, conversation, window).run(index)
         session.close()
     except BaseException:  # Ctrl-C too: nothing goes on behind it
         session.abort()
@@ -94,20 +93,20 @@ def _system(stage: ReplayStage) -> list[Wire]:
     return [text(words).wire for size in sizes if (words := stage.count.filler(size))]
 
 
-def _warm(stage: ReplayStage, tape: RecordedProvider) -> None:
+def _warm(stage: ReplayStage, provider: RecordedProvider) -> None:
     """Other sessions had left the first part of the prompt in the provider's cache."""
     known = _system(stage)[: None if stage.script.system is not None else 1]
     if stage.learnt.warm and known:
         mark = {"type": "ephemeral", "ttl": stage.script.ttl}
         marked = [*known[:-1], {**known[-1], "cache_control": mark}]
-        tape.bill({"model": tape.model, "tools": stage.script.tools, "system": marked, "messages": []}, 0)
+        provider.bill({"model": provider.model, "tools": stage.script.tools, "system": marked, "messages": []}, 0)
 
 
 class _Player:
-    def __init__(self, stage: ReplayStage, session: Session, tape: RecordedProvider, c: Conversation, window: int) -> None:
+    def __init__(self, stage: ReplayStage, session: Session, provider: RecordedProvider, c: Conversation, window: int) -> None:
         self._stage = stage
         self._session = session
-        self._tape = tape
+        self._provider = provider
         self._c = c
         self._window = window
         self._time = SOME_TIME
@@ -139,7 +138,7 @@ class _Player:
                 break
             if (probe := self._stage.probes.get(at)) is not None:
                 self._add(look_for(probe, self._c.log.view.items))
-        self._add(self._decided() + self._tape.side)
+        self._add(self._decided() + self._provider.side)
         return Played(self._figures, tuple(self._sizes))
 
     def _add(self, figures: ReplayFigures) -> None:
@@ -151,8 +150,8 @@ class _Player:
             when = datetime.fromisoformat(time).astimezone(UTC)
         except (ValueError, OverflowError):  # none, or one that no calendar has
             return
-        if when.timestamp() >= self._tape.now:
-            self._time, self._tape.now = when.isoformat(timespec="milliseconds").replace("+00:00", "Z"), when.timestamp()
+        if when.timestamp() >= self._provider.now:
+            self._time, self._provider.now = when.isoformat(timespec="milliseconds").replace("+00:00", "Z"), when.timestamp()
 
     def _say(self, step: RecordedInput) -> None:
         if step.context:
@@ -187,17 +186,16 @@ class _Player:
         repeats = self._reads.called(step.calls, lambda: _seen(self._c))
         if self._stage.comparison_model is not None and at in self._stage.points:
             # What was read up to here, and not what this answer reads.
-            self._add(
-                ReplayFigures(comparison=self._stage.comparison_model.ask(request, self._stage.script.system, step, self._reads))
-            )
+            compared = self._stage.comparison_model.ask(request, self._stage.script.system, step, self._reads)
+            self._add(ReplayFigures(comparison=compared))
         if not self._sizes:
-            _warm(self._stage, self._tape)
-        usage = self._tape.bill(request, _output(step, self._stage.count))
+            _warm(self._stage, self._provider)
+        usage = self._provider.bill(request, _output(step, self._stage.count))
         announced = BREAK_HEADER in (request.get("extra_headers") or {})
         expired = not announced and has_missed(usage, self._readable)
         self._readable = readable_after(usage)
         self._sizes.append(usage.prompt)
-        self._add(bill_call(self._tape.model, usage, window=self._window) + repeats + ReplayFigures(expired=expired))
+        self._add(bill_call(self._provider.model, usage, window=self._window) + repeats + ReplayFigures(expired=expired))
         self._session.after_call(self._reply(step, usage))
         if not step.calls:
             self._session.end_turn()
@@ -206,7 +204,7 @@ class _Player:
 
     def _reply(self, step: RecordedAnswer, usage: Usage | None) -> Reply:
         stop = "tool_use" if step.calls else "end_turn"
-        return Reply(f"replayed-{len(self._sizes)}", self._tape.model, step.blocks, stop, usage)
+        return Reply(f"replayed-{len(self._sizes)}", self._provider.model, step.blocks, stop, usage)
 
     def _settle(self) -> None:
         for name in self._session.background:
@@ -219,9 +217,8 @@ class _Player:
             case "layer_failed":
                 self._add(ReplayFigures(layer_failures=1))
             case "recall":
-                self._add(
-                    ReplayFigures(memory_tokens=self._stage.count.of(_blocks(self._c.log.view.items, data.get("attachment"))))
-                )
+                brought = (item.blocks for item in reversed(self._c.log.view.items) if item.uuid == data.get("attachment"))
+                self._add(ReplayFigures(memory_tokens=self._stage.count.of(next(brought, ()))))
             case _:
                 pass
 
@@ -241,10 +238,6 @@ def _seen(c: Conversation) -> frozenset[str]:
     """Calls whose results the model is shown as they came."""
     results = (block.tool_use_id for _, block in c.log.view.blocks() if isinstance(block, ToolResult))
     return frozenset(call for call in results if call not in c.log.view.replaced)
-
-
-def _blocks(items: list[Item], uuid: object) -> tuple[Block, ...]:
-    return next((item.blocks for item in reversed(items) if item.uuid == uuid), ())
 
 
 def _output(step: RecordedAnswer, count: TokenCounter) -> int:

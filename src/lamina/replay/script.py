@@ -95,7 +95,7 @@ def read_script(path: Path) -> ReplayScript:
     made = _ScriptBuilder(records, order)
     for item in log.view.items:
         made.add(item)
-    steps = made.steps()
+    steps = tuple(made.steps)
     if not any(isinstance(step, RecordedAnswer) for step in steps):
         raise InputError(str(path), NO_CONVERSATION, "name a transcript of Lamina or Claude Code")
     snapshot = next((record for record in reversed(records) if isinstance(record, Snapshot)), None)
@@ -139,7 +139,7 @@ class _ScriptBuilder:
         self._records = records
         self._order = order
         self._models = {record.uuid: record.model or "" for record in records if isinstance(record, Message)}
-        self._steps: list[Step] = []
+        self.steps: list[Step] = []
         self._answers: dict[str, int] = {}  # message id → its step
         self._began: list[int] = []  # step → the place of its first record in the file
         self._summaries: list[Item] = []
@@ -157,38 +157,31 @@ class _ScriptBuilder:
         self._behind_summary = self._behind_summary and attached
         if item.kind == INSTRUCTIONS:
             item = msgspec.structs.replace(item, blocks=_without_index(item.blocks))
-        at = self._answer(item) if item.role == "assistant" else self._say(item)
-        if at is not None:
-            self.items.append((at, item))
+        if item.role == "assistant":
+            self.items.append((self._answer(item), item))
+        elif item.blocks:
+            context = item.kind.removeprefix("attachment:") if attached else ""
+            self.items.append((self._step(item, RecordedInput(item.time, item.blocks, context)), item))
 
-    def _say(self, item: Item) -> int | None:
-        if not item.blocks:
-            return None
-        context = item.kind.removeprefix("attachment:") if item.kind.startswith("attachment:") else ""
-        return self._step(item, RecordedInput(item.time, item.blocks, context))
-
-    def _answer(self, item: Item) -> int | None:
+    def _answer(self, item: Item) -> int:
         at = self._answers.get(item.key) if item.key is not None else None
         if at is None:
             at = self._step(item, RecordedAnswer(item.time, item.blocks, self._models.get(item.uuid, ""), item.usage))
             if item.key is not None:
                 self._answers[item.key] = at
             return at
-        before = self._steps[at]
+        before = self.steps[at]
         assert isinstance(before, RecordedAnswer)
         # The last record of an answer has its whole usage.
         usage = item.usage or before.usage
-        self._steps[at] = before._replace(blocks=(*before.blocks, *item.blocks), usage=usage)
+        self.steps[at] = before._replace(blocks=(*before.blocks, *item.blocks), usage=usage)
         return at
 
     def _step(self, item: Item, step: Step) -> int:
-        self._steps.append(step)
+        self.steps.append(step)
         # Results that came out of order do not move a step before the one it follows.
         self._began.append(max(self._order.get(item.uuid, 0), self._began[-1] if self._began else 0))
-        return len(self._steps) - 1
-
-    def steps(self) -> tuple[Step, ...]:
-        return tuple(self._steps)
+        return len(self.steps) - 1
 
     def recorded(self) -> RecordedView:
         boundaries = [record for record in self._records if isinstance(record, Boundary) and not record.sidechain]

@@ -92,15 +92,12 @@ def learn_scale(script: ReplayScript) -> TokenScale:
     reported = [(at, step.usage) for at, step in enumerate(script.steps) if isinstance(step, RecordedAnswer) and step.usage]
     if not reported:
         return TokenScale()
-    scale = _scale(sizes, reported, since=_cuts(script))
+    # Steps before which the recorded program took something out: what the request grew by says nothing there.
+    cuts = {*script.recorded.gone.values(), *script.recorded.results_gone.values()}
+    scale = _scale(sizes, reported, since=cuts)
     first, usage = reported[0]
     overhead = max(0, usage.prompt - math.ceil(scale * sum(sizes[:first])))
     return TokenScale(scale, overhead, min(overhead, usage.cache_read))
-
-
-def _cuts(script: ReplayScript) -> set[int]:
-    """Steps before which the recorded program took something out: what the request grew by says nothing there."""
-    return {*script.recorded.gone.values(), *script.recorded.results_gone.values()}
 
 
 def _scale(sizes: Sequence[int], reported: Sequence[tuple[int, Usage]], since: set[int]) -> float:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tests.maintenance.transfer.made import bodies
 
 from lamina.core.errors import InputError
-from lamina.maintenance.transfer.formats import FORMATS, Format, detect, read
-from lamina.maintenance.transfer.source import MemorySource
+from lamina.maintenance.transfer.formats import FORMATS, Format, MemorySource, detect, read
 
 
 def file(name: str, text: str) -> MemorySource:

@@ -10,9 +10,8 @@ import msgspec
 import pytest
 
 from lamina.core.errors import DiskError, InputError, LaminaError, PathRefused
-from lamina.maintenance.transfer.formats import FORMATS, Format
+from lamina.maintenance.transfer.formats import FORMATS, MOST_BYTES, MOST_FILE_BYTES, Format
 from lamina.maintenance.transfer.import_export import MOST_PROBLEMS, export_from, import_into
-from lamina.maintenance.transfer.source import MOST_BYTES, MOST_FILE_BYTES
 from lamina.memory.store.contract import Proposed, Saved, Why
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft

@@ -52,13 +52,6 @@ class AppliedFix(NamedTuple):
     ok: bool = True
 
 
-class _Outcome(NamedTuple):
-    text: str
-    file: str
-    undo: str = ""
-    ok: bool = True
-
-
 def mend_all(look: Callable[[], DoctorReport], *, now: float) -> tuple[list[AppliedFix], DoctorReport]:
     """Looks and mends until nothing is left to mend; what was done, and what is left for the person.
 
@@ -86,26 +79,28 @@ def mend(findings: Sequence[Finding], *, now: float, shared: Sequence[str] = ())
     done: list[AppliedFix] = []
     for fix in sorted(wanted, key=lambda fix: _ORDER.index(type(fix))):
         try:
-            done += [AppliedFix(wanted[fix], *outcome) for outcome in _mended(fix, now, shared)]
+            done += [outcome._replace(kind=wanted[fix]) for outcome in _mended(fix, now, shared)]
         except LaminaError as error:
             done.append(AppliedFix(wanted[fix], str(error), ok=False))
     return done
 
 
-def _mended(fix: Fix, now: float, shared: Sequence[str]) -> Iterator[_Outcome]:
+def _mended(fix: Fix, now: float, shared: Sequence[str]) -> Iterator[AppliedFix]:
     match fix:
         case MakePrivate(paths):
             yield from _private(paths)
         case Sweep(directory):
             if count := sweep_temps(directory, now=now):
-                yield _Outcome(f"Removed {counted(count, 'temporary file', 'temporary files')} from {directory}.", directory)
+                yield AppliedFix(
+                    "", f"Removed {counted(count, 'temporary file', 'temporary files')} from {directory}.", directory
+                )
         case DropFork(path):
             if drop_fork(Path(path)):
-                yield _Outcome(f"Removed {path}.", path)
+                yield AppliedFix("", f"Removed {path}.", path)
         case Repair(path):
             repaired = repair_transcript(Path(path))
             text = f"Took the damage out of {path}; all records that could be read are kept."
-            yield _Outcome(text, path, f"The file as it was: {repaired.backup}")
+            yield AppliedFix("", text, path, f"The file as it was: {repaired.backup}")
         case ToTrash(memory, file, twin):
             with _store(memory, memory in shared, now) as store:
                 one, other = _at(store, twin), _at(store, file)
@@ -118,25 +113,25 @@ def _mended(fix: Fix, now: float, shared: Sequence[str]) -> Iterator[_Outcome]:
                 if (plan := _mended_index(store, now)) is not None:
                     kept = kept_indexes(store)
                     undo = f"The index as it was: {store.root.path / kept[-1]}" if kept else ""
-                    yield _Outcome(f"Mended {INDEX}: {_said(plan)}.", str(store.root.path / INDEX), undo)
+                    yield AppliedFix("", f"Mended {INDEX}: {_said(plan)}.", str(store.root.path / INDEX), undo)
         case PutRight(memory):
             with _bare_store(memory, False) as store:
                 for text in recover(GatedStore(store, "auto"), Lock(store.root), now=now):
-                    yield _Outcome(text, memory)
+                    yield AppliedFix("", text, memory)
         case _:
             assert_never(fix)
 
 
-def _private(paths: Sequence[str]) -> Iterator[_Outcome]:
-    changed, failed = 0, list[_Outcome]()
+def _private(paths: Sequence[str]) -> Iterator[AppliedFix]:
+    changed, failed = 0, list[AppliedFix]()
     for path in paths:
         try:
             changed += make_private(path)
         except DiskError as error:
-            failed.append(_Outcome(str(error), path, ok=False))
+            failed.append(AppliedFix("", str(error), path, ok=False))
     if changed:
         top = os.path.commonpath(paths)
-        yield _Outcome(f"Closed {counted(changed, 'entry', 'entries')} in {top} to other users.", top)
+        yield AppliedFix("", f"Closed {counted(changed, 'entry', 'entries')} in {top} to other users.", top)
     yield from failed
 
 
@@ -160,12 +155,12 @@ def _at(store: DirectoryStore, file: str) -> Topic | None:
     return store.get(file) if raw is not None and raw.file == file else None
 
 
-def _changed(store: DirectoryStore, file: str, text: str) -> _Outcome:
+def _changed(store: DirectoryStore, file: str, text: str) -> AppliedFix:
     asked = f"team/{file}" if store.scope == "team" else file
-    return _Outcome(text, str(store.root.path / file), f"To undo: lamina memory restore {asked}")
+    return AppliedFix("", text, str(store.root.path / file), f"To undo: lamina memory restore {asked}")
 
 
-def _date(memory: str, file: str, now: float, shared: bool) -> Iterator[_Outcome]:
+def _date(memory: str, file: str, now: float, shared: bool) -> Iterator[AppliedFix]:
     snapshot = read_memory(MemoryDirectory(Path(memory), Path(memory), shared), now=now)
     page = next((page for page in snapshot.pages if page.topic.file == file), None) if snapshot is not None else None
     if snapshot is None or page is None:

@@ -98,7 +98,8 @@ def read_memory(where: MemoryDirectory, *, now: float) -> MemorySnapshot | None:
     with RootDir.open(where.path, create=False, shared=where.shared) as root:
         # As the store sees them: not the index, nothing hidden, no logs, not the team's.
         wanted = sorted((seen for seen in files_of(found.entries) if is_topic(seen.path)), key=lambda seen: seen.path)
-        chosen = _within_budget(wanted)
+        sizes = accumulate(min(seen.size, MOST_READ) for seen in wanted[:MOST_TOPICS])
+        chosen = wanted[: sum(size <= MOST_BYTES for size in sizes)]
         heads = read_heads(root, [seen.path for seen in chosen], MOST_READ)
         pages = tuple(_page(seen, heads[seen.path]) for seen in chosen if seen.path in heads)
         index = None
@@ -124,11 +125,6 @@ def is_topic(path: str) -> bool:
     parts = path.split("/")
     hidden = any(part.startswith(".") for part in parts)
     return path.endswith(".md") and path.lower() != INDEX.lower() and not hidden and (len(parts) == 1 or parts[0] not in _SKIPPED)
-
-
-def _within_budget(wanted: list[Seen]) -> list[Seen]:
-    sizes = accumulate(min(seen.size, MOST_READ) for seen in wanted[:MOST_TOPICS])
-    return wanted[: sum(size <= MOST_BYTES for size in sizes)]
 
 
 def _page(seen: Seen, data: bytes) -> TopicFile:

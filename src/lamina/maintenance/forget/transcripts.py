@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,46 +35,32 @@ class RedactedLine(NamedTuple):
     changed: bool
 
 
-class _Shifts:
-    """Old offsets of lines to new ones: only where the difference changes is noted."""
-
-    def __init__(self) -> None:
-        self._from = [0]
-        self._by = [0]
-
-    def note(self, old_end: int, grown: int) -> None:
-        """What began at `old_end` or later moves by `grown` more."""
-        if grown:
-            self._from.append(old_end)
-            self._by.append(self._by[-1] + grown)
-
-    def moved(self, offset: int) -> int:
-        return offset + self._by[bisect_right(self._from, offset) - 1]
-
-    @property
-    def any(self) -> bool:
-        return len(self._from) > 1
-
-
 def redact_transcript(lines: Iterable[RawLine], subject: Subject, spills: dict[str, SpillDigest]) -> Iterator[RedactedLine]:
     """The transcript as it will be; joined together the lines are the file."""
-    shifts = _Shifts()
+    # Old offsets of lines to new ones: only where the difference changes is noted.
+    starts, shifts = [0], [0]
+
+    def moved(offset: int) -> int:
+        return offset + shifts[bisect_right(starts, offset) - 1]
+
     for offset, data in lines:
-        new = _line(data, subject, spills, shifts)
-        shifts.note(offset + len(data), len(new.data) - len(data))
+        new = _line(data, subject, spills, moved if len(starts) > 1 else None)
+        if grown := len(new.data) - len(data):
+            starts.append(offset + len(data))
+            shifts.append(shifts[-1] + grown)
         yield new
 
 
-def _line(data: bytes, subject: Subject, spills: dict[str, SpillDigest], shifts: _Shifts) -> RedactedLine:
+def _line(data: bytes, subject: Subject, spills: dict[str, SpillDigest], moved: Callable[[int], int] | None) -> RedactedLine:
     held = subject.holds(data.decode("utf-8", "surrogateescape"))
-    bookkeeping = (shifts.any and b'"checkpoint"' in data) or (bool(spills) and b'"sha256"' in data)
+    bookkeeping = (moved is not None and b'"checkpoint"' in data) or (bool(spills) and b'"sha256"' in data)
     if not held and not bookkeeping:
         return RedactedLine(data, 0, False)
     values, whole = _values(data)
     places, changed, rows = 0, False, list[bytes]()
     for value in values:
         new = redact_json(value, subject) if held else Redacted(value, 0)
-        changed = _follow(new.value, spills, shifts) or changed or bool(new.places)
+        changed = _follow(new.value, spills, moved) or changed or bool(new.places)
         places += new.places
         rows.append(encoded(new.value))
     if not changed and (whole or not held):
@@ -92,14 +78,15 @@ def _values(data: bytes) -> tuple[list[dict[str, Any]], bool]:
     return ([value], True) if isinstance(value, dict) else ([], False)
 
 
-def _follow(value: dict[str, Any], spills: dict[str, SpillDigest], shifts: _Shifts) -> bool:
+def _follow(value: dict[str, Any], spills: dict[str, SpillDigest], moved: Callable[[int], int] | None) -> bool:
     """Brings offsets and digests of our own records up to date; whether anything changed."""
     ours = value.get("lamina")
     inner = ours.get("data") if isinstance(ours, dict) else None
     if not isinstance(ours, dict) or not isinstance(inner, dict):
         return False
-    if ours.get("kind") == "checkpoint" and isinstance(start := inner.get("start"), int) and shifts.moved(start) != start:
-        inner["start"] = shifts.moved(start)
+    start = inner.get("start")
+    if moved is not None and ours.get("kind") == "checkpoint" and isinstance(start, int) and moved(start) != start:
+        inner["start"] = moved(start)
         return True
     return _follow_digests(inner, spills)
 

@@ -10,6 +10,7 @@ A crash at any line leaves memories here, or here and there; the same command go
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -48,20 +49,16 @@ def merge_memories(source: Path, there: Path, done: MoveReport) -> None:
             move(inner, there / TEAM)
     with DirectoryStore.open(source) as old, DirectoryStore.open(there) as new:
         lines = old.history.filled()
-        taken = {topic.file for topic in old.topics() if _taken(topic, lines, old, new, done)}
+        taken = set[str]()
+        for topic in old.topics():
+            # One that is too long or no text is moved as it is, later.
+            with suppress(InputError, DiskError):
+                _take(topic, [line for line in lines if line.file == topic.file], old, new, done)
+                taken.add(topic.file)
         with guarded(new.root, GUARD, timeout=PATIENCE):
             new.history.catch_up()
             new.history.adopt(_apart(line, new, source.parent.name) for line in lines if line.file not in taken)
     _rest(source, there, taken, done)
-
-
-def _taken(topic: Topic, lines: list[Line], old: DirectoryStore, new: DirectoryStore, done: MoveReport) -> bool:
-    """Whether a memory is here now; one that is too long or no text is moved as it is, later."""
-    try:
-        _take(topic, [line for line in lines if line.file == topic.file], old, new, done)
-    except (InputError, DiskError):
-        return False
-    return True
 
 
 def _take(topic: Topic, lines: list[Line], old: DirectoryStore, new: DirectoryStore, done: MoveReport) -> None:

@@ -28,16 +28,13 @@ def document(text: str, where: str, *, strict: bool = True) -> Any:
     except RecursionError:
         problem = "is nested too deeply"
     except msgspec.DecodeError as error:
-        problem = f"is no JSON at line {_line(data, str(error))}"
+        # msgspec counts bytes; without a number the text ended too early.
+        place = _BYTE.search(str(error))
+        line = data.count(b"\n", 0, int(place[1]) if place else len(data)) + 1
+        problem = f"is no JSON at line {line}"
     if not strict:
         return None
     raise InputError(where, problem, "mend it there or export it again")
-
-
-def _line(data: bytes, error: str) -> int:
-    """msgspec counts bytes; without a number the text ended too early."""
-    place = _BYTE.search(error)
-    return data.count(b"\n", 0, int(place[1]) if place else len(data)) + 1
 
 
 def rows(text: str) -> tuple[list[JsonRow], list[str]]:

@@ -27,12 +27,11 @@ from .agents_md import write_agents_md
 from .claude_code import merged_index, write_claude_code
 from .codex import write_codex
 from .footer import to_portable
-from .formats import Format, detect, read
+from .formats import MOST_BYTES, Format, MemorySource, detect, read, read_source
 from .mcp_memory import write_mcp_memory
 from .mem0 import write_mem0
 from .plan import MOST_TOPICS, Outcome, TransferItem, plan
 from .portable_topic import Imported, PortableTopic
-from .source import MOST_BYTES, MemorySource, read_source
 
 # A report that a person reads; the number of the rest is said.
 MOST_PROBLEMS = 50

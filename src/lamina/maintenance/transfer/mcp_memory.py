@@ -35,7 +35,9 @@ def read_mcp_memory(text: str) -> Imported:
     entities, relations = list[Mapping[str, Any]](), dict[str, list[Relation]]()
     for line, row in found:
         match row:
-            case {"type": "entity", "name": str(), "entityType": str(), "observations": list() as said} if _texts(said):
+            case {"type": "entity", "name": str(), "entityType": str(), "observations": list() as said} if {*map(type, said)} <= {
+                str
+            }:
                 entities.append(row)
             case {"type": "relation", "from": str(source), "to": str(to), "relationType": str(kind)}:
                 relations.setdefault(source, []).append(Relation(to, kind))
@@ -60,10 +62,6 @@ def _rows(text: str) -> tuple[list[JsonRow], list[str]]:
             for number, (kind, row) in enumerate(named, 1)
         ], []
     return rows(text)
-
-
-def _texts(values: Sequence[object]) -> bool:
-    return all(isinstance(value, str) for value in values)
 
 
 def _topic(row: Mapping[str, Any], relations: Sequence[Relation]) -> PortableTopic:

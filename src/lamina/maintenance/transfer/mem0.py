@@ -99,18 +99,15 @@ def _kind(row: Mapping[str, Any]) -> Kind | None:
 
 
 def write_mem0(topics: Sequence[PortableTopic]) -> str:
-    listing = {"results": [_row(topic) for topic in topics]}
+    listing = {"results": [_again(topic) or _new(topic) for topic in topics]}
     return msgspec.json.format(msgspec.json.encode(listing)).decode() + "\n"
 
 
-def _row(topic: PortableTopic) -> dict[str, Any]:
-    own = topic.fields.get("mem0")
-    known = _again(topic, own) if isinstance(own, dict) and own else None
-    return _new(topic) if known is None else known
-
-
-def _again(topic: PortableTopic, own: Mapping[str, Any]) -> dict[str, Any] | None:
+def _again(topic: PortableTopic) -> dict[str, Any] | None:
     """A row that came from mem0, as it came, with what has changed since in `metadata.lamina`; None when that can't say it."""
+    own = topic.fields.get("mem0")
+    if not isinstance(own, dict) or not own:
+        return None
     key = own.get("text_key", _TEXTS[0])
     row = {name: value for name, value in own.items() if name != "text_key"} | {str(key): topic.body}
     if _text_key(row) != key:
@@ -127,15 +124,11 @@ def _again(topic: PortableTopic, own: Mapping[str, Any]) -> dict[str, Any] | Non
 
 
 def _new(topic: PortableTopic) -> dict[str, Any]:
-    """A row for a memory that mem0 has not seen."""
-    date = format_date(topic.modified)
-    row = {"id": _id(topic.name), "memory": topic.body} | ({"created_at": date, "updated_at": date} if date else {})
-    extras = extras_beyond(topic, without_field(_topic(row, "memory"), "mem0"))
-    return row | {"metadata": {"lamina": extras | {"added": [*(name for name in _ADDED if name in row), "metadata"]}}}
-
-
-def _id(name: str) -> str:
-    """mem0 names a memory by a UUID: the same one for the same name, so that a second export is the same file."""
+    """A row for a memory that mem0 has not seen. Its id is a UUID, the same for the same name, so that a second export is the same file."""
     from uuid import NAMESPACE_URL, uuid5
 
-    return str(uuid5(NAMESPACE_URL, f"lamina:memory:{name}"))
+    key = str(uuid5(NAMESPACE_URL, f"lamina:memory:{topic.name}"))
+    date = format_date(topic.modified)
+    row = {"id": key, "memory": topic.body} | ({"created_at": date, "updated_at": date} if date else {})
+    extras = extras_beyond(topic, without_field(_topic(row, "memory"), "mem0"))
+    return row | {"metadata": {"lamina": extras | {"added": [*(name for name in _ADDED if name in row), "metadata"]}}}
