@@ -83,7 +83,7 @@ def test_what_is_sent_has_the_policys_messages_and_nothing_that_was_made_up(tmp_
 def test_the_first_answer_is_never_asked_for_and_points_are_spread(file: Path) -> None:
     script = read_script(file)
     assert ComparisonModel(offline(), 2).points(script) == {7, 11}
-    assert len(ComparisonModel(offline(), 100).points(script)) == script.answers - 1
+    assert len(ComparisonModel(offline(), 100).points(script)) == len(script.answers) - 1
 
 
 def test_a_server_that_does_not_answer_is_left_alone(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_blocks_of_one_answer_are_one_call_though_results_stand_between_them(tmp
     script = read_script(made.write(tmp_path / "s.jsonl"))
     answers = [step for step in script.steps if isinstance(step, RecordedAnswer)]
     assert [[call.id for call in answer.calls] for answer in answers] == [["a", "b"], []]
-    assert script.answers == 2
+    assert len(script.answers) == 2
     assert [type(step).__name__ for step in script.steps] == [
         "RecordedInput",
         "RecordedAnswer",
@@ -55,7 +55,7 @@ def test_what_the_recorded_program_took_out_is_in_the_script_and_its_summary_is_
 
 
 def test_a_subagents_own_transcript_is_a_conversation(tmp_path: Path) -> None:
-    assert read_script(long_work(2, sidechain=True).write(tmp_path / "agent-1.jsonl")).answers == 4
+    assert len(read_script(long_work(2, sidechain=True).write(tmp_path / "agent-1.jsonl")).answers) == 4
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\x01\x02", b'{"type": "user"}\n', b"not json\n", b"[1, 2]\n"])

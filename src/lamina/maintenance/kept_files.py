@@ -144,6 +144,15 @@ def _entries(directory: Path) -> list[os.DirEntry[str]]:
         return []
 
 
+def windows(path: Path, size: int, overlap: int) -> Iterator[bytes]:
+    """A file a part at a time; each begins with the end of the one before, so that what is shorter than `overlap` is whole in one."""
+    with open(path, "rb") as file:
+        end = b""
+        while part := file.read(size):
+            yield end + part
+            end = (end + part)[-overlap:]
+
+
 def memory_kind(root: MemoryRoot, path: Path) -> str:
     """Of a file in a memory directory."""
     first, *rest = path.relative_to(root.path).parts

@@ -12,8 +12,8 @@ A crash at any line leaves a session, or what is left of its directory, which th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ from ..disk.lock import LifeLock
 from ..disk.rewrite_tree import remove_tree
 from ..disk.session_list import project_directories
 from ..disk.transcript import lock_path
-from .kept_files import MEMORY, SessionFiles, regular_files, session_files
+from .kept_files import MEMORY, SessionFiles, regular_files, session_files, windows
 
 JOURNAL = "removed-sessions.jsonl"
 STATE = "retention.json"
@@ -120,17 +120,8 @@ def _referred(ids: set[str], home: Path) -> set[str]:
         for path in regular_files(project / MEMORY, skip={project / MEMORY / ".history" / "git"}):
             if path.suffix in (".md", ".jsonl"):
                 with suppress(OSError):
-                    found |= {name for data in _parts(path) for raw, name in wanted.items() if raw in data}
+                    found |= {name for data in windows(path, PART, LONGEST_ID) for raw, name in wanted.items() if raw in data}
     return found
-
-
-def _parts(path: Path) -> Iterator[bytes]:
-    """A file a part at a time; each begins with the end of the one before, so that an id is whole in one of them."""
-    with open(path, "rb") as file:
-        end = b""
-        while part := file.read(PART):
-            yield end + part
-            end = part[-LONGEST_ID:]
 
 
 def remove_sessions(planned: RetentionPlan, home: Path, *, now: float, days: float) -> list[RemovedSession]:
@@ -142,7 +133,7 @@ def remove_sessions(planned: RetentionPlan, home: Path, *, now: float, days: flo
         lock = LifeLock.acquire(lock_path(files.transcript))
         if lock is None:
             continue
-        try:
+        with closing(lock):
             line = RemovedSession(now, files.id, files.transcript.parent.name, modified, size, days)
             with Appender.open(home / JOURNAL) as journal:
                 journal.append([msgspec.json.encode(line)])
@@ -151,8 +142,6 @@ def remove_sessions(planned: RetentionPlan, home: Path, *, now: float, days: flo
             done.append(line)
             # With its lock file, which is held: whoever waits for it sees that it is gone and begins anew.
             remove_tree(files.directory)
-        finally:
-            lock.close()
     return done
 
 

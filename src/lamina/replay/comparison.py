@@ -10,8 +10,6 @@ thinking is left out, since another model may not be given it.
 
 from __future__ import annotations
 
-from functools import cache
-
 from ..core.blocks import ToolUse, Wire, canonical
 from ..core.errors import ProviderError
 from ..core.prompt_files import prompt_text
@@ -41,9 +39,7 @@ class ComparisonModel:
 
     def points(self, script: ReplayScript) -> frozenset[int]:
         """Steps, spread over the session; never the first answer, which every policy asks for with the same request."""
-        answers = [at for at, step in enumerate(script.steps) if isinstance(step, RecordedAnswer)][1:]
-        wanted = min(self._times, len(answers))
-        return frozenset(answers[(number * len(answers) - 1) // wanted] for number in range(1, wanted + 1))
+        return frozenset(script.spread(self._times, skip=1))
 
     def ask(self, request: Wire, system: list[Wire] | None, step: RecordedAnswer, reads: ReadTracker) -> Comparison:
         if self._failed >= BREAKER:
@@ -72,15 +68,11 @@ class ComparisonModel:
             {**message, "content": content} for message, content in zip(request["messages"], shown, strict=True) if content
         ]
         kept = {name: value for name, value in request.items() if name in OPTIONS}
-        head = {"model": self._provider.model, "max_tokens": MAX_TOKENS, "system": system or [_system()]}
+        ours = {"type": "text", "text": prompt_text(__file__, "asked")}
+        head = {"model": self._provider.model, "max_tokens": MAX_TOKENS, "system": system or [ours]}
         return {**kept, **head, "messages": messages}
 
 
 def _act(calls: tuple[ToolUse, ...]) -> bytes:
     """The first call, by its tool and its file, else by all of its input; nothing where there is none."""
     return canonical([calls[0].name, path_of(calls[0]) or calls[0].input]) if calls else b""
-
-
-@cache
-def _system() -> Wire:
-    return {"type": "text", "text": prompt_text(__file__, "asked")}

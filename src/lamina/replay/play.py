@@ -133,7 +133,7 @@ class _Player:
                 else:
                     self._answer(step, at)
             except WindowFull:
-                left = sum(isinstance(one, RecordedAnswer) for one in steps[at:])
+                left = sum(number >= at for number in self._stage.script.answers)
                 self._add(ReplayFigures(stopped_sessions=1, calls_not_played=left))
                 break
             if (probe := self._stage.probes.get(at)) is not None:

@@ -13,7 +13,7 @@ from ..conversation.compaction.probes import Fact, drawn, judged, texts_of
 from ..core.view import Item
 from .figures import ReplayFigures
 from .repeated_reads import path_of
-from .script import RecordedAnswer, ReplayScript
+from .script import ReplayScript
 
 # A quarter, the half, three quarters, the end: a policy that forgets at once and one that forgets late must not look alike.
 POINTS = 4
@@ -26,14 +26,12 @@ class Probe(NamedTuple):
 
 def probes_of(script: ReplayScript) -> dict[int, Probe]:
     """By step."""
-    answers = [at for at, step in enumerate(script.steps) if isinstance(step, RecordedAnswer)]
-    points = sorted({answers[(number * len(answers) - 1) // POINTS] for number in range(1, POINTS + 1)})
-    return {point: _probe(script, point) for point in points}
+    return {point: _probe(script, point) for point in script.spread(POINTS)}
 
 
 def _probe(script: ReplayScript, point: int) -> Probe:
     said = [item for at, item in script.items if at <= point]
-    calls = [call for step in script.steps[: point + 1] if isinstance(step, RecordedAnswer) for call in step.calls]
+    calls = [call for at, answer in script.answers.items() if at <= point for call in answer.calls]
     files = dict.fromkeys(path for call in calls if (path := path_of(call)) is not None)
     return Probe(tuple(drawn(said)), tuple(files))
 

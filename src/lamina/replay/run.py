@@ -35,7 +35,7 @@ from .play import Played, ReplayStage, play
 from .probes import probes_of
 from .recorded import replay_recorded
 from .recorded_provider import RecordedProvider
-from .script import RecordedAnswer, ReplayScript, read_script
+from .script import ReplayScript, read_script
 from .token_scale import TokenCounter, TokenScale, learn_scale
 from .variants import RECORDED, Variant
 
@@ -121,7 +121,7 @@ def replay(
         except LaminaError as error:
             report.skipped.append(_sentence(path, error))
             continue
-        report.take(rows, script.answers)
+        report.take(rows, len(script.answers))
     return report
 
 
@@ -130,7 +130,7 @@ def _rows(
 ) -> dict[str, Played]:
     """All rows of one session: it counts in all of them or in none."""
     probes, first = probes_of(script), settings[0][1]
-    count, calls, asked = TokenCounter(learnt.scale), script.answers, wanted.window or _hinted(script, first)
+    count, calls, asked = TokenCounter(learnt.scale), len(script.answers), wanted.window or _hinted(script, first)
     window = limits_for(RecordedProvider(script.model, count), first.policy, first, window=asked, options={}, notices=[]).window
     points = wanted.comparison_model.points(script) if wanted.comparison_model is not None else frozenset[int]()
     rows = {RECORDED: replay_recorded(script, probes, window)}
@@ -154,7 +154,7 @@ def _hinted(script: ReplayScript, settings: Settings) -> int | None:
     """A recording that was compacted by itself and never went over the usual window was made in one of that size, even if its model
     takes more; None: the settings and the model decide."""
     usual = settings.policy.window.default_window
-    peak = max((step.usage.prompt for step in script.steps if isinstance(step, RecordedAnswer) and step.usage), default=0)
+    peak = max((answer.usage.prompt for answer in script.answers.values() if answer.usage), default=0)
     return usual if settings.context_window is None and script.recorded.auto and 0 < peak <= usual else None
 
 

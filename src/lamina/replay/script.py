@@ -68,7 +68,6 @@ class RecordedView(NamedTuple):
 
 
 class ReplayScript(NamedTuple):
-    name: str
     model: str  # the one that answered most
     ttl: str  # of the cache marks it was recorded with
     steps: tuple[Step, ...]
@@ -79,8 +78,15 @@ class ReplayScript(NamedTuple):
     damage: str | None  # one sentence where a part of the file could not be read
 
     @property
-    def answers(self) -> int:
-        return sum(isinstance(step, RecordedAnswer) for step in self.steps)
+    def answers(self) -> dict[int, RecordedAnswer]:
+        """By the number of the step."""
+        return {at: step for at, step in enumerate(self.steps) if isinstance(step, RecordedAnswer)}
+
+    def spread(self, count: int, *, skip: int = 0) -> list[int]:
+        """Steps with an answer, at most so many, spread over the session up to its end; the first ones may be skipped."""
+        points = list(self.answers)[skip:]
+        wanted = min(count, len(points))
+        return [points[(number * len(points) - 1) // wanted] for number in range(1, wanted + 1)]
 
 
 def read_script(path: Path) -> ReplayScript:
@@ -91,22 +97,20 @@ def read_script(path: Path) -> ReplayScript:
     log = Log.load(lambda: whole)
     if log.newer is not None:
         raise InputError(str(path), "was written by a newer version of Lamina", "bring Lamina up to date")
-    order = {uuid: at for at, record in enumerate(records) if (uuid := getattr(record, "uuid", None)) is not None}
-    made = _ScriptBuilder(records, order)
+    made = _ScriptBuilder(records)
     for item in log.view.items:
         made.add(item)
-    steps = tuple(made.steps)
-    if not any(isinstance(step, RecordedAnswer) for step in steps):
+    answers = [step for step in made.steps if isinstance(step, RecordedAnswer)]
+    if not answers:
         raise InputError(str(path), NO_CONVERSATION, "name a transcript of Lamina or Claude Code")
     snapshot = next((record for record in reversed(records) if isinstance(record, Snapshot)), None)
     return ReplayScript(
-        name=path.stem,
-        model=_mostly([step.model for step in steps if isinstance(step, RecordedAnswer)]),
-        ttl=_lifetime(steps),
-        steps=steps,
+        model=_mostly([answer.model for answer in answers]),
+        ttl=_lifetime(answers),
+        steps=tuple(made.steps),
         items=tuple(made.items),
         system=snapshot.system if snapshot is not None else None,
-        tools=snapshot.tools if snapshot is not None else _tools(steps),
+        tools=snapshot.tools if snapshot is not None else _tools(answers),
         recorded=made.recorded(),
         damage=health.sentence(str(path)),
     )
@@ -135,9 +139,9 @@ def _whole(records: Sequence[Record]) -> Iterator[Record]:
 class _ScriptBuilder:
     """A script in the making: items in, steps out. Blocks of one answer are put together, wherever results stand between them."""
 
-    def __init__(self, records: Sequence[Record], order: dict[str, int]) -> None:
+    def __init__(self, records: Sequence[Record]) -> None:
         self._records = records
-        self._order = order
+        self._order = {uuid: at for at, record in enumerate(records) if (uuid := getattr(record, "uuid", None)) is not None}
         self._models = {record.uuid: record.model or "" for record in records if isinstance(record, Message)}
         self.steps: list[Step] = []
         self._answers: dict[str, int] = {}  # message id → its step
@@ -200,14 +204,8 @@ class _ScriptBuilder:
             for call in record.markers
         }
         summaries = tuple((self._first_step_after(self._order.get(item.uuid, 0)), item) for item in self._summaries)
-        return RecordedView(
-            len(boundaries),
-            sum(one.trigger == "auto" for one in boundaries),
-            gone,
-            cleared,
-            summaries,
-            tuple(_beside(self._records)),
-        )
+        auto = sum(one.trigger == "auto" for one in boundaries)
+        return RecordedView(len(boundaries), auto, gone, cleared, summaries, tuple(_beside(self._records)))
 
     def _first_step_after(self, place: int) -> int:
         return bisect_right(self._began, place)
@@ -229,17 +227,16 @@ def _without_index(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 def _mostly(models: Sequence[str]) -> str:
-    named = [model for model in models if model]
-    return max(dict.fromkeys(named), key=named.count) if named else ""
+    return max(filter(None, dict.fromkeys(models)), key=models.count, default="")
 
 
-def _lifetime(steps: Sequence[Step]) -> str:
+def _lifetime(answers: Sequence[RecordedAnswer]) -> str:
     """A recording whose cache was mostly written for an hour is replayed with marks of an hour, so that both pay the same prices."""
-    used = [step.usage for step in steps if isinstance(step, RecordedAnswer) and step.usage is not None]
+    used = [answer.usage for answer in answers if answer.usage is not None]
     return "1h" if sum(usage.cache_write_1h for usage in used) * 2 > sum(usage.cache_write for usage in used) else "5m"
 
 
-def _tools(steps: Sequence[Step]) -> list[Wire]:
+def _tools(answers: Sequence[RecordedAnswer]) -> list[Wire]:
     """The tools that were called, by name: what the recorded program said of them is not in its transcript."""
-    names = dict.fromkeys(call.name for step in steps if isinstance(step, RecordedAnswer) for call in step.calls)
+    names = dict.fromkeys(call.name for answer in answers for call in answer.calls)
     return [{"name": name, "description": "As recorded.", "input_schema": {"type": "object"}} for name in names]

@@ -21,7 +21,7 @@ from ..core.blocks import Block, read_block
 from ..core.cache import count_block
 from ..core.errors import InputError
 from ..core.usage import Usage
-from .script import RecordedAnswer, ReplayScript
+from .script import ReplayScript
 
 # A million-call replay must not hold every block it ever counted; a forgotten one is only counted again.
 MOST_KNOWN = 100_000
@@ -89,7 +89,7 @@ def _with_same_ids(raw: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def learn_scale(script: ReplayScript) -> TokenScale:
     sizes = [estimate(measure_all(step.blocks)) for step in script.steps]
-    reported = [(at, step.usage) for at, step in enumerate(script.steps) if isinstance(step, RecordedAnswer) and step.usage]
+    reported = [(at, answer.usage) for at, answer in script.answers.items() if answer.usage]
     if not reported:
         return TokenScale()
     # Steps before which the recorded program took something out: what the request grew by says nothing there.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,7 +31,7 @@ from ...layers.l6_dream.record import home, is_open, kill_request, records
 from ...layers.l6_dream.recovery import recover
 from ...memory.store.directory import GUARD, PATIENCE, DirectoryStore
 from ...memory.store.modes import GatedStore
-from ..kept_files import KeptFiles, MemoryRoot, SessionFiles, regular_files, session_kind
+from ..kept_files import KeptFiles, MemoryRoot, SessionFiles, regular_files, session_kind, windows
 from .memories import FileChange, changes, copied_lines
 from .subject import Subject
 from .transcripts import SpillDigest, redact_file, redact_transcript, spill_digests
@@ -140,10 +140,8 @@ class _Removal:
             if lock is None:
                 self._skip(session.transcript, "the session was opened just now; close it and try again")
                 return
-            try:
+            with closing(lock):
                 self._clean_files(session)
-            finally:
-                lock.close()
 
     def _clean_files(self, session: SessionFiles) -> None:
         changed, spills = list[FileChange](), dict[str, SpillDigest]()
@@ -257,13 +255,7 @@ def _holds_any(session: SessionFiles, subject: Subject) -> bool:
 
 def _holds(path: Path, subject: Subject) -> bool:
     """Whether the raw bytes hold it, escaped or not; a part at a time."""
-    with open(path, "rb") as file:
-        tail = b""
-        while data := file.read(_WINDOW):
-            if subject.holds((tail + data).decode("utf-8", "surrogateescape")):
-                return True
-            tail = (tail + data)[-_OVERLAP:]
-    return False
+    return any(subject.holds(data.decode("utf-8", "surrogateescape")) for data in windows(path, _WINDOW, _OVERLAP))
 
 
 # The last look

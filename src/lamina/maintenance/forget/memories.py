@@ -24,7 +24,7 @@ from ...memory.store.index import entries
 from ...memory.store.journal import Line, digest_of
 from ...memory.store.topic import folded, read_topic
 from ..kept_files import MemoryRoot, memory_kind, regular_files
-from .redaction import MARK, Redacted, encoded, redact_json, redact_markdown, redact_text
+from .redaction import MARK, RedactedValue, encoded, redact_json, redact_markdown, redact_text
 from .subject import COPIED_CHARS, Subject
 
 # Everything in a memory directory is small; the journal's segments are the largest.
@@ -45,21 +45,26 @@ class FileChange(NamedTuple):
 
 class _MemoryText(NamedTuple):
     path: Path
+    name: str  # below the memory directory
     kind: str
+    is_topic: bool
     seen: Seen
     text: str
+
+    def changed(self, places: int, new: str | None) -> FileChange:
+        return FileChange(self.path, self.kind, places, self.seen, None if new is None else _bytes(new))
 
 
 def changes(root: MemoryRoot, subject: Subject) -> list[FileChange]:
     """In the order they are made: what others point at goes last, the journal last of all."""
     read_files = _read_all(root)
-    gone = {_name(root, one.path) for one in read_files if one.kind == root.kind and _is_gone(root, one, subject)}
-    found = [change for one in read_files if (change := _change(root, one, subject, gone)) is not None]
+    gone = {one.name for one in read_files if one.is_topic and _is_gone(one, subject)}
+    found = [change for one in read_files if (change := _change(one, subject, gone)) is not None]
     segments = [one for one in read_files if one.kind == "history"]
-    found += _journal(segments, subject, gone, {_name(root, one.path) for one in read_files})
+    found += _journal(segments, subject, gone, {one.name for one in read_files})
     if found:
         touched = {change.path for change in found}
-        found += [_whole(one, 0) for one in read_files if one.kind == "caches" and one.path not in touched]
+        found += [one.changed(0, None) for one in read_files if one.kind == "caches" and one.path not in touched]
     order = ("dreams", "inbox", "daily logs", "caches", "indexes", "history")
     return sorted(found, key=lambda change: order.index(change.kind) if change.kind in order else 3.5)
 
@@ -68,16 +73,11 @@ def copied_lines(root: MemoryRoot, subject: Subject) -> set[str]:
     """The longer lines of memories that go as a whole: wherever else they were copied, they go too."""
     found: set[str] = set()
     for one in _read_all(root):
-        if one.kind == root.kind and about(_name(root, one.path), one.text, subject):
+        if one.is_topic and about(one.name, one.text, subject):
             found |= _lines(one.text)
-        elif one.kind == "history":
-            for line in _decoded(one.text):
-                if (
-                    isinstance(line, Line)
-                    and line.content
-                    and (subject.holds(line.name) or about(line.file, line.content, subject))
-                ):
-                    found |= _lines(line.content)
+        for line in _decoded(one.text) if one.kind == "history" else ():
+            if isinstance(line, Line) and line.content and (subject.holds(line.name) or about(line.file, line.content, subject)):
+                found |= _lines(line.content)
     return found
 
 
@@ -102,40 +102,33 @@ def _read_all(root: MemoryRoot) -> list[_MemoryText]:
             with suppress(DiskError, OSError):
                 data = read(path, MOST_BYTES) if not root.shared else path.read_bytes()
         if state is not None and data is not None:
-            found.append(_MemoryText(path, kind, state, data.decode("utf-8", "surrogateescape")))
+            name, text = path.relative_to(root.path).as_posix(), data.decode("utf-8", "surrogateescape")
+            found.append(_MemoryText(path, name, kind, kind == root.kind, state, text))
     return found
 
 
-def _name(root: MemoryRoot, path: Path) -> str:
-    return path.relative_to(root.path).as_posix()
-
-
-def _is_gone(root: MemoryRoot, one: _MemoryText, subject: Subject) -> bool:
+def _is_gone(one: _MemoryText, subject: Subject) -> bool:
     if one.path.suffix != ".md" or not subject.holds(one.text + one.path.name):
         return False
-    return about(_name(root, one.path), one.text, subject) or _cleaned_topic(one.text, subject) is None
+    return about(one.name, one.text, subject) or _cleaned_topic(one.text, subject) is None
 
 
-def _change(root: MemoryRoot, one: _MemoryText, subject: Subject, gone: set[str]) -> FileChange | None:
-    name = _name(root, one.path)
-    if name in gone:
-        return _whole(one, max(1, len(subject.spans(one.text))))
+def _change(one: _MemoryText, subject: Subject, gone: set[str]) -> FileChange | None:
+    if one.name in gone:
+        return one.changed(max(1, len(subject.spans(one.text))), None)
     if one.kind == "indexes":
         new = _index(one.text, subject, {folded(file) for file in gone})
-        return FileChange(one.path, one.kind, new.places, one.seen, _bytes(new.value)) if new.value != one.text else None
+        return one.changed(new.places, new.value) if new.value != one.text else None
     if one.kind == "history" or not subject.holds(one.text):
         return None
-    places = len(subject.spans(one.text))
+    text: str | None
     if one.kind in ("dreams", "inbox", "caches") or one.text.startswith("SQLite format 3"):
-        return _whole(one, places)
-    text = _cleaned_topic(one.text, subject) if one.kind == root.kind else redact_markdown(one.text, subject).value
-    if one.path.suffix in (".json", ".jsonl"):
-        text = _json_text(one.text, subject)
-    return FileChange(one.path, one.kind, places, one.seen, None if text is None else _bytes(text))
-
-
-def _whole(one: _MemoryText, places: int) -> FileChange:
-    return FileChange(one.path, one.kind, places, one.seen, None)
+        text = None
+    elif one.path.suffix in (".json", ".jsonl"):
+        text = "\n".join(_json_line(line, subject) if subject.holds(line) else line for line in one.text.split("\n"))
+    else:
+        text = _cleaned_topic(one.text, subject) if one.is_topic else redact_markdown(one.text, subject).value
+    return one.changed(len(subject.spans(one.text)), text)
 
 
 def _cleaned_topic(text: str, subject: Subject) -> str | None:
@@ -161,14 +154,10 @@ def _head_lines(head: str, subject: Subject) -> Iterator[str]:
             yield f'{key}: "{MARK}"\n'
 
 
-def _index(text: str, subject: Subject, gone: set[str]) -> Redacted[str]:
+def _index(text: str, subject: Subject, gone: set[str]) -> RedactedValue[str]:
     lines = text.split("\n")
     kept = [line for line in lines if not subject.holds(line) and not any(folded(entry.file) in gone for entry in entries(line))]
-    return Redacted("\n".join(kept), len(lines) - len(kept))
-
-
-def _json_text(text: str, subject: Subject) -> str:
-    return "\n".join(_json_line(line, subject) if subject.holds(line) else line for line in text.split("\n"))
+    return RedactedValue("\n".join(kept), len(lines) - len(kept))
 
 
 def _json_line(line: str, subject: Subject) -> str:

@@ -41,19 +41,19 @@ _HOLDING = frozenset({
 # fmt: on
 
 
-class Redacted(NamedTuple, Generic[T]):
+class RedactedValue(NamedTuple, Generic[T]):
     """`places`: how often the subject was found."""
 
     value: T
     places: int
 
 
-def redact_text(text: str, subject: Subject) -> Redacted[str]:
+def redact_text(text: str, subject: Subject) -> RedactedValue[str]:
     found = subject.spans(text)
     if not found:
-        return Redacted(text, 0)
+        return RedactedValue(text, 0)
     wider = found if not any(map(str.isspace, text)) else merge_spans(_widened(text, span) for span in found)
-    return Redacted(_replaced(text, wider), len(found))
+    return RedactedValue(_replaced(text, wider), len(found))
 
 
 def _replaced(text: str, spans: Iterable[TextSpan]) -> str:
@@ -80,11 +80,11 @@ def _last_end(pattern: re.Pattern[str], text: str, low: int, high: int) -> int:
     return max((found.end() for found in pattern.finditer(text, low, high)), default=low)
 
 
-def redact_markdown(text: str, subject: Subject) -> Redacted[str]:
+def redact_markdown(text: str, subject: Subject) -> RedactedValue[str]:
     """Markdown without the parts that hold the subject."""
     found = subject.spans(text)
     if not found:
-        return Redacted(text, 0)
+        return RedactedValue(text, 0)
     lines = text.splitlines(keepends=True)
     gone: set[int] = set()
     at = 0
@@ -92,7 +92,7 @@ def redact_markdown(text: str, subject: Subject) -> Redacted[str]:
         if any(span.start < at + len(line) and span.end > at for span in found):
             gone |= _part(lines, number)
         at += len(line)
-    return Redacted("".join(line for number, line in enumerate(lines) if number not in gone), len(found))
+    return RedactedValue("".join(line for number, line in enumerate(lines) if number not in gone), len(found))
 
 
 def _part(lines: list[str], hit: int) -> set[int]:
@@ -134,30 +134,30 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def redact_json(value: Any, subject: Subject, *, free: bool = False) -> Redacted[Any]:
+def redact_json(value: Any, subject: Subject, *, free: bool = False) -> RedactedValue[Any]:
     """The value without the subject. `free`: no key holds anything together here."""
     match value:
         case str():
             return _in_text(value, subject)
         case list():
             items = [redact_json(item, subject, free=free) for item in value]
-            return Redacted([item.value for item in items], sum(item.places for item in items))
+            return RedactedValue([item.value for item in items], sum(item.places for item in items))
         case dict():
             return _in_object(value, subject, free)
         case _:
-            return Redacted(value, 0)
+            return RedactedValue(value, 0)
 
 
-def _in_text(text: str, subject: Subject) -> Redacted[str]:
+def _in_text(text: str, subject: Subject) -> RedactedValue[str]:
     if text[:1] in ("{", "[") and subject.holds(text):
         with suppress(ValueError, RecursionError):
             inner = redact_json(json.loads(text), subject, free=True)
             if inner.places:
-                return Redacted(json.dumps(inner.value, ensure_ascii=False), inner.places)
+                return RedactedValue(json.dumps(inner.value, ensure_ascii=False), inner.places)
     return redact_text(text, subject)
 
 
-def _in_object(value: dict[str, Any], subject: Subject, free: bool) -> Redacted[Any]:
+def _in_object(value: dict[str, Any], subject: Subject, free: bool) -> RedactedValue[Any]:
     new: dict[str, Any] = {}
     places = 0
     for key, item in value.items():
@@ -173,7 +173,7 @@ def _in_object(value: dict[str, Any], subject: Subject, free: bool) -> Redacted[
         places += named.places + inner.places
     if places and value.get("type") == "thinking":
         new.pop("signature", None)
-    return Redacted(new, places)
+    return RedactedValue(new, places)
 
 
 def _holds_together(value: dict[str, Any], key: str, free: bool) -> bool:

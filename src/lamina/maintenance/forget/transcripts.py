@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ...disk.jsonl import objects_in
 from ...disk.rewrite_tree import RawLine
-from .redaction import Redacted, encoded, redact_json, redact_markdown, redact_text
+from .redaction import RedactedValue, encoded, redact_json, redact_markdown, redact_text
 from .subject import Subject
 
 
@@ -59,7 +59,7 @@ def _line(data: bytes, subject: Subject, spills: dict[str, SpillDigest], moved: 
     values, whole = _values(data)
     places, changed, rows = 0, False, list[bytes]()
     for value in values:
-        new = redact_json(value, subject) if held else Redacted(value, 0)
+        new = redact_json(value, subject) if held else RedactedValue(value, 0)
         changed = _follow(new.value, spills, moved) or changed or bool(new.places)
         places += new.places
         rows.append(encoded(new.value))
@@ -103,7 +103,7 @@ def _follow_digests(value: dict[str, Any], spills: dict[str, SpillDigest]) -> bo
     return changed or found is not None
 
 
-def redact_file(path: Path, data: bytes, subject: Subject) -> Redacted[bytes] | None:
+def redact_file(path: Path, data: bytes, subject: Subject) -> RedactedValue[bytes] | None:
     """A file beside the transcript as it will be: notes, a spilled result, anything; None where it does not hold the subject."""
     text = data.decode("utf-8", "surrogateescape")
     if not subject.holds(text) or b"\0" in data[:8_192]:
@@ -112,8 +112,8 @@ def redact_file(path: Path, data: bytes, subject: Subject) -> Redacted[bytes] | 
     if path.suffix == ".json":
         with suppress(ValueError, RecursionError):
             new = redact_json(json.loads(text), subject, free=True)
-            done = Redacted(json.dumps(new.value, ensure_ascii=False, indent=2), new.places) if new.places else done
-    return Redacted(done.value.encode("utf-8", "surrogateescape"), done.places)
+            done = RedactedValue(json.dumps(new.value, ensure_ascii=False, indent=2), new.places) if new.places else done
+    return RedactedValue(done.value.encode("utf-8", "surrogateescape"), done.places)
 
 
 def spill_digests(old: bytes, new: bytes) -> dict[str, SpillDigest]:

@@ -15,9 +15,8 @@ from typing import Any
 import msgspec
 
 from ...memory.store.topic import Topic
-from .documents import document
 from .formats import Format
-from .portable_topic import PortableTopic, format_date, in_comment, parse_date, without_date, without_field
+from .portable_topic import PortableTopic, document, format_date, in_comment, parse_date, without_date, without_field
 
 # Ids, users and dates take some hundred bytes; every recall of the memory carries them along.
 MOST_BYTES = 2_000

@@ -24,8 +24,7 @@ from . import mcp_memory, mem0
 from .agents_md import read_agents_md
 from .claude_code import read_claude_code
 from .codex import HANDBOOK, is_codex, read_codex
-from .documents import document
-from .portable_topic import Imported
+from .portable_topic import Imported, document
 
 Format: TypeAlias = Literal["claude-code", "codex", "agents-md", "mcp-memory", "mem0"]
 FORMATS: tuple[Format, ...] = get_args(Format)

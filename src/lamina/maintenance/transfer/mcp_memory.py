@@ -17,8 +17,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from .documents import JsonRow, document, rows
-from .portable_topic import Imported, PortableTopic, extras_beyond, kind_of, make_description, with_extras, without_field
+from .portable_topic import (
+    Imported,
+    JsonRow,
+    PortableTopic,
+    document,
+    extras_beyond,
+    kind_of,
+    make_description,
+    rows,
+    with_extras,
+    without_field,
+)
 
 # What an entity without a type is called: the server wants a word.
 UNTYPED = "memory"

@@ -14,10 +14,10 @@ import msgspec
 
 from ...core.errors import InputError
 from ...memory.store.topic import Kind, short_digest
-from .documents import document
 from .portable_topic import (
     Imported,
     PortableTopic,
+    document,
     extras_beyond,
     format_date,
     kind_of,

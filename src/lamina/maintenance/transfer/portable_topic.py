@@ -1,7 +1,7 @@
 """A memory on its way from one program to another, and what every format needs to make one.
 
-Owns the value between reader and writer. Invariant: whatever a source holds, a reader returns values and sentences; the only error
-it raises is InputError, for a source that is not in its format at all. Pure.
+Owns the value between reader and writer, and how foreign JSON is read. Invariant: whatever a source holds, a reader returns values and
+sentences; the only error it raises is InputError, for a source that is not in its format at all. Pure.
 """
 
 from __future__ import annotations
@@ -14,34 +14,20 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ...core.errors import InputError
 from ...memory.store.topic import KINDS, Kind, one_line
 
 # A line of the index: what a description made from a body may take of it.
 DESCRIPTION_CHARS = 150
 
 # What other programs call the same things (S7). A word that is not here has no type.
-_WORDS: dict[str, Kind] = {
-    "preference": "user",
-    "preferences": "user",
-    "user_preference": "user",
-    "user_preferences": "user",
-    "user preferences": "feedback",
-    "profile": "user",
-    "user_profile": "user",
-    "user profile": "user",
-    "correction": "feedback",
-    "guideline": "feedback",
-    "rule": "feedback",
-    "decision": "project",
-    "deadline": "project",
-    "milestone": "project",
-    "link": "reference",
-    "links": "reference",
-    "resource": "reference",
-    "resources": "reference",
-    "references": "reference",
-    "url": "reference",
+_WORDS: dict[Kind, tuple[str, ...]] = {
+    "user": ("preference", "preferences", "user_preference", "user_preferences", "profile", "user_profile", "user profile"),
+    "feedback": ("correction", "guideline", "rule", "user preferences"),
+    "project": ("decision", "deadline", "milestone"),
+    "reference": ("link", "links", "resource", "resources", "references", "url"),
 }
+_BYTE = re.compile(r"\(byte (\d+)\)")
 _MARKS = re.compile(r"^(?:[#>*+-]+[ \t]+)+")
 
 
@@ -64,7 +50,7 @@ class Imported(NamedTuple):
 def kind_of(word: object) -> Kind | None:
     """The type another program's word stands for; None for one we don't know."""
     plain = word.strip().casefold() if isinstance(word, str) else ""
-    return next((kind for kind in KINDS if kind == plain), None) or _WORDS.get(plain)
+    return next((kind for kind, words in _WORDS.items() if plain in (kind, *words)), None)
 
 
 def make_description(body: str) -> str:
@@ -167,3 +153,41 @@ def free_file(stem: str, is_taken: Callable[[str], bool]) -> str:
     while is_taken(file):
         file, number = f"{stem}-{number}.md", number + 1
     return file
+
+
+# JSON from outside: one document, or a document a line; depth and size do not matter
+
+
+class JsonRow(NamedTuple):
+    line: int
+    value: Any
+
+
+def document(text: str, where: str, *, strict: bool = True) -> Any:
+    """The one document a text holds; InputError with the line otherwise, or None when not `strict`."""
+    data = text.encode("utf-8", "replace")
+    try:
+        return msgspec.json.decode(data)
+    except RecursionError:
+        problem = "is nested too deeply"
+    except msgspec.DecodeError as error:
+        # msgspec counts bytes; without a number the text ended too early.
+        place = _BYTE.search(str(error))
+        line = data.count(b"\n", 0, int(place[1]) if place else len(data)) + 1
+        problem = f"is no JSON at line {line}"
+    if not strict:
+        return None
+    raise InputError(where, problem, "mend it there or export it again")
+
+
+def rows(text: str) -> tuple[list[JsonRow], list[str]]:
+    """The documents of a text that has one on each line; blank lines count, and hold none."""
+    found, problems = list[JsonRow](), list[str]()
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            found.append(JsonRow(number, msgspec.json.decode(line.encode("utf-8", "replace"))))
+        except (msgspec.DecodeError, RecursionError):
+            problems.append(f"line {number}: is no JSON and is left out")
+    return found, problems

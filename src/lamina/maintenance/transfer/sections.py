@@ -15,8 +15,7 @@ from __future__ import annotations
 import re
 
 from ...memory.store.topic import one_line
-from .documents import document
-from .portable_topic import Imported, PortableTopic, extras_beyond, in_comment, parts, with_extras
+from .portable_topic import Imported, PortableTopic, document, extras_beyond, in_comment, parts, with_extras
 
 _COMMENT_LINE = re.compile(r"^<!-- (?=\\*/?lamina\b)", re.MULTILINE)
 _ESCAPED_LINE = re.compile(r"^<!-- \\(?=\\*/?lamina\b)", re.MULTILINE)
