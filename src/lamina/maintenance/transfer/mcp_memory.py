@@ -45,9 +45,7 @@ def read_mcp_memory(text: str) -> Imported:
     entities, relations = list[Mapping[str, Any]](), dict[str, list[Relation]]()
     for line, row in found:
         match row:
-            case {"type": "entity", "name": str(), "entityType": str(), "observations": list() as said} if {*map(type, said)} <= {
-                str
-            }:
+            case {"type": "entity", "name": str(), "entityType": str(), "observations": [*said]} if {*map(type, said)} <= {str}:
                 entities.append(row)
             case {"type": "relation", "from": str(source), "to": str(to), "relationType": str(kind)}:
                 relations.setdefault(source, []).append(Relation(to, kind))
