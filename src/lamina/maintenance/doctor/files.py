@@ -11,7 +11,7 @@ from ...disk.temp_files import is_temp
 from ...disk.tree_survey import Seen, Survey
 from ...memory.store.history import DIRECTORY
 from ...memory.store.scopes import TEAM
-from .finding import Area, Finding, MakePrivate, Sweep, counted
+from .finding import Area, Finding, MakePrivate, PathFix, counted
 from .memory_snapshot import MemorySnapshot, is_topic
 
 # A living writer has its temporary file for milliseconds.
@@ -61,7 +61,7 @@ def check_tree(
     for above, count in Counter(seen.path.rpartition("/")[0] for seen in old).items():
         files = counted(count, "temporary file was", "temporary files were")
         text = f"{files} left by a writer that was killed; nothing is lost."
-        yield Finding(area, "leftover", text, str(top / above), fix=Sweep(str(top / above)))
+        yield Finding(area, "leftover", text, str(top / above), fix=PathFix("sweep", str(top / above)))
 
 
 def _problem(seen: Seen, shared: bool) -> tuple[str, str] | None:

@@ -102,8 +102,11 @@ KINDS = {kind: FindingKind(*row) for kind, row in _ROWS.items()}
 # What would mend a finding. Each holds what it needs to look again before it acts: things change between a look and a fix.
 
 
-class MendIndex(NamedTuple):
-    memory: str
+class PathFix(NamedTuple):
+    """Remove temporary files, put right what stopped dreams left, drop a fork that never began, repair a transcript, mend an index."""
+
+    action: Literal["sweep", "put-right", "drop-fork", "repair", "mend-index"]
+    path: str  # a file, a directory, or a memory directory
 
 
 class ToTrash(NamedTuple):
@@ -121,25 +124,7 @@ class MakePrivate(NamedTuple):
     paths: tuple[str, ...]
 
 
-class Sweep(NamedTuple):
-    directory: str
-
-
-class DropFork(NamedTuple):
-    path: str
-
-
-class Repair(NamedTuple):
-    path: str
-
-
-class PutRight(NamedTuple):
-    """What dreams left that were stopped."""
-
-    memory: str
-
-
-Fix: TypeAlias = MendIndex | ToTrash | DateIt | MakePrivate | Sweep | DropFork | Repair | PutRight
+Fix: TypeAlias = PathFix | ToTrash | DateIt | MakePrivate
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -32,12 +32,12 @@ from ...memory.store.lint import identical
 from ...memory.store.modes import GatedStore
 from ...memory.store.topic import Topic
 from .examination import DoctorReport
-from .finding import DateIt, DropFork, Finding, Fix, MakePrivate, MendIndex, PutRight, Repair, Sweep, ToTrash, counted
+from .finding import DateIt, Finding, Fix, MakePrivate, PathFix, ToTrash, counted
 from .memory_snapshot import MemoryDirectory, read_memory
 from .topics import dates_in, may_be_dated
 
 WHY = Why("user", "doctor")
-_ORDER = (MakePrivate, Sweep, PutRight, DropFork, Repair, ToTrash, DateIt, MendIndex)
+_ORDER = (MakePrivate, "sweep", "put-right", "drop-fork", "repair", ToTrash, DateIt, "mend-index")
 # A double that goes makes room for a line in the index: one more look than that.
 _ROUNDS = 3
 
@@ -77,7 +77,7 @@ def mend(findings: Sequence[Finding], *, now: float, shared: Sequence[str] = ())
         if found.fix is not None:
             wanted.setdefault(found.fix, found.kind)
     done: list[AppliedFix] = []
-    for fix in sorted(wanted, key=lambda fix: _ORDER.index(type(fix))):
+    for fix in sorted(wanted, key=lambda fix: _ORDER.index(fix.action if isinstance(fix, PathFix) else type(fix))):
         try:
             done += [outcome._replace(kind=wanted[fix]) for outcome in _mended(fix, now, shared)]
         except LaminaError as error:
@@ -89,18 +89,6 @@ def _mended(fix: Fix, now: float, shared: Sequence[str]) -> Iterator[AppliedFix]
     match fix:
         case MakePrivate(paths):
             yield from _private(paths)
-        case Sweep(directory):
-            if count := sweep_temps(directory, now=now):
-                yield AppliedFix(
-                    "", f"Removed {counted(count, 'temporary file', 'temporary files')} from {directory}.", directory
-                )
-        case DropFork(path):
-            if drop_fork(Path(path)):
-                yield AppliedFix("", f"Removed {path}.", path)
-        case Repair(path):
-            repaired = repair_transcript(Path(path))
-            text = f"Took the damage out of {path}; all records that could be read are kept."
-            yield AppliedFix("", text, path, f"The file as it was: {repaired.backup}")
         case ToTrash(memory, file, twin):
             with _store(memory, memory in shared, now) as store:
                 one, other = _at(store, twin), _at(store, file)
@@ -108,18 +96,37 @@ def _mended(fix: Fix, now: float, shared: Sequence[str]) -> Iterator[AppliedFix]
                     yield _changed(store, file, f"Moved {file} to the trash; {twin} says the same.")
         case DateIt(memory, file):
             yield from _date(memory, file, now, memory in shared)
-        case MendIndex(memory):
-            with _bare_store(memory, memory in shared) as store:
+        case PathFix():
+            yield from _mended_path(fix, now, shared)
+        case _:
+            assert_never(fix)
+
+
+def _mended_path(fix: PathFix, now: float, shared: Sequence[str]) -> Iterator[AppliedFix]:
+    path = fix.path
+    match fix.action:
+        case "sweep":
+            if count := sweep_temps(path, now=now):
+                yield AppliedFix("", f"Removed {counted(count, 'temporary file', 'temporary files')} from {path}.", path)
+        case "drop-fork":
+            if drop_fork(Path(path)):
+                yield AppliedFix("", f"Removed {path}.", path)
+        case "repair":
+            repaired = repair_transcript(Path(path))
+            text = f"Took the damage out of {path}; all records that could be read are kept."
+            yield AppliedFix("", text, path, f"The file as it was: {repaired.backup}")
+        case "mend-index":
+            with _bare_store(path, path in shared) as store:
                 if (plan := _mended_index(store, now)) is not None:
                     kept = kept_indexes(store)
                     undo = f"The index as it was: {store.root.path / kept[-1]}" if kept else ""
                     yield AppliedFix("", f"Mended {INDEX}: {_said(plan)}.", str(store.root.path / INDEX), undo)
-        case PutRight(memory):
-            with _bare_store(memory, False) as store:
+        case "put-right":
+            with _bare_store(path, False) as store:
                 for text in recover(GatedStore(store, "auto"), Lock(store.root), now=now):
-                    yield AppliedFix("", text, memory)
+                    yield AppliedFix("", text, path)
         case _:
-            assert_never(fix)
+            assert_never(fix.action)
 
 
 def _private(paths: Sequence[str]) -> Iterator[AppliedFix]:

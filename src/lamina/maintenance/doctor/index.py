@@ -10,7 +10,7 @@ from ...memory.store.index import INDEX, LINE_CHARS, MOST_BYTES, MOST_LINES, Ent
 from ...memory.store.index_file import MOST_INDEX
 from ...memory.store.index_lint import IndexPlan, LineFault, plan_index
 from ...memory.store.topic import folded
-from .finding import Finding, MendIndex
+from .finding import Finding, PathFix
 from .memory_snapshot import MemorySnapshot
 
 
@@ -26,7 +26,7 @@ def check_index(memory: MemorySnapshot) -> Iterator[Finding]:
         yield _about_line(memory, fault)
     for file in plan.added:
         text = f"{file} has no line in {INDEX}, so a session does not know of it."
-        yield memory.finding("orphan", text, file, fix=MendIndex(str(memory.where.path)))
+        yield memory.finding("orphan", text, file, fix=PathFix("mend-index", str(memory.where.path)))
     if plan.no_room:
         text = (
             f"{len(plan.no_room):,} memories have no line in {INDEX}, and there is room for no more, such as {plan.no_room[0]}."
@@ -50,7 +50,7 @@ def _planned(memory: MemorySnapshot) -> IndexPlan:
 def _about_line(memory: MemorySnapshot, fault: LineFault) -> Finding:
     at, file = f"Line {fault.line:,} of {INDEX}", fault.file
     advice = None
-    fix: MendIndex | None = MendIndex(str(memory.where.path))
+    fix: PathFix | None = PathFix("mend-index", str(memory.where.path))
     match fault.fault:
         case "dead":
             kind, text = "dead-pointer", f"{at} points at {file}, which is not there."

@@ -9,7 +9,7 @@ from ...disk.dream_lock import Lock
 from ...disk.paths import RootDir
 from ...layers.l6_dream.record import DIRECTORY, dreams, home, is_open, records
 from ...memory.store.journal_check import Damage, cache_damage
-from .finding import Finding, PutRight, counted
+from .finding import Finding, PathFix, counted
 from .memory_snapshot import MemorySnapshot, day_of
 
 # A proposal that was not looked at for two weeks is forgotten.
@@ -72,7 +72,7 @@ def check_dreams(memory: MemorySnapshot) -> Iterator[Finding]:
         known = records(root)
         holder = Lock(root).holder()
         lost = sorted(set(dreams(root)) - {record.id for record in known})
-    running, fix = holder is not None and holder.alive, PutRight(str(memory.where.path))
+    running, fix = holder is not None and holder.alive, PathFix("put-right", str(memory.where.path))
     for record in filter(is_open, known):
         if not running:
             changing = record.phase in ("applying", "undoing")

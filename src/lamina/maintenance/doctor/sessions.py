@@ -18,7 +18,7 @@ from ...disk.transcript import lock_path, origin
 from ...disk.tree_survey import Seen, look_at, survey
 from ...disk.trust import FILE_NAME as TRUST
 from .files import check_private, check_tree
-from .finding import DropFork, Finding, Repair, counted
+from .finding import Finding, PathFix, counted
 
 # About two seconds of reading: some hundred sessions of a usual length.
 MOST_READ = 256 << 20
@@ -49,7 +49,7 @@ def check_sessions(project: Path, *, now: float, tell: Tell) -> Iterator[Finding
         begun = seen.kind == "file" and seen.name == FORK_NAME and seen.path.count("/") == 1
         if begun and live_holder(path.with_name("writer.lock")) is None:
             text = f"{seen.path} was left by a fork that was killed before it began; the session it came from is whole."
-            yield Finding("sessions", "stale-fork", text, str(path), fix=DropFork(str(path)))
+            yield Finding("sessions", "stale-fork", text, str(path), fix=PathFix("drop-fork", str(path)))
     yield from _transcripts([seen for seen in top if seen.kind == "file" and seen.links == 1 and seen.ours], project, tell)
 
 
@@ -94,7 +94,7 @@ def _transcript(path: Path, seen: Seen) -> Iterator[Finding]:
     live, fix = _live(path), None
     advice = "All other records are read as they are."
     if written.ours and live is None and seen.size <= MOST_BYTES:
-        fix = Repair(str(path))
+        fix = PathFix("repair", str(path))
         advice += " --fix takes the damage out, with a backup in the session's directory."
     if live is not None:
         advice += f" It is in use by {live}."
