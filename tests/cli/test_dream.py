@@ -15,8 +15,8 @@ import pytest
 from tests.disk.processes import needs_fork, run_child
 
 from lamina.agent.manual_dream import run_by_hand
-from lamina.cli import completion as offering
-from lamina.cli.dream import command
+from lamina.cli import completion
+from lamina.cli.dream import dream_command as command
 from lamina.cli.dream_status import taken_back
 from lamina.cli.signals import Stop
 from lamina.cli.start import Wish
@@ -125,7 +125,7 @@ def test_programs_get_one_document(memory: Memory) -> None:
     assert [each["id"] for each in status["dreams"]] == [made["id"]]
     assert document("--watch")["id"] == made["id"]
     [undo] = [param for param in command.params if param.name == "undo"]
-    assert [item.value for item in offering.dreams(click.Context(command), undo, "2")] == [made["id"]]
+    assert [item.value for item in completion.dreams(click.Context(command), undo, "2")] == [made["id"]]
     back = document("--undo", made["id"])
     assert (back["id"], back["left"]) == (made["id"], [])
     assert len(back["back"]) >= 1

@@ -13,13 +13,14 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.utils import get_cwidth
 
+from lamina.cli.console import fit
 from lamina.cli.context import Report
 from lamina.cli.context_lines import lines
 from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, outcome, preview, title
 from lamina.cli.terminal.commands import COMMANDS, find, parse
 from lamina.cli.terminal.compact_command import told
 from lamina.cli.terminal.completion import Choice, Completing
-from lamina.cli.terminal.screen import Style, clean, fit, folded, wrapped
+from lamina.cli.terminal.screen import Style, clean, folded, wrapped
 from lamina.cli.terminal.status_line import Status, fitted, parts
 from lamina.cli.terminal.text_stream import Flow
 from lamina.conversation.window.breakdown import Breakdown

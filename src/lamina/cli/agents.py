@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from . import options
+from .console import notice, print_result, print_table
 from .group import Group
 from .running_agents import at_work, rows_of, send_command, show_at_work
 from .safe_text import document, printable
-from .start import home_of, notice
+from .start import home_of
 
 if TYPE_CHECKING:
     from ..layers.l7_agents.files import Catalog
@@ -51,28 +53,25 @@ def memory_of(agent: str, where: Path) -> Memory:
 
 
 @click.group("agents", cls=Group, invoke_without_command=True)
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose agent types.")
+@options.cwd("Whose agent types.")
 @click.option("--running", is_flag=True, help="Only the agents that work in the background of open sessions.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@options.as_json
 @click.pass_context
-def command(ctx: click.Context, cwd: str, running: bool, as_json: bool) -> None:
+def agents_command(ctx: click.Context, cwd: Path, running: bool, as_json: bool) -> None:
     """List the agent types that the Agent tool can start here, and what is wrong with files that are none."""
     if ctx.invoked_subcommand is not None:
         ctx.default_map = {"send": {"as_json": as_json}}
         return
-    found = at_work(Path(cwd).resolve(), home_of()) if running or not as_json else []
-    if running:
-        if as_json:
-            click.echo(document(rows_of(found)))
-        elif found:
+    found = at_work(cwd, home_of()) if running or not as_json else []
+    if not running:
+        _list_types(cwd, as_json)
+        if found:
+            click.echo("\nAt work in the background:")
             show_at_work(found)
-        else:
-            click.echo("No agent works in the background here.", err=True)
-        return
-    _list_types(Path(cwd).resolve(), as_json)
-    if found:
-        click.echo("\nAt work in the background:")
+    elif found and not as_json:
         show_at_work(found)
+    else:
+        print_result(rows_of(found), (), as_json=as_json, none="No agent works in the background here.")
 
 
 def _list_types(where: Path, as_json: bool) -> None:
@@ -80,23 +79,11 @@ def _list_types(where: Path, as_json: bool) -> None:
     for each in catalog.notices:
         notice(each)
     if as_json:
-        rows = [
-            {
-                "name": kind.name,
-                "description": kind.description,
-                "tools": list(kind.tools) if kind.tools is not None else None,
-                "model": kind.model,
-                "memory": kind.memory,
-                "source": kind.source,
-                "path": kind.path or None,
-            }
-            for kind in catalog.kinds
-        ]
+        names = ("name", "description", "tools", "model", "memory", "source", "path")
+        rows = [{name: getattr(kind, name) for name in names} | {"path": kind.path or None} for kind in catalog.kinds]
         click.echo(document(rows))
         return
-    from .columns import show
-
-    show(
+    print_table(
         ("name", "from", "model", "tools", "memory", "description"),
         [
             (
@@ -112,4 +99,4 @@ def _list_types(where: Path, as_json: bool) -> None:
     )
 
 
-command.add_command(send_command)
+agents_command.add_command(send_command)

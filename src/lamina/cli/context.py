@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from . import completion as offering
-from .safe_text import document, sentence
+from . import completion, options
+from .console import color, notice, terminal_width
+from .safe_text import document
 
 if TYPE_CHECKING:
     from ..conversation.window.breakdown import Breakdown
@@ -48,24 +48,23 @@ class Report(NamedTuple):
 
 
 @click.command("context")
-@click.argument("session", metavar="SESSION|FILE", shell_complete=offering.sessions)
+@click.argument("session", metavar="SESSION|FILE", shell_complete=completion.sessions)
 @click.option(
     "--turn", "number", metavar="N", type=click.IntRange(min=1), help="The exact request of the N-th call, block by block."
 )
 @click.option("--against", metavar="M", type=click.IntRange(min=1), help="With --turn: what changed since the M-th call.")
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose session.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def command(session: str, number: int | None, against: int | None, cwd: str, as_json: bool) -> None:
+@options.cwd("Whose session.")
+@options.as_json
+def context_command(session: str, number: int | None, against: int | None, cwd: Path, as_json: bool) -> None:
     """Show what fills the window of a session, by kind; with --turn, what one request was made of."""
     if against is not None and number is None:
         raise click.UsageError("--against says what to compare with: give --turn too.")
     from ..disk.jsonl import Health
     from ..disk.settings_files import load_settings
     from ..disk.transcript import read_transcript
-    from .sessions import locate
+    from .transcripts import locate
 
-    where = Path(cwd).resolve()
-    path = locate(session, where)
+    path = locate(session, cwd)
     health = Health()
 
     def read() -> Iterator[Record]:
@@ -78,17 +77,16 @@ def command(session: str, number: int | None, against: int | None, cwd: str, as_
 
         show(read, path.stem, number, against, as_json=as_json, width=shutil.get_terminal_size().columns)
         return
-    report = recorded(read, load_settings(cwd=where, environ=os.environ))
+    report = recorded(read, load_settings(cwd=cwd, environ=os.environ))
     if as_json:
         click.echo(document({"session_id": path.stem, "path": str(path), **to_json(report)}))
     else:
         from .context_lines import lines
 
-        terminal, color = sys.stdout.isatty(), False if os.environ.get("NO_COLOR") else None  # None: only on a terminal
-        for text, style in lines(report, shutil.get_terminal_size().columns, picture=terminal):
-            click.echo(click.style(text, fg=style) if style else text, color=color)
+        for text, style in lines(report, shutil.get_terminal_size().columns, picture=terminal_width() is not None):
+            click.echo(click.style(text, fg=style) if style else text, color=color())
     if (damage := health.sentence(str(path))) is not None:
-        click.echo(f"lamina: {sentence(damage)}", err=True)
+        notice(damage)
 
 
 def recorded(read: Callable[[], Iterable[Record]], settings: Settings) -> Report:
@@ -141,15 +139,11 @@ def report_on(view: View, count: Count, limits: Thresholds, *, model: str, autoc
         tokens = count.tokens
         system = max(0, tokens - parts.total)
     else:
-        system = _of_prompt(view, count)
+        # What the recorded prompt is likely to take.
+        system = prompt_tokens(view.snapshot.system, view.snapshot.tools, count) if view.snapshot is not None else 0
         tokens = parts.total + system
     state = state_of(max(tokens, count.judged), limits, autocompact_on=autocompact)
     return Report(model, tokens, limits, state, system, parts, autocompact=autocompact)
-
-
-def _of_prompt(view: View, count: Count) -> int:
-    """Nothing was reported yet: what the recorded prompt is likely to take."""
-    return prompt_tokens(view.snapshot.system, view.snapshot.tools, count) if view.snapshot is not None else 0
 
 
 def prompt_tokens(system: list[Wire], tools: list[Wire], count: Count) -> int:
@@ -164,11 +158,10 @@ def prompt_tokens(system: list[Wire], tools: list[Wire], count: Count) -> int:
 
 def _counted(view: View) -> Iterator[Counted]:
     for item, block in view.blocks():
-        kind = item.kind.removeprefix("attachment:")
         if item.kind in SUMMARY_KINDS:
             yield item.role, block, "summary"
         elif item.kind.startswith("attachment:"):
-            yield item.role, block, "memory" if kind in MEMORY_KINDS else "attachment"
+            yield item.role, block, "memory" if item.kind.removeprefix("attachment:") in MEMORY_KINDS else "attachment"
         else:
             yield item.role, block, None
 

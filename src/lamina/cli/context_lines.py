@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from .safe_text import printable
+from .safe_text import printable, shorten
 
 if TYPE_CHECKING:
     from .context import Report
@@ -76,7 +76,9 @@ def lines(report: Report, width: int, *, picture: bool = True) -> list[Line]:
     for name, tokens in found:
         share = f"{tokens / whole:>5.0%}"
         shown.append(
-            Line(f"  {_fit(name, named):<{named}}{tokens:>11,}{share}  {bar(tokens / most, room) if room > 0 else ''}".rstrip())
+            Line(
+                f"  {shorten(name, named):<{named}}{tokens:>11,}{share}  {bar(tokens / most, room) if room > 0 else ''}".rstrip()
+            )
         )
     return [*shown, *map(Line, _repeats(report, width)), *map(Line, _spilled(report, width))]
 
@@ -111,7 +113,7 @@ def _repeats(report: Report, width: int) -> Iterator[str]:
     if repeats:
         yield f"Files read more than once, and what the later reads cost ({sum(each.tokens for each in repeats):,} in all):"
     for each in repeats[:MOST_REPEATS]:
-        yield f"  {_fit(printable(each.path), max(8, width - 26), end=True)}  {each.reads} times{each.tokens:>11,}"
+        yield f"  {_fit_end(printable(each.path), max(8, width - 26))}  {each.reads} times{each.tokens:>11,}"
     if len(repeats) > MOST_REPEATS:
         yield f"  and {len(repeats) - MOST_REPEATS} more"
 
@@ -120,7 +122,7 @@ def _spilled(report: Report, width: int) -> Iterator[str]:
     if report.spilled:
         yield f"Results too large to show, in files ({sum(each.size for each in report.spilled):,} bytes in all):"
     for each in report.spilled[-MOST_SPILLED:]:
-        yield f"  {_fit(printable(each.path), max(8, width - 18), end=True)}{each.size:>15,}"
+        yield f"  {_fit_end(printable(each.path), max(8, width - 18))}{each.size:>15,}"
     if len(report.spilled) > MOST_SPILLED:
         yield f"  and {len(report.spilled) - MOST_SPILLED} before them"
 
@@ -133,8 +135,6 @@ def bar(share: float, width: int, *, whole: bool = False) -> str:
     return full * filled + (empty * (width - filled) if whole else "")
 
 
-def _fit(text: str, width: int, *, end: bool = False) -> str:
+def _fit_end(path: str, width: int) -> str:
     """Of a path the end tells more than the beginning."""
-    if len(text) <= width:
-        return text
-    return f"…{text[-(width - 1) :]}" if end else f"{text[: width - 1]}…"
+    return path if len(path) <= width else f"…{path[-(width - 1) :]}"

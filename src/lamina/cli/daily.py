@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import completion as offering
-from .safe_text import document, printable
+from . import completion, options
+from .console import print_result
+from .safe_text import printable
 
 if TYPE_CHECKING:
     from ..memory.memory import Memory
-    from ..memory.store.daily_logs import Day
 
 _WORDS = {"today": 0, "yesterday": 1}
 
 
 @click.command("daily")
-@click.argument("day", required=False, metavar="[DATE]", shell_complete=offering.days)
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose memory.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def daily_command(day: str | None, cwd: str, as_json: bool) -> None:
+@click.argument("day", required=False, metavar="[DATE]", shell_complete=completion.days)
+@options.cwd()
+@options.as_json
+def daily_command(day: str | None, cwd: Path, as_json: bool) -> None:
     """The daily logs of assistant mode, newest first, or the one of DATE (2026-03-31, today, yesterday)."""
     from .memory import opened
 
     wanted = _read_day(day) if day is not None else None
     with opened(cwd) as memory:
-        found = _days(memory)
-        if wanted is None:
-            _list(memory, found, as_json=as_json)
-        else:
-            _show(memory, next((each for each in found if each.day == wanted), None), wanted, as_json=as_json)
+        rows = _rows(memory, wanted)
+    if wanted is None:
+        none = "There are no daily logs: assistant mode keeps them (lamina.assistant)."
+        lines = (f"{row['date']}  {row['bullets']:>4,} {'bullet' if row['bullets'] == 1 else 'bullets'}" for row in rows)
+        shown = [{name: value for name, value in row.items() if name != "text"} for row in rows]
+        print_result(shown, lines, as_json=as_json, none=none)
+        return
+    if not rows:
+        raise click.UsageError(f"there is no log of {wanted.isoformat()}: lamina memory daily lists those there are.")
+    print_result(rows[0], rows[0]["text"], as_json=as_json, end="")
 
 
 def _read_day(text: str) -> date:
@@ -44,39 +50,15 @@ def _read_day(text: str) -> date:
         raise click.UsageError(f"{printable(text)!r} is no date: write it as 2026-03-31, today or yesterday.") from None
 
 
-def _days(memory: Memory) -> list[Day]:
-    from ..memory.store.daily_logs import days
+def _rows(memory: Memory, wanted: date | None) -> list[dict[str, Any]]:
+    from ..memory.store.daily_logs import days, read_day
 
-    gated = memory.store("private")
-    return days(gated.store.root) if gated.readable else []
-
-
-def _list(memory: Memory, found: list[Day], *, as_json: bool) -> None:
-    rows = [_row(memory, each) for each in found]
-    if as_json:
-        click.echo(document(rows))
-        return
-    for row in rows:
-        click.echo(f"{row['date']}  {row['bullets']:>4,} {'bullet' if row['bullets'] == 1 else 'bullets'}")
-    if not rows:
-        click.echo("There are no daily logs: assistant mode keeps them (lamina.assistant).", err=True)
-
-
-def _show(memory: Memory, found: Day | None, wanted: date, *, as_json: bool) -> None:
-    if found is None:
-        raise click.UsageError(f"there is no log of {wanted.isoformat()}: lamina memory daily lists those there are.")
-    if as_json:
-        click.echo(document(_row(memory, found) | {"text": _text(memory, found)}))
-    else:
-        click.echo(printable(_text(memory, found)), nl=False)
-
-
-def _row(memory: Memory, each: Day) -> dict[str, Any]:
-    bullets = sum(line.startswith("- ") for line in _text(memory, each).splitlines())
-    return {"date": each.day.isoformat(), "path": str(memory.path / each.file), "bullets": bullets, "bytes": each.size}
-
-
-def _text(memory: Memory, each: Day) -> str:
-    from ..memory.store.daily_logs import read_day
-
-    return read_day(memory.store("private").store.root, each.day) or ""
+    gated, rows = memory.store("private"), list[dict[str, Any]]()
+    for each in days(gated.store.root) if gated.readable else ():
+        if wanted not in (None, each.day):
+            continue
+        text = read_day(gated.store.root, each.day) or ""
+        bullets = sum(line.startswith("- ") for line in text.splitlines())
+        named = {"date": each.day.isoformat(), "path": str(memory.path / each.file)}
+        rows.append(named | {"bullets": bullets, "bytes": each.size, "text": text})
+    return rows

@@ -6,26 +6,36 @@ output. Ctrl-C ends it, and memory is as it was; Ctrl-C while another process's 
 
 from __future__ import annotations
 
-import time
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
 import click
 
-from . import completion as offering
-from .dream_status import PUT_RIGHT, details, done, minute, outcome, status_json, status_lines, status_of, taken_back, to_json
+from . import completion, options
+from .console import notice, print_result
+from .dream_status import (
+    PUT_RIGHT,
+    DreamPlace,
+    details,
+    done,
+    outcome,
+    status_json,
+    status_lines,
+    status_of,
+    taken_back,
+    to_json,
+    undo_dream,
+)
 from .dream_watch import STILL_RUNS, Telling, end_of, ended, followed, running
-from .safe_text import document, printable, sentence
+from .safe_text import document, minute, printable, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..core.settings import Settings
+    from ..disk.paths import RootDir
     from ..layers.l6_dream.record import Record
     from ..layers.l6_dream.run import DreamOutcome
-    from ..memory.memory import Memory
     from .signals import Stop
 
 OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so memory is put in order by rules, without a model"
@@ -42,82 +52,63 @@ NEWEST = "newest"
     metavar="[ID]",
     is_flag=False,
     flag_value=NEWEST,
-    shell_complete=offering.dreams,
+    shell_complete=completion.dreams,
     help="Take back the last one, or this one, as a whole.",
 )
 @click.option("--model", help="Who dreams: anthropic:MODEL, openai:MODEL, offline; else as a conversation here would have it.")
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose memory.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def command(status: bool, watch: bool, kill: bool, undo: str | None, model: str | None, cwd: str, as_json: bool) -> int:
+@options.cwd()
+@options.as_json
+def dream_command(status: bool, watch: bool, kill: bool, undo: str | None, model: str | None, cwd: Path, as_json: bool) -> int:
     """Put memory in order now: merge what says the same, date what was relative, mend the index."""
     if sum((status, watch, kill, undo is not None)) > 1:
         raise click.UsageError("--status, --watch, --kill and --undo exclude each other.")
     if model is not None and (status or watch or kill or undo is not None):
         raise click.UsageError("--model is for a dream that begins now.")
-    where = Path(cwd).resolve()
-    if status:
-        return _status(where, as_json=as_json)
-    if watch:
-        return _watch(where, as_json=as_json)
-    if kill:
-        return _kill(where, as_json=as_json)
-    if undo is not None:
-        return _undo(where, None if undo == NEWEST else undo, as_json=as_json)
-    return _now(where, model, as_json=as_json)
-
-
-def _settings(where: Path) -> tuple[Path | None, Settings]:
     from .start import Wish, home_of, settings_for
 
     home = home_of()
-    return home, settings_for(Wish(where), home)
-
-
-@contextmanager
-def _opened(where: Path) -> Iterator[Memory]:
-    """As it is: nothing is recovered by looking."""
-    from ..memory.memory import Memory
-
-    home, settings = _settings(where)
-    with Memory.open(where, home=home, settings=settings) as memory:
-        yield memory
-
-
-# By hand
+    place = DreamPlace(cwd, home, settings_for(Wish(cwd), home))
+    if status:
+        found = status_of(place)
+        print_result(status_json(found), status_lines(found), as_json=as_json)
+        return 0
+    if watch:
+        return _watch(place, as_json=as_json)
+    if kill:
+        return _kill(place, as_json=as_json)
+    if undo is not None:
+        return _undo(place, None if undo == NEWEST else undo, as_json=as_json)
+    return _now(place, model, as_json=as_json)
 
 
 def _say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _now(where: Path, model: str | None, *, as_json: bool) -> int:
+def _now(place: DreamPlace, model: str | None, *, as_json: bool) -> int:
     from ..agent.manual_dream import run_by_hand
     from .signals import Stop
-    from .start import Wish, nobody_chosen, notice, provider_for
+    from .start import Wish, nobody_chosen, provider_for
 
     stop, abort = Stop(), Event()
-    home, settings = _settings(where)
-    for finding in settings.findings:
+    for finding in place.settings.findings:
         notice(finding.text)
     with stop.listening():
-        provider = provider_for(model, settings, stop)
-        if provider.name == "offline" and nobody_chosen(Wish(where, model), settings):
+        provider = provider_for(model, place.settings, stop)
+        if provider.name == "offline" and nobody_chosen(Wish(place.cwd, model), place.settings):
             notice(OFFLINE)
         with stop.turn(abort.set):
-            came = run_by_hand(provider, cwd=where, home=home, settings=settings, abort=abort, heard=Telling(_say))
+            came = run_by_hand(provider, **place._asdict(), abort=abort, heard=Telling(_say))
     for text in came.recovered:
         notice(text)
     return _came(came, stop, as_json=as_json)
 
 
 def _came(came: DreamOutcome, stop: Stop, *, as_json: bool) -> int:
-    from .start import notice
-
     record = came.record
     if record is None:
         gate, why = (came.stop.gate, came.stop.why) if came.stop is not None else ("failures", "it did not begin")
-        if as_json:
-            click.echo(document({"stopped": gate, "why": why}))
+        print_result({"stopped": gate, "why": why}, (), as_json=as_json)
         notice(f"no dream: {why}")
         return 1
     if as_json:
@@ -135,39 +126,25 @@ def _tell(record: Record) -> None:
     for line in details(record):
         click.echo(f"  {sentence(line)}")
     if done(record):
-        click.echo("lamina dream --undo takes it back.", err=True)
+        _say("lamina dream --undo takes it back.")
 
 
-# What there is
-
-
-def _status(where: Path, *, as_json: bool) -> int:
-    home, settings = _settings(where)
-    with _opened(where) as memory:
-        found = status_of(memory, settings, cwd=where, home=home)
-    if as_json:
-        click.echo(document(status_json(found)))
-    for line in () if as_json else status_lines(found):
-        click.echo(printable(line))
-    return 0
-
-
-def _watch(where: Path, *, as_json: bool) -> int:
-    with _opened(where) as memory:
+def _watch(place: DreamPlace, *, as_json: bool) -> int:
+    with place.open() as memory:
         root = memory.store("private").store.root
         record = running(root)
         if record is None:
-            return _nothing_runs(memory, as_json=as_json)
-        click.echo(f"Dream {record.id} since {minute(record.started)}; Ctrl-C ends the watching, not the dream.", err=True)
+            return _nothing_runs(root, as_json=as_json)
+        _say(f"Dream {record.id} since {minute(record.started)}; Ctrl-C ends the watching, not the dream.")
         try:
             record = followed(root, record, heard=Telling(_say))
         except KeyboardInterrupt:
-            click.echo("The dream goes on; lamina dream --kill ends it.", err=True)
+            _say("The dream goes on; lamina dream --kill ends it.")
             return 130
     if as_json:
         click.echo(document(to_json(record)))
     elif record.status == "running":
-        click.echo(f"Its process {record.pid} is gone; {PUT_RIGHT}.", err=True)
+        _say(f"Its process {record.pid} is gone; {PUT_RIGHT}.")
     elif record.status == "completed":
         _tell(record)
     else:
@@ -175,23 +152,19 @@ def _watch(where: Path, *, as_json: bool) -> int:
     return 0 if record.status == "completed" else 1
 
 
-def _nothing_runs(memory: Memory, *, as_json: bool) -> int:
+def _nothing_runs(root: RootDir, *, as_json: bool) -> int:
     from ..layers.l6_dream.record import records
 
-    last = next(iter(records(memory.store("private").store.root)), None)
-    if as_json:
-        click.echo(document(to_json(last) if last is not None else None))
-    else:
-        told = f" The last one, {last.id}: {printable(outcome(last))}." if last is not None else ""
-        click.echo(f"No dream runs.{told}", err=True)
+    last = next(iter(records(root)), None)
+    told = f" The last one, {last.id}: {printable(outcome(last))}." if last is not None else ""
+    print_result(to_json(last) if last is not None else None, (), as_json=as_json, none=f"No dream runs.{told}")
     return 0
 
 
-def _kill(where: Path, *, as_json: bool) -> int:
-    home, settings = _settings(where)
-    record, said = ended(where, home, settings)
+def _kill(place: DreamPlace, *, as_json: bool) -> int:
+    record, said = ended(place)
     for text in said:
-        click.echo(f"lamina: {sentence(text)}", err=True)
+        notice(text)
     if as_json:
         click.echo(document(to_json(record)))
     if record.status == "running":
@@ -201,21 +174,19 @@ def _kill(where: Path, *, as_json: bool) -> int:
     return 0
 
 
-def _undo(where: Path, dream: str | None, *, as_json: bool) -> int:
-    from ..layers.l6_dream.undo import undo
-
-    with _opened(where) as memory:
-        undone = undo(memory.store("private"), dream, now=time.time())
+def _undo(place: DreamPlace, dream: str | None, *, as_json: bool) -> int:
+    undone = undo_dream(place, dream)
     for text in undone.said:
-        click.echo(f"lamina: {sentence(text)}", err=True)
+        notice(text)
+
+    def lines() -> Iterator[str]:
+        if undone.said and not undone.back:
+            yield f"Dream {undone.record.id} {outcome(undone.record)}."
+            return
+        yield taken_back(undone)
+        for one in undone.left:
+            yield f"  {sentence(f'{one.file} {one.why}')}"
+
     left = [{"file": one.file, "why": one.why} for one in undone.left]
-    if as_json:
-        click.echo(document({"id": undone.record.id, "back": list(undone.back), "left": left}))
-        return 0
-    if undone.said and not undone.back:
-        click.echo(f"Dream {undone.record.id} {printable(outcome(undone.record))}.")
-        return 0
-    click.echo(taken_back(undone))
-    for one in undone.left:
-        click.echo(f"  {sentence(f'{one.file} {one.why}')}")
+    print_result({"id": undone.record.id, "back": list(undone.back), "left": left}, lines(), as_json=as_json)
     return 0

@@ -8,11 +8,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .safe_text import sentence
+from .safe_text import counted, minute, sentence, utc_time
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
@@ -28,7 +27,21 @@ MOST_NAMED = 5
 PUT_RIGHT = "the next session puts it right, or lamina dream --kill does"
 
 
-class Status(NamedTuple):
+class DreamPlace(NamedTuple):
+    """Whose dreams."""
+
+    cwd: Path
+    home: Path | None
+    settings: Settings
+
+    def open(self) -> Memory:
+        """As it is: nothing is recovered by looking."""
+        from ..memory.memory import Memory
+
+        return Memory.open(self.cwd, home=self.home, settings=self.settings)
+
+
+class DreamStatus(NamedTuple):
     """`last`: when memory was last put in order, in seconds; `stop`: the gate that keeps the next dream from beginning by itself."""
 
     records: tuple[Record, ...]
@@ -39,19 +52,27 @@ class Status(NamedTuple):
     waiting: int
 
 
-def status_of(memory: Memory, settings: Settings, *, cwd: Path, home: Path | None) -> Status:
+def status_of(place: DreamPlace) -> DreamStatus:
     from ..disk.dream_lock import Lock
     from ..layers.l6_dream.record import records
 
-    root = memory.store("private").store.root
-    lock, known = Lock(root), tuple(records(root))
-    last_ns, holder = lock.last_ns(), lock.holder()
-    running = running_in(known, holder)
-    waiting = sum(proposal.why.who == "dream" for proposal in memory.store("private").inbox.waiting())
+    with place.open() as memory:
+        store = memory.store("private")
+        lock, known = Lock(store.store.root), tuple(records(store.store.root))
+        last_ns, holder = lock.last_ns(), lock.holder()
+        running = running_in(known, holder)
+        waiting = sum(proposal.why.who == "dream" for proposal in store.inbox.waiting())
+        stop = _in_the_way(store.store.root, place, last_ns, holder)
     # Whoever holds the lock has put its own time there.
     last = next((record.started for record in known if record.status in ("completed", "undone")), None)
-    stop = _in_the_way(root, settings, last_ns, holder, cwd=cwd, home=home)
-    return Status(known, running, holder, last if running else _seconds(last_ns), stop, waiting)
+    return DreamStatus(known, running, holder, last if running else _seconds(last_ns), stop, waiting)
+
+
+def undo_dream(place: DreamPlace, dream: str | None) -> Undone:
+    from ..layers.l6_dream.undo import undo
+
+    with place.open() as memory:
+        return undo(memory.store("private"), dream, now=time.time())
 
 
 def kept_in(cwd: Path) -> tuple[Record, ...]:
@@ -96,13 +117,12 @@ def _seconds(last_ns: int | None) -> float | None:
     return None if last_ns is None else last_ns / 1e9
 
 
-def _in_the_way(
-    root: RootDir, settings: Settings, last_ns: int | None, holder: Holder | None, *, cwd: Path, home: Path | None
-) -> Stop | None:
+def _in_the_way(root: RootDir, place: DreamPlace, last_ns: int | None, holder: Holder | None) -> Stop | None:
     """As the end of a turn would find it, for a person who sits there."""
     from ..layers.l6_dream.gates import Standing, Stop, last_dream, stopped
     from ..memory.store.modes import plan_write
 
+    settings = place.settings
     writable = plan_write(settings.memory_mode["private"], "dream") != "refuse"
     standing = Standing(on=settings.dream, remote=settings.remote, lent=settings.memory, interactive=True, writable=writable)
     if (stop := stopped(standing)) is not None:
@@ -112,21 +132,19 @@ def _in_the_way(
     now_ns = time.time_ns()
     if (stop := last_dream(last_ns, now_ns, hours=settings.dream_hours, daily=settings.assistant)) is not None:
         return stop
-    if (stop := _lacking(root, settings, last_ns, now_ns, cwd=cwd, home=home)) is not None:
-        return stop
-    return _spent(settings, home)
+    return _lacking(root, place, last_ns, now_ns) or _spent(settings, place.home)
 
 
-def _lacking(root: RootDir, settings: Settings, last_ns: int | None, now_ns: int, *, cwd: Path, home: Path | None) -> Stop | None:
+def _lacking(root: RootDir, place: DreamPlace, last_ns: int | None, now_ns: int) -> Stop | None:
     from ..disk.paths import slug
     from ..layers.l6_dream.gates import Stop, too_few
     from ..layers.l6_dream.sessions import newer, places
     from ..memory.store.daily_logs import to_distil
 
-    if settings.assistant:
+    if place.settings.assistant:
         return None if to_distil(root, _seconds(last_ns), now_ns / 1e9) else Stop("nothing", "no daily log waits")
-    own = home / "projects" / slug(cwd) if home is not None else None
-    wanted = settings.dream_sessions
+    own = place.home / "projects" / slug(place.cwd) if place.home is not None else None
+    wanted = place.settings.dream_sessions
     return too_few(newer(places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)
 
 
@@ -153,10 +171,7 @@ def to_json(record: Record) -> dict[str, Any]:
         "started": _iso(record.started),
         "ended": _iso(record.ended),
         "turns": [{"text": turn.text, "calls": turn.calls} for turn in record.turns],
-        "files": list(record.files),
-        "removed": list(record.removed),
-        "merged": list(record.merged),
-        "waiting": list(record.waiting),
+        **{name: list(getattr(record, name)) for name in ("files", "removed", "merged", "waiting")},
         "skipped": [{"file": one.file, "why": one.why} for one in record.skipped],
         "why": record.why,
         "tokens": record.tokens,
@@ -164,7 +179,7 @@ def to_json(record: Record) -> dict[str, Any]:
     }
 
 
-def status_json(found: Status) -> dict[str, Any]:
+def status_json(found: DreamStatus) -> dict[str, Any]:
     holder = found.holder
     return {
         "running": to_json(found.running) if found.running is not None else None,
@@ -179,17 +194,13 @@ def status_json(found: Status) -> dict[str, Any]:
 
 
 def _iso(seconds: float | None) -> str | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    return None if seconds is None else utc_time(seconds)
 
 
 # For people
 
 
-def minute(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
-
-
-def status_lines(found: Status) -> Iterator[str]:
+def status_lines(found: DreamStatus) -> Iterator[str]:
     if found.running is not None:
         yield f"Running: {_running(found.running, found.holder)}"
     yield f"Last dream: {minute(found.last) if found.last is not None else 'none yet'}"
@@ -205,7 +216,7 @@ def status_lines(found: Status) -> Iterator[str]:
 def _running(record: Record, holder: Holder | None) -> str:
     if holder is not None and not holder.alive:
         return f"{record.id}, but its process {record.pid} is gone; {PUT_RIGHT}"
-    answers = f"{len(record.turns)} answer{'' if len(record.turns) == 1 else 's'}"
+    answers = counted(len(record.turns), "answer")
     return f"{record.id} since {minute(record.started)}, process {record.pid}, {record.phase}, {answers} so far"
 
 

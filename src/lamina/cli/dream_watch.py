@@ -7,16 +7,14 @@ that it puts back what it holds. Only a dream whose process is gone is put right
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..core.errors import DiskError
-from .dream_status import outcome, running_in
-from .safe_text import sentence
+from .dream_status import DreamPlace, outcome, running_in
+from .safe_text import counted, sentence
 
 if TYPE_CHECKING:
-    from ..core.settings import Settings
     from ..disk.paths import RootDir
     from ..layers.l6_dream.record import Record
 
@@ -38,7 +36,7 @@ class Telling:
 
     def __call__(self, record: Record) -> None:
         for number, turn in enumerate(record.turns[self._said :], self._said + 1):
-            calls = f" ({turn.calls} call{'' if turn.calls == 1 else 's'})" if turn.calls else ""
+            calls = f" ({counted(turn.calls, 'call')})" if turn.calls else ""
             self._say(f"{number:>3}  {sentence(turn.text) or '…'}{calls}")
         self._said = max(self._said, len(record.turns))
         if record.phase != self._phase and record.status == "running":
@@ -70,20 +68,13 @@ def followed(root: RootDir, record: Record, *, heard: Callable[[Record], None], 
         sleep(LOOK_SECONDS)
 
 
-class Ended(NamedTuple):
-    """`said`: what had to be put right, in sentences. A record that still says "running" is of a dream that did not listen in time."""
-
-    record: Record
-    said: tuple[str, ...] = ()
-
-
-def ended(cwd: Path, home: Path | None, settings: Settings, *, seconds: float = ENDING_SECONDS) -> Ended:
-    """Ends the dream that runs; DiskError where none does."""
+def ended(place: DreamPlace, *, seconds: float = ENDING_SECONDS) -> tuple[Record, list[str]]:
+    """Ends the dream that runs, DiskError where none does; with what had to be put right, in sentences. A record that still says
+    "running" is of a dream that did not listen in time."""
     from ..layers.l6_dream.record import kill_request, read_record
     from ..layers.l6_dream.run import put_right
-    from ..memory.memory import Memory
 
-    with Memory.open(cwd, home=home, settings=settings) as memory:
+    with place.open() as memory:
         root = memory.store("private").store.root
         record = running(root)
         if record is None:
@@ -91,10 +82,10 @@ def ended(cwd: Path, home: Path | None, settings: Settings, *, seconds: float = 
         if kill_request(root, record.id):
             record = followed(root, record, heard=lambda _: None, seconds=seconds)
         if record.status != "running":
-            return Ended(record)
-    said = tuple(put_right(cwd, home, settings))  # a living one is left alone
-    with Memory.open(cwd, home=home, settings=settings) as memory:
-        return Ended(read_record(memory.store("private").store.root, record.id) or record, said)
+            return record, []
+    said = put_right(*place)  # a living one is left alone
+    with place.open() as memory:
+        return read_record(memory.store("private").store.root, record.id) or record, said
 
 
 def end_of(record: Record) -> str:

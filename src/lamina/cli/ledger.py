@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .columns import show
-from .safe_text import document
+from .console import print_result, print_table
 
 if TYPE_CHECKING:
     from ..core.budget import Limits, Line, Spent
 
 
-def command(where: Path, days: float | None, *, as_json: bool) -> None:
+def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
     """Today, or as many of the last days as are asked for; what is left is always of today."""
     from ..core.budget import left, limits_of, ran_out, spent_in
     from ..disk.ledger import day_of, lines_of
     from ..disk.ledger import days as known
     from ..disk.settings_files import load_settings
-    from .sessions import homes
+    from .transcripts import homes
 
     now, limits = time.time(), limits_of(load_settings(cwd=where, environ=os.environ))
     today, since = day_of(now), day_of(now - (days or 0) * 86_400)
@@ -30,15 +29,12 @@ def command(where: Path, days: float | None, *, as_json: bool) -> None:
         (day, line) for home in homes("lamina") for day in known(home) if since <= day <= today for line in lines_of(home, day)
     ]
     spent = spent_in(line for day, line in lines if day == today)
-    out = ran_out(spent, limits)
-    if as_json:
-        facts = {"day": today, "used": to_json(spent), "limits": limits._asdict(), "left": left(spent, limits)}
-        click.echo(document({**facts, "ran_out": out.what if out else None, "rows": [_row_json(row) for row in grouped(lines)]}))
-        return
-    if lines:
-        _table(grouped(lines), days is not None)
-    for sentence in summary(spent, limits):
-        click.echo(sentence)
+    out, rows = ran_out(spent, limits), grouped(lines)
+    if rows and not as_json:
+        _table(rows, days is not None)
+    facts = {"day": today, "used": to_json(spent), "limits": limits._asdict(), "left": left(spent, limits)}
+    told = {**facts, "ran_out": out.what if out else None, "rows": [_row_json(row) for row in rows]}
+    print_result(told, summary(spent, limits), as_json=as_json)
 
 
 Row = tuple[tuple[str, str, str], "Spent"]
@@ -78,7 +74,7 @@ def _table(rows: list[Row], by_day: bool) -> None:
         [*([day] if by_day else []), purpose, str(spent.calls), f"{spent.tokens:,}", _money(spent), project]
         for (day, purpose, project), spent in rows
     ]
-    show(header, cells, right=("calls", "tokens", "cost"))
+    print_table(header, cells, right=("calls", "tokens", "cost"))
     click.echo()
 
 

@@ -22,7 +22,7 @@ from .safe_text import mend_streams, sentence
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# Name → module that holds it as `command`; the first line of its help is repeated here so that `--help` imports none of them.
+# Name → module that holds it as `<name>_command`; the first line of its help is repeated here so that `--help` imports none of them.
 COMMANDS = {
     "agents": (
         "agents",
@@ -33,12 +33,12 @@ COMMANDS = {
     "context": ("context", "Show what fills the window of a session, by kind; with --turn, what one request was made of."),
     "doctor": ("doctor", "Find what is wrong with memory, instruction files, settings and sessions, and mend it."),
     "dream": ("dream", "Put memory in order now: merge what says the same, date what was relative, mend the index."),
-    "export": ("export", "Write all memories to TARGET: a directory for claude-code and codex, a file for the other formats."),
+    "export": ("portable", "Write all memories to TARGET: a directory for claude-code and codex, a file for the other formats."),
     "forget": (
         "forget",
         "Remove a subject from memories, history, transcripts and all else that is kept; nothing brings it back.",
     ),
-    "import": ("import_", "Take over memories from SOURCE, a file or directory of another program."),
+    "import": ("portable", "Take over memories from SOURCE, a file or directory of another program."),
     "inbox": ("inbox", "Proposals that wait for a yes, as diffs."),
     "memory": ("memory", "See, save, trace and take back what is remembered."),
     "migrate": ("migrate", "Let a project that moved keep its memory and sessions."),
@@ -62,7 +62,7 @@ class Commands(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f".{COMMANDS[cmd_name][0]}", __package__).command
+        command: click.Command = getattr(import_module(f".{COMMANDS[cmd_name][0]}", __package__), f"{cmd_name}_command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -95,7 +95,7 @@ class Commands(Group):
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "--version", prog_name="lamina")
-def command() -> None:
+def lamina_command() -> None:
     """A seven-layer memory for LLM agents.
 
     \b
@@ -128,7 +128,7 @@ def _silence() -> None:
 
 def _run(argv: list[str] | None) -> int:
     try:
-        result: Any = command.main(args=argv, prog_name="lamina", standalone_mode=False)
+        result: Any = lamina_command.main(args=argv, prog_name="lamina", standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.Abort:

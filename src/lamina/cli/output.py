@@ -33,6 +33,11 @@ OURS = ("tool_call", "tool_output")
 REFUSED = "The model declined to answer."
 
 
+def price(model: str, usage: Usage) -> float | None:
+    """In dollars; None where no prices are known."""
+    return 0.0 if model == FREE else cost(model, usage).usd
+
+
 class Tally:
     """What the calls of a turn came to."""
 
@@ -50,7 +55,7 @@ class Tally:
             return
         self.last = reply.usage
         self.usage += reply.usage
-        dollars = 0.0 if reply.model == FREE else cost(reply.model, reply.usage).usd
+        dollars = price(reply.model, reply.usage)
         self.dollars = None if dollars is None or self.dollars is None else self.dollars + dollars
 
     def heard(self, event: Mapping[str, Any]) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import Aborted, InputError, LaminaError, SettingError
+from .console import notice
 from .output import JsonOutput, Output, Tally, TextOutput, ending_of
 from .signals import Stop
-from .start import OFFLINE, Wish, home_of, newest, nobody_chosen, notice, open_agent, provider_for, settings_for
+from .start import OFFLINE, Wish, home_of, newest, nobody_chosen, open_agent, provider_for, settings_for
 from .stdout import Sink
 
 if TYPE_CHECKING:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +11,9 @@ import click
 
 from ..core.policy import POLICIES
 from ..replay.variants import ALL, LAYERS
-from .columns import show
-from .progress import QUIET_SECONDS
+from . import options
+from .console import notice, print_table, terminal_width
+from .progress import Progress
 from .safe_text import document, sentence
 
 if TYPE_CHECKING:
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 
 # A person reads so many sentences; --json has all.
 MOST_SENTENCES = 10
-# Between two words on how far it is: on a terminal they replace each other, in a file they add up.
-TICK, LINE_TICK = 0.2, 15.0
+# Between two words on how far it is: in a file they add up.
+LINE_SECONDS = 15.0
 # A report that is there already is read before it is replaced.
 MOST_BYTES = 64 << 20
 # Below this not all columns fit.
@@ -57,9 +56,9 @@ NARROWER = 96
 @click.option(
     "--html", "page", metavar="REPORT", type=click.Path(dir_okay=False, path_type=Path), help="Write the report as a page."
 )
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True, path_type=Path), default=Path("."), help="Whose settings.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def command(
+@options.cwd("Whose settings.")
+@options.as_json
+def replay_command(
     recordings: Sequence[Path],
     policies: Sequence[str],
     without: Sequence[str],
@@ -85,15 +84,25 @@ def command(
             )
     _page_before(page)
     files = transcripts(recordings)
-    with _Progress(len(files)) as progress:
-        wanted = _wanted(cwd.resolve(), memory, window)._replace(
-            variants=variants(policies, without), asking=_asking(cwd.resolve(), ask), on_call=progress.call
+    with Progress(line_seconds=LINE_SECONDS) as progress:
+        here = ""
+
+        def on_session(at: int, path: Path) -> None:
+            nonlocal here
+            here = f"session {at + 1:,} of {len(files):,}: {sentence(path.name)}"
+            progress.show(here)
+
+        def on_call(policy: str, call: int, calls: int) -> None:
+            progress.show(f"{here}, {policy}, call {call:,} of {calls:,}")
+
+        wanted = _wanted(cwd, memory, window)._replace(
+            variants=variants(policies, without), asking=_asking(cwd, ask), on_call=on_call
         )
-        report = replay(files, wanted, on_session=progress.session)
+        report = replay(files, wanted, on_session=on_session)
     if not report.sessions:
         raise InputError("replay", _why_none(recordings, files, report), "name transcripts of Lamina or Claude Code")
     if wanted.asking is not None and wanted.asking.trouble is not None:
-        click.echo(f"lamina: {sentence(wanted.asking.trouble)}", err=True)
+        notice(wanted.asking.trouble)
     if as_json:
         click.echo(document(report.to_json()))
     else:
@@ -153,22 +162,20 @@ def _print(report: Report) -> None:
 
     shown = [at for at, name in enumerate(COLUMNS) if name not in _left_out()]
     rows = [cells(name, figures) for name, figures in report.figures.items()]
-    show([COLUMNS[at] for at in shown], [[row[at] for at in shown] for row in rows], right=COLUMNS[1:])
+    print_table([COLUMNS[at] for at in shown], [[row[at] for at in shown] for row in rows], right=COLUMNS[1:])
     click.echo(f"\n{counted(report.sessions, 'session')}, {counted(report.calls, 'call')}.")
     for remark in remarks(report):
         click.echo(remark)
     told = [*report.skipped, *report.damaged]
     for one in told[:MOST_SENTENCES]:
-        click.echo(f"lamina: {sentence(one)}", err=True)
+        notice(one)
     if len(told) > MOST_SENTENCES:
-        click.echo(f"lamina: and {len(told) - MOST_SENTENCES} more; --json lists them all.", err=True)
+        notice(f"and {len(told) - MOST_SENTENCES} more; --json lists them all.")
 
 
 def _left_out() -> tuple[str, ...]:
     """A narrow terminal has room for what a policy costs and what it forgets; --json has all."""
-    import shutil
-
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else NARROW
+    room = terminal_width() or NARROW
     less = ("written", "side calls", "breaks", "peak", "files kept") if room < NARROW else ()
     return (*less, "cached") if room < NARROWER else less
 
@@ -194,36 +201,3 @@ def _page_before(path: Path | None) -> Version | None:
     if before.data and not before.data.startswith(BEGINNING.encode()):
         raise InputError("--html", f"{path} is there already and is no page of a report", "name another file")
     return before.version
-
-
-class _Progress:
-    """How far it is, on standard error, for whoever waits longer than a second."""
-
-    def __init__(self, files: int) -> None:
-        self._files = files
-        self._file = ""
-        self._terminal = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
-        self._next = time.monotonic() + QUIET_SECONDS
-        self._drawn = False
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._drawn and self._terminal:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-    def session(self, at: int, path: Path) -> None:
-        self._file = f"session {at + 1:,} of {self._files:,}: {sentence(path.name)}"
-        self._say(self._file)
-
-    def call(self, policy: str, call: int, calls: int) -> None:
-        self._say(f"{self._file}, {policy}, call {call:,} of {calls:,}")
-
-    def _say(self, text: str) -> None:
-        now = time.monotonic()
-        if now < self._next:
-            return
-        self._next, self._drawn = now + (TICK if self._terminal else LINE_TICK), True
-        line = f"\r\x1b[K{text}; Ctrl-C stops" if self._terminal else f"lamina: {text}\n"
-        print(line, end="", file=sys.stderr, flush=True)

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import click
 
-from .safe_text import document, printable
+from . import options
+from .console import print_result, print_table
+from .safe_text import printable
 from .start import home_of
 
 # How the command line is called where a message tells who sent it.
@@ -38,19 +40,11 @@ def at_work(cwd: Path, home: Path | None) -> list[AtWork]:
 
 
 def show_at_work(found: list[AtWork]) -> None:
-    from .columns import show
-
-    rows = [
-        (
-            _text(one, "id"),
-            one.session[:8],
-            _text(one, "type"),
-            _text(one, "description"),
-            _text(one, "summary") or "not known yet",
-        )
-        for one in found
-    ]
-    show(("agent", "session", "type", "task", "doing"), rows)
+    rows = []
+    for one in found:
+        text = {name: str(one.state.get(name) or "") for name in ("id", "type", "description", "summary")}
+        rows.append((text["id"], one.session[:8], text["type"], text["description"], text["summary"] or "not known yet"))
+    print_table(("agent", "session", "type", "task", "doing"), rows)
 
 
 def rows_of(found: list[AtWork]) -> list[dict[str, Any]]:
@@ -58,14 +52,10 @@ def rows_of(found: list[AtWork]) -> list[dict[str, Any]]:
     return [{"session_id": one.session, **{name: one.state.get(name) for name in names}} for one in found]
 
 
-def _text(one: AtWork, name: str) -> str:
-    return printable(str(one.state.get(name) or ""))
-
-
 @click.command("send")
 @click.argument("name")
 @click.argument("text")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@options.as_json
 def send_command(name: str, text: str, as_json: bool) -> None:
     """Put TEXT into the mailbox NAME or NAME@TEAM; its session reads it at its next round of tools."""
     from ..core.errors import InputError
@@ -94,8 +84,5 @@ def send_command(name: str, text: str, as_json: bool) -> None:
         raise click.UsageError(f"no mailbox is called {printable(to.name)!r} in the team {to.team}; {there}.")
     letter = Letter.new(SENDER, text.strip())
     deliver(home, to, line_of(letter))
-    click.echo(
-        document({"message": letter.id, "to": to.name, "team": to.team})
-        if as_json
-        else f"Sent to {to.name}@{to.team} ({letter.id})."
-    )
+    told = {"message": letter.id, "to": to.name, "team": to.team}
+    print_result(told, f"Sent to {to.name}@{to.team} ({letter.id}).", as_json=as_json)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .forget import ask
-from .safe_text import document, printable
+from .console import print_result
+from .options import confirm, lamina_home
+from .safe_text import printable
 
 if TYPE_CHECKING:
     from ..maintenance.retention import Plan
@@ -21,13 +22,10 @@ SHOWN = 40
 
 def clean(length: str | None, cwd: Path, *, everywhere: bool, dry_run: bool, yes: bool, as_json: bool) -> None:
     from ..disk.session_list import project_directories
-    from ..disk.settings_files import lamina_home
     from ..maintenance import retention
     from ..maintenance.forget.scope import project_of
 
-    home = lamina_home(os.environ)
-    if home is None:
-        raise click.UsageError("no home directory is known: set LAMINA_HOME.")
+    home = lamina_home()
     seconds = retention.age(length) if length is not None else _set(cwd, home)
     directories = project_directories(home / "projects") if everywhere else project_of(home, cwd)
     now = time.time()
@@ -35,7 +33,7 @@ def clean(length: str | None, cwd: Path, *, everywhere: bool, dry_run: bool, yes
     planned = retention.plan(old, now=now, older_than=seconds)
     if not dry_run and planned.remove and not yes:
         click.echo(_shown(planned, "would go"), err=True)
-        ask("Remove them for good?")
+        confirm("Remove them for good?")
     if not dry_run:
         retention.finish(home)
         done = retention.run(planned, home, now=now, days=seconds / retention.DAY)
@@ -43,10 +41,7 @@ def clean(length: str | None, cwd: Path, *, everywhere: bool, dry_run: bool, yes
         retention.announcement(home)
         names = {line.session for line in done}
         planned = planned._replace(remove=tuple(one for one in planned.remove if one.session.transcript.stem in names))
-    if as_json:
-        click.echo(document(_rows(planned) | {"dry_run": dry_run}))
-    else:
-        click.echo(_shown(planned, "would go" if dry_run else "went"))
+    print_result(_rows(planned) | {"dry_run": dry_run}, _shown(planned, "would go" if dry_run else "went"), as_json=as_json)
 
 
 def _set(cwd: Path, home: Path) -> float:
@@ -60,15 +55,12 @@ def _set(cwd: Path, home: Path) -> float:
 
 
 def _rows(planned: Plan) -> dict[str, Any]:
+    def named(path: Path) -> dict[str, Any]:
+        return {"session_id": path.stem, "path": str(path)}
+
     return {
-        "removed": [
-            {"session_id": one.session.transcript.stem, "path": str(one.session.transcript), "bytes": one.size}
-            for one in planned.remove
-        ],
-        "kept": [
-            {"session_id": one.session.transcript.stem, "path": str(one.session.transcript), "why": one.why}
-            for one in planned.keep
-        ],
+        "removed": [named(one.session.transcript) | {"bytes": one.size} for one in planned.remove],
+        "kept": [named(one.session.transcript) | {"why": one.why} for one in planned.keep],
     }
 
 

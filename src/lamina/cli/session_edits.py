@@ -13,55 +13,48 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import completion as offering
-from .safe_text import document, printable, sentence
+from . import completion, options
+from .console import notice, print_result
+from .safe_text import printable
 
 if TYPE_CHECKING:
     from ..session.session import Session
 
-_CWD = click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose session.")
-_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-
 
 @contextmanager
-def opened(session: str, cwd: str) -> Iterator[Session]:
+def opened(session: str, cwd: Path) -> Iterator[Session]:
     """The session, to be changed; what there is to say about opening it goes to stderr."""
     from ..session.session import Session
-    from .sessions import locate
+    from .transcripts import locate
 
-    where = Path(cwd).resolve()
-    with Session("offline", cwd=where, resume=locate(session, where)) as found:
-        for notice in found.notices:
-            click.echo(f"lamina: {sentence(notice)}", err=True)
+    with Session("offline", cwd=cwd, resume=locate(session, cwd)) as found:
+        for text in found.notices:
+            notice(text)
         yield found
 
 
 @click.command("undo")
-@click.argument("session", shell_complete=offering.sessions)
+@click.argument("session", shell_complete=completion.sessions)
 @click.argument("decision", required=False)
-@_CWD
-@_JSON
-def undo_command(session: str, decision: str | None, cwd: str, as_json: bool) -> None:
+@options.cwd("Whose session.")
+@options.as_json
+def undo_command(session: str, decision: str | None, cwd: Path, as_json: bool) -> None:
     """Take back a compaction, clearing, snip or pin of SESSION: the last one, or the one DECISION names."""
     with opened(session, cwd) as found:
         before = found.tokens
         undone = found.undo(decision)
         told = {"session_id": found.id, "undone": undone.id, "kind": undone.kind, "tokens_before": before, "tokens": found.tokens}
-    if as_json:
-        click.echo(document(told))
-    else:
-        click.echo(
-            f"Undone: {undone.kind} {undone.id[:8]}. The model sees about {told['tokens']:,} tokens again, it was {before:,}."
-        )
+    said = f"Undone: {undone.kind} {undone.id[:8]}. The model sees about {told['tokens']:,} tokens again, it was {before:,}."
+    print_result(told, said, as_json=as_json)
 
 
 @click.command("expand")
-@click.argument("session", shell_complete=offering.sessions)
+@click.argument("session", shell_complete=completion.sessions)
 @click.argument("node")
 @click.option("--page", type=click.IntRange(min=1), default=1, show_default=True, help="Long ones come in pages.")
-@_CWD
-@_JSON
-def expand_command(session: str, node: str, page: int, cwd: str, as_json: bool) -> None:
+@options.cwd("Whose session.")
+@options.as_json
+def expand_command(session: str, node: str, page: int, cwd: Path, as_json: bool) -> None:
     """Show what NODE stands for in SESSION: a summary, a snip, a folded turn, a clearing, or a spilled result."""
     from ..core.log import Log
     from ..core.records import Spill
@@ -70,67 +63,54 @@ def expand_command(session: str, node: str, page: int, cwd: str, as_json: bool) 
     from ..layers.l4_compact.expand import Page, stands_for
     from ..layers.l4_compact.expand import page as page_of
     from ..session.edits import page_in
-    from .sessions import locate
+    from .transcripts import locate
 
-    path = locate(session, Path(cwd).resolve())
+    path = locate(session, cwd)
     decisions = Log.load(lambda: read_transcript(path)).decisions
     spill = next((one for uuid, one in decisions.items() if isinstance(one, Spill) and node in (uuid, one.tool_use_id)), None)
     if spill is not None:
         shown: Page = page_in(open_spill(spill, path.with_suffix("")), page)
     else:
         shown = page_of(stands_for(OnDisk(path), node), page)
-    if as_json:
-        click.echo(
-            document({"session_id": path.stem, "node": node, "page": shown.number, "pages": shown.pages, "text": shown.text})
-        )
-        return
-    click.echo(printable(shown.text))
-    if shown.pages > 1:
+    told = {"session_id": path.stem, "node": node, "page": shown.number, "pages": shown.pages, "text": shown.text}
+    print_result(told, shown.text, as_json=as_json)
+    if shown.pages > 1 and not as_json:
         click.echo(f"Page {shown.number} of {shown.pages}; --page {shown.number % shown.pages + 1} shows another.", err=True)
 
 
 @click.command("snip")
-@click.argument("session", shell_complete=offering.sessions)
+@click.argument("session", shell_complete=completion.sessions)
 @click.argument("turns", required=False)
-@_CWD
-@_JSON
-def snip_command(session: str, turns: str | None, cwd: str, as_json: bool) -> None:
+@options.cwd("Whose session.")
+@options.as_json
+def snip_command(session: str, turns: str | None, cwd: Path, as_json: bool) -> None:
     """Take TURNS (2, or 2-4) of SESSION out of what the model sees; without TURNS, list them."""
     with opened(session, cwd) as found:
         if turns is None:
             listed = [{"number": number, **turn._asdict()} for number, turn in enumerate(found.turns, 1)]
-            if as_json:
-                click.echo(document({"session_id": found.id, "turns": listed}))
-                return
-            for row in listed:
-                click.echo(printable(f"{row['number']:>3}  {str(row['words'])[:100]}"))
+            lines = (f"{row['number']:>3}  {str(row['words'])[:100]}" for row in listed)
+            print_result({"session_id": found.id, "turns": listed}, lines, as_json=as_json)
             return
         before = found.tokens
         node = found.snip_turns(turns)
         told = {"session_id": found.id, "snipped": node, "tokens_before": before, "tokens": found.tokens}
-    if as_json:
-        click.echo(document(told))
-    else:
-        click.echo(f"Taken out ({node[:8]}): the model sees about {told['tokens']:,} tokens, it was {before:,}.")
+    said = f"Taken out ({node[:8]}): the model sees about {told['tokens']:,} tokens, it was {before:,}."
+    print_result(told, said, as_json=as_json)
 
 
 @click.command("pin")
-@click.argument("session", shell_complete=offering.sessions)
+@click.argument("session", shell_complete=completion.sessions)
 @click.argument("text", required=False)
 @click.option("--message", metavar="ID", help="Pin a message in view instead of a text.")
-@_CWD
-@_JSON
-def pin_command(session: str, text: str | None, message: str | None, cwd: str, as_json: bool) -> None:
+@options.cwd("Whose session.")
+@options.as_json
+def pin_command(session: str, text: str | None, message: str | None, cwd: Path, as_json: bool) -> None:
     """Keep TEXT through every compaction of SESSION; without TEXT, list what is pinned."""
     with opened(session, cwd) as found:
         pinned = found.pin(text, message=message) if text is not None or message is not None else None
         pins = found.pins
-    if as_json:
-        click.echo(document({"session_id": found.id, "pinned": pinned, "pins": pins}))
-    elif pinned is not None:
-        click.echo(f"Pinned ({pinned[:8]}): it will stand word for word after every compaction.")
-    else:
-        for uuid, kept in pins.items():
-            click.echo(f"{uuid[:8]}  {json.dumps(printable(kept), ensure_ascii=False)}")
-        if not pins:
-            click.echo("Nothing is pinned.", err=True)
+    lines = [f"{uuid[:8]}  {json.dumps(printable(kept), ensure_ascii=False)}" for uuid, kept in pins.items()]
+    if pinned is not None:
+        lines = [f"Pinned ({pinned[:8]}): it will stand word for word after every compaction."]
+    told = {"session_id": found.id, "pinned": pinned, "pins": pins}
+    print_result(told, lines, as_json=as_json, none="Nothing is pinned.")

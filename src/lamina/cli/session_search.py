@@ -9,12 +9,16 @@ import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from . import options
+from .console import notice, print_result
 from .progress import waiting
-from .safe_text import document, printable
+
+if TYPE_CHECKING:
+    from ..core.records import Message
 
 # What is shown on each side of a hit.
 AROUND = 80
@@ -30,23 +34,20 @@ class Hit(NamedTuple):
 @click.command("search")
 @click.argument("term")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many, newest first.")
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose sessions.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def search_command(term: str, limit: int, cwd: str, as_json: bool) -> None:
+@options.cwd("Whose sessions.")
+@options.as_json
+def search_command(term: str, limit: int, cwd: Path, as_json: bool) -> None:
     """Messages and results of earlier sessions that hold TERM. Memory comes first: lamina memory search."""
     if not term.strip():
         raise click.UsageError("give a word or a phrase to look for.")
     unread: list[str] = []
     with waiting("Looking through the sessions"):
-        found = list(islice(_hits(term, Path(cwd).resolve(), unread), limit))
+        found = list(islice(_hits(term, cwd, unread), limit))
     for problem in unread:
-        click.echo(f"lamina: {printable(problem)}", err=True)
-    if as_json:
-        click.echo(document([hit._asdict() for hit in found]))
-    for hit in () if as_json else found:
-        click.echo(printable(f"{hit.session_id}  {hit.time[:16].replace('T', ' ')}  {hit.role}: {hit.text}"))
-    if not found and not as_json:
-        click.echo(f"Nobody said {term!r} in a session of {Path(cwd).resolve()}.", err=True)
+        notice(problem)
+    lines = (f"{hit.session_id}  {hit.time[:16].replace('T', ' ')}  {hit.role}: {hit.text}" for hit in found)
+    none = f"Nobody said {term!r} in a session of {cwd}."
+    print_result([hit._asdict() for hit in found], lines, as_json=as_json, none=none)
 
 
 def _hits(term: str, cwd: Path, unread: list[str]) -> Iterator[Hit]:
@@ -75,11 +76,8 @@ def _hits(term: str, cwd: Path, unread: list[str]) -> Iterator[Hit]:
                     break
 
 
-def _texts(record: object) -> Iterator[str]:
+def _texts(record: Message) -> Iterator[str]:
     """The words of a message, and of the results in it."""
-    from ..core.records import Message
-
-    assert isinstance(record, Message)
     for block in record.blocks:
         wire = block.wire
         content = wire.get("text") if wire.get("type") == "text" else wire.get("content")

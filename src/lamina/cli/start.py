@@ -7,14 +7,10 @@ as such, so that nothing in them sets paths, endpoints or hooks (F2).
 from __future__ import annotations
 
 import os
-import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-
-from .safe_text import sentence
 
 if TYPE_CHECKING:
     from ..agent.agent import Agent
@@ -42,12 +38,6 @@ class Wish(NamedTuple):
     deny: tuple[str, ...] = ()
     rounds: int | None = None
     bare: bool = False
-
-
-def notice(text: str) -> None:
-    """To the person, beside the answer; a terminal that is gone is no reason to fail."""
-    with suppress(OSError):
-        print(f"lamina: {sentence(text)}", file=sys.stderr)
 
 
 def home_of() -> Path | None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from . import completion as offering
-from .columns import show
-from .output import FREE
-from .safe_text import document
+from . import completion, options
+from .console import print_result, print_table, terminal_width
+from .output import price
+from .safe_text import counted, document
 
 if TYPE_CHECKING:
     from ..core.figures import Figures
@@ -29,103 +31,66 @@ class Row(NamedTuple):
 
 
 @click.command("stats")
-@click.argument("session", metavar="[SESSION|FILE]", required=False, shell_complete=offering.sessions)
+@click.argument("session", metavar="[SESSION|FILE]", required=False, shell_complete=completion.sessions)
 @click.option("--all", "everywhere", is_flag=True, help="Sessions of every directory, not only of this one.")
 @click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Only sessions used in the last so many days.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many, newest first.")
 @click.option("--ledger", is_flag=True, help="What background work has used of its budget, in every project.")
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose sessions.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def command(session: str | None, everywhere: bool, days: float | None, limit: int, ledger: bool, cwd: str, as_json: bool) -> None:
+@options.cwd("Whose sessions.")
+@options.as_json
+def stats_command(
+    session: str | None, everywhere: bool, days: float | None, limit: int, ledger: bool, cwd: Path, as_json: bool
+) -> None:
     """Show what sessions cost and what the layers saved."""
     from ..core.errors import InputError
     from ..core.figures import Figures, figures_of
     from ..disk.transcript import read_transcript
     from .dream_status import kept_in, summary, summary_line
     from .progress import waiting
-    from .sessions import locate
+    from .transcripts import find_sessions, locate
 
-    where = Path(cwd).resolve()
     if ledger:
-        from .ledger import command as show_ledger
+        from .ledger import print_ledger
 
         if session is not None:
             raise InputError("--ledger", "is of all sessions together", "leave the session out")
-        show_ledger(where, days, as_json=as_json)
+        print_ledger(cwd, days, as_json=as_json)
         return
     if session is not None:
-        path = locate(session, where)
+        path = locate(session, cwd)
         found = figures_of(read_transcript(path))
         if not (found.turns or found.calls):
             raise InputError(
                 "session", f"{session} holds no messages that Lamina can read", "lamina sessions list shows those that do"
             )
-        if as_json:
-            click.echo(document({"session_id": path.stem, **to_json(found)}))
-        else:
-            click.echo("\n".join(lines(found)))
+        print_result({"session_id": path.stem, **to_json(found)}, lines(found), as_json=as_json)
         return
+    since = time.time() - days * 86_400 if days is not None else 0.0
     with waiting("reading the sessions"):
-        rows = _rows(where, everywhere, days, limit)
-    total = Figures()
-    for row in rows:
-        total += row.figures
+        infos = [info for info in find_sessions(None if everywhere else cwd, "lamina") if info.modified >= since][:limit]
+        rows = [Row(info, figures_of(read_transcript(Path(info.path)))) for info in infos]
+    total = sum((row.figures for row in rows), Figures())
     if as_json:
         shown = [{"session_id": row.info.id, "modified": row.info.modified, **to_json(row.figures)} for row in rows]
-        memory, dreams = pollution_of(where).to_json(), summary(kept_in(where))
+        memory, dreams = pollution_of(cwd).to_json(), summary(kept_in(cwd))
         click.echo(document({"sessions": shown, "total": to_json(total), "memory": memory, "dreams": dreams}))
     elif not rows:
         click.echo("No sessions here." + ("" if everywhere else " --all looks at those of other directories."), err=True)
     else:
         _table(rows)
         click.echo(f"\nAll {len(rows)} together:" if len(rows) > 1 else "")
-        click.echo("\n".join(lines(total)))
-        for line in (*pollution_of(where).lines(), summary_line(kept_in(where))):
-            if line is not None:
-                click.echo(line)
+        last = summary_line(kept_in(cwd))
+        print_result(None, [*lines(total), *pollution_of(cwd).lines(), *([last] if last is not None else ())], as_json=False)
 
 
 def pollution_of(where: Path) -> Pollution:
-    import os
-    import time
-
     from ..maintenance.doctor.pollution import pollution
 
-    return pollution(cwd=Path(os.path.realpath(where)), environ=os.environ, now=time.time())
-
-
-def _rows(where: Path, everywhere: bool, days: float | None, limit: int) -> list[Row]:
-    import time
-
-    from ..core.figures import figures_of
-    from ..disk.paths import slug
-    from ..disk.session_list import list_sessions, project_directories
-    from ..disk.transcript import read_transcript
-    from .sessions import homes
-
-    directories = [
-        directory
-        for home in homes("lamina")
-        for directory in (project_directories(home / "projects") if everywhere else [home / "projects" / slug(where)])
-    ]
-    since = time.time() - days * 86_400 if days is not None else 0.0
-    found = [info for info in list_sessions(directories) if info.modified >= since][:limit]
-    with click.progressbar(found, label="Reading", length=len(found), file=_progress(len(found))) as bar:
-        return [Row(info, figures_of(read_transcript(Path(info.path)))) for info in bar]
-
-
-def _progress(count: int) -> Any:
-    """Where progress goes: nowhere for what is done at once, and never into the output."""
-    import io
-    import sys
-
-    return sys.stderr if count > MOST_ROWS and sys.stderr.isatty() else io.StringIO()
+    return pollution(cwd=where, environ=os.environ, now=time.time())
 
 
 def dollars(figures: Figures) -> float | None:
-    from ..providers.models import cost
-
-    spent = [0.0 if model == FREE else cost(model, usage).usd for model, usage in figures.usage.items()]
+    spent = [price(model, usage) for model, usage in figures.usage.items()]
     known = [usd for usd in spent if usd is not None]
     return sum(known) if len(known) == len(spent) else None
 
@@ -159,14 +124,10 @@ def to_json(figures: Figures) -> dict[str, Any]:
     }
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
-
-
 def lines(figures: Figures) -> list[str]:
     total, usd = figures.total, dollars(figures)
     money = f"${usd:.4f}" if usd is not None else "the cost is not known"
-    done = f"{_counted(figures.turns, 'turn')}, {_counted(figures.calls, 'call')}"
+    done = f"{counted(figures.turns, 'turn')}, {counted(figures.calls, 'call')}"
     shown = [
         f"  {done}: {total.prompt:,} tokens sent, {figures.hit_ratio:.1%} of them read from the "
         f"cache, {total.output_tokens:,} answered; {money}",
@@ -206,6 +167,9 @@ def lines(figures: Figures) -> list[str]:
 
 
 def _table(rows: list[Row]) -> None:
+    width = terminal_width()
+    # A narrow terminal has room for what a session cost and what it was about.
+    left_out = ("turns", "compactions") if width is not None and width < NARROW else ()
     shown = []
     for row in rows[:MOST_ROWS]:
         figures, usd = row.figures, dollars(row.figures)
@@ -219,17 +183,8 @@ def _table(rows: list[Row]) -> None:
             "compactions": str(sum(figures.compactions.values())),
             "about": row.info.title,
         }
-        shown.append({name: cell for name, cell in cells.items() if name not in _left_out()})
+        shown.append({name: cell for name, cell in cells.items() if name not in left_out})
     header = list(shown[0])
-    show(header, [list(cells.values()) for cells in shown], right=header[1:-1])
+    print_table(header, [list(cells.values()) for cells in shown], right=header[1:-1])
     if len(rows) > MOST_ROWS:
         click.echo(f"and {len(rows) - MOST_ROWS} more")
-
-
-def _left_out() -> tuple[str, ...]:
-    """A narrow terminal has room for what a session cost and what it was about."""
-    import shutil
-    import sys
-
-    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < NARROW
-    return ("turns", "compactions") if narrow else ()

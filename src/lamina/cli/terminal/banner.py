@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING
 from ... import __version__
 from ...core.blocks import Text, ToolUse
 from ...core.view import Item
+from ..completion import SHORT_ID
+from ..console import fit
 from ..start import OFFLINE, nobody_chosen
-from .screen import fit
 from .trust_questions import remarks
 
 if TYPE_CHECKING:
     from .loop import Chat
 
-__all__ = ["Item", "farewell", "greet", "recap"]
-
-SHORT_ID = 8
 # Of the last answer, so that the person knows where they were.
 MOST_LINES = 8
 UNFINISHED = "Its last turn was not finished: /retry carries on with it."
@@ -35,8 +33,7 @@ def greet(chat: Chat) -> None:
         screen.painted((name, "bold"), (f"{dash}{chat.provider.model}", "plain"))
         screen.note(where)
     screen.line(f"/help lists the commands{dash}Ctrl-C stops{dash}Ctrl-D leaves", "dim")
-    for text in remarks(chat.settings):
-        screen.note(f"lamina: {text}", "yellow")
+    chat.warn(remarks(chat.settings))
     if chat.provider.name == "offline" and nobody_chosen(chat.wish, chat.settings):
         screen.note(f"{OFFLINE[0].upper()}{OFFLINE[1:]}.", "yellow")
     chat.tell_notices()

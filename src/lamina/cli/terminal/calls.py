@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..safe_text import counted
 from .screen import Style
 
 # Lines of a change that are shown on each side; the whole of it is in the call.
@@ -51,7 +52,7 @@ def title(name: str, given: object, cwd: Path, home: Path | None = None) -> str:
             what = f"to {_text(arguments, 'to')}: {_text(arguments, 'summary') or _text(arguments, 'message')}"
         case "TodoWrite":
             todos = arguments.get("todos")
-            what = _count(len(todos), "to-do") if isinstance(todos, list) else ""
+            what = counted(len(todos), "to-do") if isinstance(todos, list) else ""
         case _:
             what = json.dumps(given, ensure_ascii=False, default=str) if given else ""
     return " ".join(f"{name} {what}".split())[:TITLE]
@@ -88,17 +89,17 @@ def outcome(name: str, given: object, content: object, facts: Mapping[str, Any],
     match name:
         case "Read" if "lines" in facts:
             whole = f" of {facts['total']:,}" if facts.get("more") and "total" in facts else ""
-            return f"{_count(facts['lines'], 'line')}{whole}"
+            return f"{counted(facts['lines'], 'line')}{whole}"
         case "Write" if "lines" in facts:
-            return f"{'new, ' if facts.get('created') else ''}{_count(facts['lines'], 'line')}"
+            return f"{'new, ' if facts.get('created') else ''}{counted(facts['lines'], 'line')}"
         case "Edit" if "line" in facts:
             return _changed(given, facts)
         case "Grep" if "lines" in facts:
-            return f"{_count(facts['lines'], 'line')} in {_count(facts['files'], 'file')}"
+            return f"{counted(facts['lines'], 'line')} in {counted(facts['files'], 'file')}"
         case "Glob" if "files" in facts:
-            return _count(facts["files"], "file")
+            return counted(facts["files"], "file")
         case "Agent" if "calls" in facts:
-            return f"{_count(facts['calls'], 'call')}, {facts['seconds']:.0f} s, {facts['tokens']:,} tokens"
+            return f"{counted(facts['calls'], 'call')}, {facts['seconds']:.0f} s, {facts['tokens']:,} tokens"
         case "Agent" if facts.get("background"):
             return f"in the background as {facts['agent']}"
         case _:
@@ -133,10 +134,6 @@ def _ran(text: str, facts: Mapping[str, Any]) -> str:
 
 def _first(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def preview(name: str, given: object) -> list[Shown]:

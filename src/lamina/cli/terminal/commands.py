@@ -75,7 +75,7 @@ def run(chat: Chat, called: Called) -> None:
     try:
         command.run(chat, called.rest)
     except LaminaError as error:
-        chat.screen.note(f"lamina: {error}", "red")
+        chat.fail(error)
 
 
 def _help(chat: Chat, rest: str) -> None:

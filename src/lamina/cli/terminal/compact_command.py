@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...core.errors import Aborted, LaminaError
+from ...core.errors import Aborted
 from ...core.records import Boundary, Span
 from ...layers.l4_compact.step import Compacted, Preview
+from ..console import fit
 from .calls import near
 from .input_line import quiet
-from .screen import clean, fit
+from .screen import clean
 
 if TYPE_CHECKING:
     from ...conversation.state import Conversation
@@ -121,10 +122,6 @@ def newest_decision(c: Conversation) -> str | None:
 
 
 def undo_decision(chat: Chat, node: str) -> None:
-    try:
-        undone = chat.agent.session.undo(node)
-    except LaminaError as error:
-        chat.screen.note(f"lamina: {error}", "red")
-        return
+    undone = chat.agent.session.undo(node)
     tokens = chat.agent.session.tokens
     chat.screen.note(f"Undone: {undone.kind} {undone.id[:8]}. The model sees about {tokens:,} tokens.", "dim")

@@ -7,25 +7,26 @@ signal or the end of the terminal, the session is closed and its transcript whol
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ...agent.agent import Agent, Answer
 from ...core.errors import Aborted, LaminaError
+from ...core.view import Item
+from ..dream_status import DreamPlace
 from ..output import REFUSED, Tally
 from ..signals import Stop
 from ..start import Wish, home_of, newest, open_agent, provider_for, settings_for
 from ..stdout import Sink
-from . import banner as greeting
-from . import commands
+from . import banner, commands
 from . import session_picker as sessions
 from .completion import Completing
 from .history import History
 from .input_line import Line, PlainLine, quiet
 from .questions import Permission, Questions
-from .screen import Screen
+from .screen import Screen, Style
 from .status_line import NO_WORK, Status, fitted, parts, work_of
 from .trust_questions import settle_includes, settle_settings
 from .turn_display import Telling
@@ -111,10 +112,14 @@ class Chat:
         self._told = 0
 
     @property
+    def dreams(self) -> DreamPlace:
+        return DreamPlace(self.wish.cwd, self.home, self.settings)
+
+    @property
     def has_spoken(self) -> bool:
         return any(item.kind == "said" for item in self.items())
 
-    def items(self) -> list[greeting.Item]:
+    def items(self) -> list[Item]:
         with self.agent.session.working() as conversation:
             return list(conversation.log.view.items)
 
@@ -131,11 +136,11 @@ class Chat:
 
     def run(self) -> int:
         try:
-            greeting.greet(self)
+            banner.greet(self)
             # One Ctrl-C more while the first is being told of: they mean it.
             with suppress(KeyboardInterrupt):
                 self._talk()
-            greeting.farewell(self)
+            banner.farewell(self)
         finally:
             self._leave(self.agent)
         return self.stop.code if self.stop.leaving else 0
@@ -150,7 +155,7 @@ class Chat:
         finally:
             self.telling.end()
             if agent.session.trouble:
-                self.screen.note(f"lamina: {agent.session.trouble}", "red")
+                self.fail(agent.session.trouble)
 
     def _talk(self) -> None:
         warned = False
@@ -187,7 +192,7 @@ class Chat:
             self.screen.note(str(stopped), "yellow")
         except LaminaError as error:
             self.telling.end()
-            self.screen.note(f"lamina: {error}", "red")
+            self.fail(error)
         finally:
             self.telling.end()
         self._after(answer)
@@ -197,7 +202,7 @@ class Chat:
             self.screen.note(text, "dim")
         self.tell_notices()
         if self.agent.session.trouble:
-            self.screen.note(f"lamina: {self.agent.session.trouble}", "red")
+            self.fail(self.agent.session.trouble)
         match answer.ended if answer is not None else None:
             case "cut off":
                 self.screen.note(CUT_OFF, "yellow")
@@ -219,9 +224,15 @@ class Chat:
     def tell_notices(self) -> None:
         """What the session has found since it was last asked."""
         notices = self.agent.session.notices
-        for text in notices[self._told :]:
-            self.screen.note(f"lamina: {text}", "yellow")
+        self.warn(notices[self._told :])
         self._told = len(notices)
+
+    def warn(self, texts: Iterable[str], style: Style = "yellow") -> None:
+        for text in texts:
+            self.screen.note(f"lamina: {text}", style)
+
+    def fail(self, error: object) -> None:
+        self.warn([str(error)], "red")
 
     # Permissions
 

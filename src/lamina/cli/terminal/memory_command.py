@@ -32,9 +32,7 @@ def came(records: Iterable[Record], branch: Collection[str], view: Collection[st
 
 
 def memory(chat: Chat, rest: str) -> None:
-    from ...memory.memory import Memory
-
-    with Memory.open(chat.wish.cwd, home=chat.home, settings=chat.settings) as memory:
+    with chat.dreams.open() as memory:
         if rest:
             topic = memory.get(rest)
             chat.screen.line(topic.body if topic is not None else f"Nothing of the name {rest!r} is remembered.")

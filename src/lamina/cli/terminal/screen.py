@@ -13,12 +13,12 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from prompt_toolkit.utils import get_cwidth
+from rich.cells import cell_len
 
+from ..console import fit
 from ..safe_text import printable
 from ..stdout import Sink
 
@@ -126,15 +126,6 @@ class Screen:
 
     # What passes
 
-    @contextmanager
-    def waiting(self, what: str) -> Iterator[None]:
-        """While something takes its time, a line says so."""
-        self.wait(what)
-        try:
-            yield
-        finally:
-            self.calm()
-
     def wait(self, what: str) -> None:
         with self._lock:
             if not self.moves:
@@ -193,24 +184,11 @@ def clean(text: str) -> str:
     return printable(text.replace("\r", "")).replace("\t", TAB)
 
 
-def fit(text: str, width: int, cut: str = "…") -> str:
-    """At most so many columns; wide characters take two."""
-    if get_cwidth(text) <= width:
-        return text
-    room, kept = width - get_cwidth(cut), ""
-    for char in text:
-        room -= get_cwidth(char)
-        if room < 0:
-            break
-        kept += char
-    return kept + cut
-
-
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     """Lines of at most so many columns, broken between words; a word that is longer than a line stays whole."""
     lines, line = list[str](), indent
     for word in text.split():
-        if line != indent and get_cwidth(f"{line} {word}") > width:
+        if line != indent and cell_len(f"{line} {word}") > width:
             lines.append(line)
             line = indent
         line = f"{line} {word}" if line != indent else f"{indent}{word}"
@@ -223,11 +201,11 @@ def folded(text: str, width: int, indent: str = "", hang: str = "") -> list[str]
     lines, line = list[str](), indent
     width = max(width, len(indent + hang) + 2)  # room for the widest character
     for piece in re.findall(r"\S+|\s+", text):
-        if line.strip() and get_cwidth(line + piece.rstrip()) > width:
+        if line.strip() and cell_len(line + piece.rstrip()) > width:
             lines.append(line)
             line = indent + hang
         line += piece
-        while get_cwidth(line) > width and line.strip():
+        while cell_len(line) > width and line.strip():
             head = fit(line, width, "")
             lines.append(head)
             line = indent + hang + line[len(head) :]

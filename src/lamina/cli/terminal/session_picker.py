@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...disk.paths import slug
-from ...disk.session_list import SessionInfo, list_sessions
-from ..sessions import homes, locate
-from .banner import SHORT_ID, recap
+from ...disk.session_list import SessionInfo
+from ..completion import SHORT_ID
+from ..console import fit
+from ..safe_text import minute
+from ..transcripts import find_sessions, locate
+from .banner import recap
 from .completion import Arguments, Choice
 from .questions import Questions
-from .screen import Screen, clean, fit
+from .screen import Screen, clean
 
 if TYPE_CHECKING:
     from .loop import Chat
@@ -24,8 +25,7 @@ MOST_LISTED = 15
 
 def here(cwd: Path, *, but: Path | None = None) -> list[SessionInfo]:
     """Newest first, without the one that is open."""
-    found = list_sessions([home / "projects" / slug(cwd) for home in homes("all")])
-    return [info for info in found if info.path != str(but)][:MOST_LISTED]
+    return [info for info in find_sessions(cwd) if info.path != str(but)][:MOST_LISTED]
 
 
 def choose(screen: Screen, questions: Questions, found: list[SessionInfo]) -> str | None:
@@ -34,9 +34,10 @@ def choose(screen: Screen, questions: Questions, found: list[SessionInfo]) -> st
         screen.note("There are no other sessions in this directory.", "dim")
         return None
     for number, info in enumerate(found, 1):
-        when = datetime.fromtimestamp(info.modified).strftime("%m-%d %H:%M")
         whose = "" if info.source == "lamina" else f" ({info.source})"
-        screen.line(fit(clean(f"{number:>3}  {info.id[:SHORT_ID]}  {when}  {info.title}{whose}"), screen.width - 1))
+        screen.line(
+            fit(clean(f"{number:>3}  {info.id[:SHORT_ID]}  {minute(info.modified)[5:]}  {info.title}{whose}"), screen.width - 1)
+        )
     answer = questions.read("Which one? Number or id, Enter for none: ")
     return named(answer, found) if answer else None
 
@@ -71,9 +72,7 @@ def arguments(chat: Chat) -> Arguments:
         return [Choice("offline", "needs nothing"), *(Choice(name) for name in sorted(table().models))]
 
     def memories() -> Iterable[Choice]:
-        from ...memory.memory import Memory
-
-        with Memory.open(chat.wish.cwd, home=chat.home, settings=chat.settings) as memory:
+        with chat.dreams.open() as memory:
             return [Choice(header.name, header.description) for header in memory.headers()]
 
     return {

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..console import fit
+from ..safe_text import counted
 from .calls import outcome, title
-from .screen import Screen, clean, fit
+from .screen import Screen, clean
 from .text_stream import Flow
 
 THINKING = "thinking"
@@ -153,7 +155,7 @@ class Telling:
             calls = self._progress.get(first, 0)
         if not running:
             return ANSWERING
-        far = f", {calls} call{'' if calls == 1 else 's'}" if calls else ""
+        far = f", {counted(calls, 'call')}" if calls else ""
         more = f" and {len(running) - 1} more" if len(running) > 1 else ""
         return title(*running[0], self._cwd, self._home) + far + more
 

@@ -13,6 +13,7 @@ from ...conversation.revision import rewind
 from ...conversation.state import Conversation
 from ...core.blocks import Text, ToolResult, ToolUse
 from ...core.view import Item
+from ..safe_text import counted, shorten
 
 # Tools that leave something behind.
 CHANGING = frozenset({"Write", "Edit", "Bash"})
@@ -25,10 +26,9 @@ class Removed(NamedTuple):
     calls: tuple[str, ...]
 
     def sentence(self) -> str:
-        said = " ".join(self.said.split())
-        words = said if len(said) <= SHOWN else f"{said[: SHOWN - 1]}…"
-        calls = f", {len(self.calls)} tool calls" if len(self.calls) > 1 else ", 1 tool call" if self.calls else ""
-        answers = "no answer" if not self.answers else f"{self.answers} answer{'s' if self.answers > 1 else ''}"
+        words = shorten(" ".join(self.said.split()), SHOWN)
+        calls = f", {counted(len(self.calls), 'tool call')}" if self.calls else ""
+        answers = counted(self.answers, "answer") if self.answers else "no answer"
         stay = " Files that were changed stay changed." if CHANGING.intersection(self.calls) else ""
         return f'Taken back: "{words}", {answers}{calls}.{stay}'
 

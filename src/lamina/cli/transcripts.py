@@ -1,0 +1,121 @@
+"""Recorded sessions: which there are, which one is meant, and whether a file is one.
+
+Never writes. A file is read to its first message; one with damaged lines is still a transcript, one without any message is not.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.errors import DiskError, InputError, NoSuchSession
+
+if TYPE_CHECKING:
+    from ..disk.session_list import SessionInfo
+
+REMEDY = "lamina sessions list shows what there is"
+# Enough to tell text from anything else.
+LOOKED_AT = 4_096
+
+
+def homes(source: str = "all") -> list[Path]:
+    """The directories that hold `projects/`, each once."""
+    from ..disk.settings_files import lamina_home, user_home
+
+    person = user_home(os.environ)
+    named = os.environ.get("CLAUDE_CONFIG_DIR")
+    claude = Path(named) if named else person / ".claude" if person is not None else None
+    own = lamina_home(os.environ)
+    wanted = [own] if source == "lamina" else [own, claude]
+    return list(dict.fromkeys(path.absolute() for path in wanted if path is not None))
+
+
+def find_sessions(cwd: Path | None, source: str = "all") -> list[SessionInfo]:
+    """Of this directory, or of all, newest first; `source` is whose home is looked into."""
+    from ..disk.paths import slug
+    from ..disk.session_list import list_sessions, project_directories
+
+    directories = [
+        directory
+        for home in homes(source)
+        for directory in (project_directories(home / "projects") if cwd is None else [home / "projects" / slug(cwd)])
+    ]
+    return list_sessions(directories)
+
+
+def locate(session: str, cwd: Path) -> Path:
+    """The transcript that is meant: a session's id, the beginning of one, or a file; it holds a conversation."""
+    is_file = os.sep in session or session.endswith(".jsonl")
+    path = Path(session).expanduser().absolute() if is_file else _find_by_id(session, cwd)
+    _check(path)
+    return path
+
+
+def _find_by_id(session: str, cwd: Path) -> Path:
+    from ..disk.paths import slug
+    from ..disk.transcript_search import find_transcript
+    from ..session.open import checked_id
+
+    error: NoSuchSession | None = None
+    for home in homes():
+        try:
+            return find_transcript(home / "projects", slug(cwd), checked_id(session))
+        except NoSuchSession as missing:
+            error = error or missing
+    if Path(session).is_file():
+        return Path(session).absolute()
+    raise error or NoSuchSession(session, "any home directory")
+
+
+def _check(path: Path) -> None:
+    """Refuse what is no transcript, with one sentence."""
+    from ..core.records import Attachment, Message
+    from ..disk.jsonl import Health
+    from ..disk.transcript import read_transcript
+
+    head, health, read = _head(path), Health(), 0
+    if not head:
+        raise InputError("session", f"{path} is empty: nothing was said in it", REMEDY)
+    for record in read_transcript(path, health=health):
+        if isinstance(record, Message | Attachment):
+            return
+        read += 1
+    raise InputError("session", f"{path} is no transcript: {_why(head, read, health.skipped)}", REMEDY)
+
+
+def _head(path: Path) -> bytes:
+    """The first bytes; a pipe or a device is not waited for."""
+    try:
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    try:
+        mode = os.fstat(fd).st_mode
+        if stat.S_ISDIR(mode):
+            raise InputError("session", f"{path} is a directory, no transcript", REMEDY)
+        if not stat.S_ISREG(mode):
+            raise InputError("session", f"{path} is no file with a transcript", REMEDY)
+        return os.read(fd, LOOKED_AT)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    finally:
+        os.close(fd)
+
+
+def _unreadable(path: Path, error: OSError) -> DiskError | InputError:
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return InputError("session", f"there is no file {path}", REMEDY)
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return DiskError(str(path), "you may not read it", "change its permissions or ask its owner")
+    return DiskError(str(path), f"cannot be read ({os.strerror(error.errno or 0).lower()})")
+
+
+def _why(head: bytes, read: int, skipped: int) -> str:
+    if b"\0" in head:
+        return "it is binary"
+    if not read:
+        return "none of its lines is a JSON object" if skipped else "it holds only blank lines"
+    return f"{'its one record is no message' if read == 1 else f'none of its {read:,} records is a message'} of a conversation"
