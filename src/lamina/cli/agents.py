@@ -1,9 +1,7 @@
-"""`lamina agents`: the agent types a session here would have, and the agents at work; and the memory of a type, for
-`lamina memory --agent TYPE`."""
+"""`lamina agents`: the agent types a session here would have, and the agents at work."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,43 +11,20 @@ from . import options
 from .console import notice, print_result, print_table
 from .group import Group
 from .running_agents import at_work, rows_of, send_command, show_at_work
-from .safe_text import document, printable
+from .safe_text import document
 from .start import home_of
 
 if TYPE_CHECKING:
     from ..layers.l7_agents.files import Catalog
-    from ..memory.memory import Memory
 
 
-def _catalog(where: Path, home: Path | None) -> Catalog:
+def load_types(where: Path, home: Path | None) -> Catalog:
     from ..disk.trust import while_trusted
     from ..layers.l7_agents.files import load_kinds
 
     if home is None:
         return load_kinds(where, None)
     return while_trusted(home, where, lambda trusted: load_kinds(where, home, trusted=trusted))
-
-
-def memory_of(agent: str, where: Path) -> Memory:
-    """Of an agent type; a type that has none is a slip of the pen."""
-    from ..disk.settings_files import load_settings, user_home
-    from ..memory.agent_memory import open_agent_memory
-    from ..memory.store.scopes import agent_place
-
-    home = home_of()
-    catalog = _catalog(where, home)
-    kind = catalog.find(agent)
-    if kind is None:
-        raise click.UsageError(f"there is no agent type {printable(agent)!r} here: lamina agents lists them.")
-    if kind.memory is None or home is None:
-        raise click.UsageError(
-            f"the agent type {kind.name} has no memory: write memory: user, project or local into its file"
-            f"{f' ({kind.path}), and trust that directory' if kind.source == 'project' else ''}."
-        )
-    settings = load_settings(cwd=where, environ=os.environ)
-    person = user_home(os.environ) or home
-    place = agent_place(kind.name, kind.memory, cwd=where, home=home, settings=settings, user_home=person)
-    return open_agent_memory(place, settings=settings, cwd=where)
 
 
 @click.group("agents", cls=Group, invoke_without_command=True)
@@ -75,7 +50,7 @@ def agents_command(ctx: click.Context, cwd: Path, running: bool, as_json: bool) 
 
 
 def _list_types(where: Path, as_json: bool) -> None:
-    catalog = _catalog(where, home_of())
+    catalog = load_types(where, home_of())
     for each in catalog.notices:
         notice(each)
     if as_json:

@@ -37,14 +37,14 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def print_result(value: Any, lines: str | Iterable[str], *, as_json: bool, none: str = "", end: str = "\n") -> None:
-    """`value` as a document, or the lines, each with `end` behind it; `none` is said where there are none."""
+def print_result(value: Any, lines: str | Iterable[str], none: str = "", *, as_json: bool) -> None:
+    """`value` as a document, or the lines; `none` is said where there are none."""
     if as_json:
         click.echo(document(value))
         return
     printed = False
     for line in (lines,) if isinstance(lines, str) else lines:
-        click.echo(printable(line) + end, nl=False)
+        click.echo(printable(line))
         printed = True
     if none and not printed:
         click.echo(none, err=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import completion, options
-from .console import print_result
+from . import completion
+from .memory_access import on_memory
+from .options import Reported
 from .safe_text import printable
 
 if TYPE_CHECKING:
@@ -18,36 +18,29 @@ if TYPE_CHECKING:
 _WORDS = {"today": 0, "yesterday": 1}
 
 
-@click.command("daily")
-@click.argument("day", required=False, metavar="[DATE]", shell_complete=completion.days)
-@options.cwd()
-@options.as_json
-def daily_command(day: str | None, cwd: Path, as_json: bool) -> None:
-    """The daily logs of assistant mode, newest first, or the one of DATE (2026-03-31, today, yesterday)."""
-    from .memory import opened
-
-    wanted = _read_day(day) if day is not None else None
-    with opened(cwd) as memory:
-        rows = _rows(memory, wanted)
-    if wanted is None:
-        none = "There are no daily logs: assistant mode keeps them (lamina.assistant)."
-        lines = (f"{row['date']}  {row['bullets']:>4,} {'bullet' if row['bullets'] == 1 else 'bullets'}" for row in rows)
-        shown = [{name: value for name, value in row.items() if name != "text"} for row in rows]
-        print_result(shown, lines, as_json=as_json, none=none)
-        return
-    if not rows:
-        raise click.UsageError(f"there is no log of {wanted.isoformat()}: lamina memory daily lists those there are.")
-    print_result(rows[0], rows[0]["text"], as_json=as_json, end="")
-
-
-def _read_day(text: str) -> date:
+def _read_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
     """Of the person's own calendar."""
-    if text in _WORDS:
-        return date.today() - timedelta(days=_WORDS[text])
+    if text is None or text in _WORDS:
+        return date.today() - timedelta(days=_WORDS[text]) if text is not None else None
     try:
         return date.fromisoformat(text)
     except ValueError:
         raise click.UsageError(f"{printable(text)!r} is no date: write it as 2026-03-31, today or yesterday.") from None
+
+
+@click.command("daily")
+@click.argument("wanted", required=False, metavar="[DATE]", shell_complete=completion.days, callback=_read_day)
+@on_memory
+def daily_command(memory: Memory, wanted: date | None) -> Reported:
+    """The daily logs of assistant mode, newest first, or the one of DATE (2026-03-31, today, yesterday)."""
+    rows = _rows(memory, wanted)
+    if wanted is None:
+        lines = (f"{row['date']}  {row['bullets']:>4,} {'bullet' if row['bullets'] == 1 else 'bullets'}" for row in rows)
+        shown = [{name: value for name, value in row.items() if name != "text"} for row in rows]
+        return shown, lines, "There are no daily logs: assistant mode keeps them (lamina.assistant)."
+    if not rows:
+        raise click.UsageError(f"there is no log of {wanted.isoformat()}: lamina memory daily lists those there are.")
+    return rows[0], rows[0]["text"].removesuffix("\n")
 
 
 def _rows(memory: Memory, wanted: date | None) -> list[dict[str, Any]]:

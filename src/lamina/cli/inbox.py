@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from . import completion, options
 from .console import notice, print_result
 from .group import Group
-from .memory import of_agent, opened
+from .memory_access import of_agent, on_memory, opened
+from .options import Reported
+
+if TYPE_CHECKING:
+    from ..memory.memory import Memory
 
 
 @click.group("inbox", cls=Group, invoke_without_command=True)
@@ -32,24 +37,20 @@ def inbox_command(ctx: click.Context, cwd: Path, as_json: bool) -> None:
 
 @inbox_command.command("accept")
 @click.argument("proposal", shell_complete=completion.proposals)
-@options.cwd()
-@options.as_json
-def accept_command(proposal: str, cwd: Path, as_json: bool) -> None:
+@on_memory
+def accept_command(memory: Memory, proposal: str) -> Reported:
     """Say yes to a proposal."""
-    with opened(cwd) as memory:
-        done = memory.accept(proposal)
-        if not isinstance(done, bool) and done.unfinished:
-            notice(done.unfinished)
-        print_result({"accepted": proposal}, f"Done: {proposal}", as_json=as_json)
+    done = memory.accept(proposal)
+    if not isinstance(done, bool) and done.unfinished:
+        notice(done.unfinished)
+    return {"accepted": proposal}, f"Done: {proposal}"
 
 
 @inbox_command.command("reject")
 @click.argument("proposal", shell_complete=completion.proposals)
-@options.cwd()
-@options.as_json
-def reject_command(proposal: str, cwd: Path, as_json: bool) -> None:
+@on_memory
+def reject_command(memory: Memory, proposal: str) -> Reported:
     """Say no to a proposal; nothing changes."""
-    with opened(cwd) as memory:
-        if not memory.reject(proposal):
-            raise click.UsageError(f"no proposal {proposal!r} waits: lamina inbox shows those that do.")
-        print_result({"rejected": proposal}, f"Dropped: {proposal}", as_json=as_json)
+    if not memory.reject(proposal):
+        raise click.UsageError(f"no proposal {proposal!r} waits: lamina inbox shows those that do.")
+    return {"rejected": proposal}, f"Dropped: {proposal}"

@@ -33,10 +33,15 @@ def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
     if rows and not as_json:
         _table(rows, days is not None)
     facts = {"day": today, "used": to_json(spent), "limits": limits._asdict(), "left": left(spent, limits)}
-    told = {**facts, "ran_out": out.what if out else None, "rows": [_row_json(row) for row in rows]}
+    told = {
+        **facts,
+        "ran_out": out.what if out else None,
+        "rows": [dict(zip(KEYS, key, strict=True)) | to_json(one) for key, one in rows],
+    }
     print_result(told, summary(spent, limits), as_json=as_json)
 
 
+KEYS = ("day", "purpose", "project")
 Row = tuple[tuple[str, str, str], "Spent"]
 
 
@@ -61,11 +66,6 @@ def to_json(spent: Spent) -> dict[str, Any]:
         "dollars": round(spent.usd, 6),
         "unpriced_calls": spent.unpriced,
     }
-
-
-def _row_json(row: Row) -> dict[str, Any]:
-    (day, purpose, project), spent = row
-    return {"day": day, "purpose": purpose, "project": project, **to_json(spent)}
 
 
 def _table(rows: list[Row], by_day: bool) -> None:

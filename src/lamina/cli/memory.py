@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import completion, options
-from .console import notice, print_result
+from . import completion
+from .console import notice
 from .daily import daily_command
 from .group import Group
+from .memory_access import of_agent, on_memory
+from .options import Reported
 from .safe_text import minute, utc_time
 
 if TYPE_CHECKING:
@@ -24,16 +23,6 @@ if TYPE_CHECKING:
     from ..memory.store.topic import Topic
 
 TYPES = ("user", "feedback", "project", "reference")
-# Where an option before the command leaves it for the command.
-_AGENT = "lamina.agent"
-
-of_agent = click.option(
-    "--agent",
-    metavar="TYPE",
-    expose_value=False,
-    callback=lambda ctx, _, agent: ctx.meta.__setitem__(_AGENT, agent),
-    help="The memory of an agent type, not the project's.",
-)
 
 
 @click.group("memory", cls=Group)
@@ -45,59 +34,41 @@ def memory_command() -> None:
 memory_command.add_command(daily_command)
 
 
-@contextmanager
-def opened(cwd: Path) -> Iterator[Memory]:
-    from ..memory.memory import Memory
-    from .agents import memory_of
-
-    agent = click.get_current_context().meta.get(_AGENT)
-    with Memory.open(cwd) if agent is None else memory_of(agent, cwd) as memory:
-        for text in memory.notices:
-            notice(text)
-        yield memory
-
-
 @memory_command.command("list")
-@options.cwd()
-@options.as_json
-def list_command(cwd: Path, as_json: bool) -> None:
+@on_memory
+def list_command(memory: Memory) -> Reported:
     """All memories, newest first."""
-    with opened(cwd) as memory:
-        found = memory.headers()
-        rows = [_row(header, memory) for header in found]
-        print_result(rows, map(_line, found), as_json=as_json, none="Nothing is remembered here yet.")
+    found = memory.headers()
+    rows = [_row(header, memory) for header in found]
+    return rows, map(_line, found), "Nothing is remembered here yet."
 
 
 @memory_command.command("show")
 @click.argument("name", shell_complete=completion.memories)
-@options.cwd()
-@options.as_json
-def show_command(name: str, cwd: Path, as_json: bool) -> None:
+@on_memory
+def show_command(memory: Memory, name: str) -> Reported:
     """One memory, by its name or file."""
-    with opened(cwd) as memory:
-        topic = _known(memory, name)
-        kind = f" [{topic.type}]" if topic.type else ""
-        text = f"{topic.name}{kind}\n{topic.description}\n{memory.where(topic.file)}\n\n{topic.body}"
-        print_result(_row(topic, memory) | {"body": topic.body}, text, as_json=as_json)
+    topic = _known(memory, name)
+    kind = f" [{topic.type}]" if topic.type else ""
+    text = f"{topic.name}{kind}\n{topic.description}\n{memory.where(topic.file)}\n\n{topic.body}"
+    return _row(topic, memory) | {"body": topic.body}, text
 
 
 @memory_command.command("search")
 @click.argument("query")
 @click.option("-k", "most", type=click.IntRange(1, 1_000), default=5, show_default=True, help="How many at most.")
 @click.option("--explain", is_flag=True, help="With the score, the words that fit, and the evidence.")
-@options.cwd()
-@options.as_json
-def search_command(query: str, most: int, explain: bool, cwd: Path, as_json: bool) -> None:
+@on_memory
+def search_command(memory: Memory, query: str, most: int, explain: bool) -> Reported:
     """The memories that fit QUERY, best first. No model is asked."""
-    with opened(cwd) as memory:
-        found = memory.recall(query, most)
-        rows = [_row(each.topic, memory) | {"score": round(each.score, 4), "why": each.why} for each in found]
-        lines = [
-            _line(each.topic)
-            + (f"\n    {each.score:.2f}  {each.why}\n    {each.evidence.state}: {each.evidence.why}" if explain else "")
-            for each in found
-        ]
-        print_result(rows, lines, as_json=as_json, none="No memory fits that.")
+    found = memory.recall(query, most)
+    rows = [_row(each.topic, memory) | {"score": round(each.score, 4), "why": each.why} for each in found]
+    lines = [
+        _line(each.topic)
+        + (f"\n    {each.score:.2f}  {each.why}\n    {each.evidence.state}: {each.evidence.why}" if explain else "")
+        for each in found
+    ]
+    return rows, lines, "No memory fits that."
 
 
 @memory_command.command("save")
@@ -106,114 +77,97 @@ def search_command(query: str, most: int, explain: bool, cwd: Path, as_json: boo
 @click.option("--description", default="", help="One line: all that is looked at when memories are chosen.")
 @click.option("--scope", type=click.Choice(("private", "team")), default="private", show_default=True, help="Whose it is.")
 @click.argument("body", required=False)
-@options.cwd()
-@options.as_json
-def save_command(name: str, kind: Any, description: str, scope: Any, body: str | None, cwd: Path, as_json: bool) -> None:
+@on_memory
+def save_command(memory: Memory, name: str, kind: Any, description: str, scope: Any, body: str | None) -> Reported:
     """Save or update a memory. BODY is its text; '-' reads it from standard input."""
     from ..memory.store.contract import Saved
     from ..memory.store.draft import MOST_BYTES
 
     if body == "-":
         body = sys.stdin.buffer.read(MOST_BYTES + 1).decode("utf-8", "replace")
-    with opened(cwd) as memory:
-        done = memory.save(name, type=kind, description=description, body=body or "", scope=scope)
-        if not isinstance(done, Saved):
-            print_result({"proposed": done.id}, f"Waiting for a yes: lamina inbox accept {done.id}", as_json=as_json)
-            return
-        for removed in done.redacted:
-            notice(f"a secret was left out ({removed})")
-        if done.unfinished:
-            notice(done.unfinished)
-        row = _row(done.topic, memory) | {"created": done.created}
-        print_result(row, f"{'Saved' if done.created else 'Updated'} {row['path']}", as_json=as_json)
+    done = memory.save(name, type=kind, description=description, body=body or "", scope=scope)
+    if not isinstance(done, Saved):
+        return {"proposed": done.id}, f"Waiting for a yes: lamina inbox accept {done.id}"
+    for removed in done.redacted:
+        notice(f"a secret was left out ({removed})")
+    if done.unfinished:
+        notice(done.unfinished)
+    row = _row(done.topic, memory) | {"created": done.created}
+    return row, f"{'Saved' if done.created else 'Updated'} {row['path']}"
 
 
 @memory_command.command("rm")
 @click.argument("name", shell_complete=completion.memories)
-@options.cwd()
-@options.as_json
-def rm_command(name: str, cwd: Path, as_json: bool) -> None:
+@on_memory
+def rm_command(memory: Memory, name: str) -> Reported:
     """Move a memory to the trash; restore brings it back."""
-    with opened(cwd) as memory:
-        topic = _known(memory, name)
-        removed = memory.forget(topic.file)
-        # By its name: another memory may get the file.
-        known = f"team/{topic.name}" if topic.file.startswith("team/") else topic.name
-        back = f"Removed {topic.name!r}; lamina memory restore {shlex.quote(known)} brings it back."
-        print_result({"removed": removed, "file": topic.file}, back, as_json=as_json)
+    topic = _known(memory, name)
+    removed = memory.forget(topic.file)
+    # By its name: another memory may get the file.
+    known = f"team/{topic.name}" if topic.file.startswith("team/") else topic.name
+    back = f"Removed {topic.name!r}; lamina memory restore {shlex.quote(known)} brings it back."
+    return {"removed": removed, "file": topic.file}, back
 
 
 @memory_command.command("log")
 @click.argument("name", required=False, shell_complete=completion.memories)
 @click.option("--removed", is_flag=True, help="Only what lies in the trash.")
-@options.cwd()
-@options.as_json
-def log_command(name: str | None, removed: bool, cwd: Path, as_json: bool) -> None:
+@on_memory
+def log_command(memory: Memory, name: str | None, removed: bool) -> Reported:
     """Every change with who, why and when, newest first."""
-    with opened(cwd) as memory:
-        versions = trash(memory.log(name)) if removed else memory.log(name)
-        lines = (f"{one.id}  {minute(one.time)}  {one.action} {one.name}{_by(one)}" for one in versions)
-        print_result([_change(version) for version in versions], lines, as_json=as_json)
+    versions = trash(memory.log(name)) if removed else memory.log(name)
+    lines = (f"{one.id}  {minute(one.time)}  {one.action} {one.name}{_by(one)}" for one in versions)
+    return [_change(version) for version in versions], lines
 
 
 @memory_command.command("diff")
 @click.argument("name", required=False, shell_complete=completion.memories)
 @click.option("--version", "version_id", help="A change of the log; without it the newest.")
-@options.cwd()
-@options.as_json
-def diff_command(name: str | None, version_id: str | None, cwd: Path, as_json: bool) -> None:
+@on_memory
+def diff_command(memory: Memory, name: str | None, version_id: str | None) -> Reported:
     """What a change did."""
-    with opened(cwd) as memory:
-        versions = [version for version in memory.log(name) if version_id in (None, version.id)]
-        if not versions:
-            raise click.UsageError("there is no such change: lamina memory log shows them.")
-        diff = memory.diff(versions[0].id)
-        print_result(_change(versions[0]) | {"diff": diff}, diff, as_json=as_json, end="")
+    versions = [version for version in memory.log(name) if version_id in (None, version.id)]
+    if not versions:
+        raise click.UsageError("there is no such change: lamina memory log shows them.")
+    diff = memory.diff(versions[0].id)
+    return _change(versions[0]) | {"diff": diff}, diff.removesuffix("\n") if diff else ()
 
 
 @memory_command.command("blame")
 @click.argument("name", shell_complete=completion.memories)
-@options.cwd()
-@options.as_json
-def blame_command(name: str, cwd: Path, as_json: bool) -> None:
+@on_memory
+def blame_command(memory: Memory, name: str) -> Reported:
     """Which change each line of a memory comes from: who, when and why."""
-    with opened(cwd) as memory:
-        _known(memory, name)
-        blamed = memory.blame(name)
-        rows = [{"line": line.text, "change": _change(line.version) if line.version is not None else None} for line in blamed]
-        print_result(rows, (f"{_changed_by(line.version):<44}  {line.text}" for line in blamed), as_json=as_json)
+    _known(memory, name)
+    blamed = memory.blame(name)
+    rows = [{"line": line.text, "change": _change(line.version) if line.version is not None else None} for line in blamed]
+    return rows, (f"{_changed_by(line.version):<44}  {line.text}" for line in blamed)
 
 
 @memory_command.command("restore")
 @click.argument("name", shell_complete=completion.removed)
 @click.option("--version", "version_id", help="A change of the log; without it the state before the last one.")
-@options.cwd()
-@options.as_json
-def restore_command(name: str, version_id: str | None, cwd: Path, as_json: bool) -> None:
+@on_memory
+def restore_command(memory: Memory, name: str, version_id: str | None) -> Reported:
     """Bring back a memory from the trash or an older version, byte for byte."""
-    with opened(cwd) as memory:
-        row = _row(memory.restore(name, version_id), memory)
-        print_result(row, f"Restored {row['path']}", as_json=as_json)
+    row = _row(memory.restore(name, version_id), memory)
+    return row, f"Restored {row['path']}"
 
 
 @memory_command.command("index")
-@options.cwd()
-@options.as_json
-def index_command(cwd: Path, as_json: bool) -> None:
+@on_memory
+def index_command(memory: Memory) -> Reported:
     """The index as a session is sent it."""
-    with opened(cwd) as memory:
-        found = memory.indexes()
-        rows = [{"path": str(index.path), "text": index.text} for index in found]
-        print_result(rows, (index.text for index in found), as_json=as_json)
+    found = memory.indexes()
+    rows = [{"path": str(index.path), "text": index.text} for index in found]
+    return rows, (index.text for index in found)
 
 
 @memory_command.command("path")
-@options.cwd()
-@options.as_json
-def path_command(cwd: Path, as_json: bool) -> None:
+@on_memory
+def path_command(memory: Memory) -> Reported:
     """Where memory lies."""
-    with opened(cwd) as memory:
-        print_result({"path": str(memory.path)}, str(memory.path), as_json=as_json)
+    return {"path": str(memory.path)}, str(memory.path)
 
 
 def _known(memory: Memory, name: str) -> Topic:

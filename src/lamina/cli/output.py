@@ -129,12 +129,12 @@ class JsonOutput:
         self._event("system", subtype="init", **init)
 
     def event(self, event: dict[str, Any]) -> None:
-        if event["type"] == "tool_result":
-            self._result(event)
-        elif event["type"] == "answer":
-            self._answer(event["reply"])
+        if event["type"] in ("answer", "tool_result"):
+            self._message(event)
         elif event["type"] == "agent_event":
-            self._of_agent(event["event"], event["call"])
+            # What an agent said and got back stands under the call that started it.
+            if event["event"]["type"] in ("answer", "tool_result"):
+                self._message(event["event"], event["call"])
         elif event["type"] == "layer":
             self._layer(event["name"], event["data"])
         elif event["type"] == "agent":
@@ -143,36 +143,24 @@ class JsonOutput:
         elif event["type"] not in OURS and self._partial:
             self._event("stream_event", event=event, parent_tool_use_id=None)
 
-    def _of_agent(self, event: dict[str, Any], call: str) -> None:
-        """What an agent said and got back stands under the call that started it."""
+    def _message(self, event: dict[str, Any], call: str | None = None) -> None:
         if event["type"] == "answer":
-            self._answer(event["reply"], call)
-        elif event["type"] == "tool_result":
-            self._result(event, call)
-
-    def _result(self, event: dict[str, Any], call: str | None = None) -> None:
-        result = {
-            "type": "tool_result",
-            "tool_use_id": event["id"],
-            "content": event["content"],
-            "is_error": event["is_error"],
-        }
-        self._event("user", message={"role": "user", "content": [result]}, parent_tool_use_id=call)
+            self._event("assistant", message=self._answer(event["reply"]), parent_tool_use_id=call)
+            return
+        told = {"tool_use_id": event["id"], "content": event["content"], "is_error": event["is_error"]}
+        self._event("user", message={"role": "user", "content": [{"type": "tool_result", **told}]}, parent_tool_use_id=call)
 
     def _layer(self, name: str, data: dict[str, Any]) -> None:
         """What keeps the conversation inside its window. A compaction has the name other programs know."""
         if name == "compaction":
-            known = {
-                "trigger": data.get("trigger"),
-                "pre_tokens": data.get("tokens_before"),
-                "post_tokens": data.get("tokens_after"),
-            }
+            names = {"trigger": "trigger", "pre_tokens": "tokens_before", "post_tokens": "tokens_after"}
+            known = {name: data.get(own) for name, own in names.items()}
             self._event("system", subtype="compact_boundary", compact_metadata=known)
         else:
             self._event("system", subtype="layer", name=name, data=data)
 
-    def _answer(self, reply: Reply, call: str | None = None) -> None:
-        message = {
+    def _answer(self, reply: Reply) -> dict[str, Any]:
+        return {
             "id": reply.id,
             "type": "message",
             "role": "assistant",
@@ -181,7 +169,6 @@ class JsonOutput:
             "stop_reason": reply.stop_reason,
             "usage": reply.usage.wire() if reply.usage is not None else {},
         }
-        self._event("assistant", message=message, parent_tool_use_id=call)
 
     def end(self, ending: Ending, text: str) -> None:
         tally = self._tally

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import click
 
 from . import options
-from .console import print_result, print_table
+from .console import print_table
 from .safe_text import printable
 from .start import home_of
 
@@ -55,8 +55,8 @@ def rows_of(found: list[AtWork]) -> list[dict[str, Any]]:
 @click.command("send")
 @click.argument("name")
 @click.argument("text")
-@options.as_json
-def send_command(name: str, text: str, as_json: bool) -> None:
+@options.reports
+def send_command(name: str, text: str) -> options.Reported:
     """Put TEXT into the mailbox NAME or NAME@TEAM; its session reads it at its next round of tools."""
     from ..core.errors import InputError
     from ..disk.mailbox import DEFAULT_TEAM, deliver, members, read_address
@@ -85,4 +85,4 @@ def send_command(name: str, text: str, as_json: bool) -> None:
     letter = Letter.new(SENDER, text.strip())
     deliver(home, to, line_of(letter))
     told = {"message": letter.id, "to": to.name, "team": to.team}
-    print_result(told, f"Sent to {to.name}@{to.team} ({letter.id}).", as_json=as_json)
+    return told, f"Sent to {to.name}@{to.team} ({letter.id})."

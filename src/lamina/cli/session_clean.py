@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import print_result
-from .options import confirm, lamina_home
+from .options import Reported, confirm, lamina_home
 from .safe_text import printable
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 SHOWN = 40
 
 
-def clean(length: str | None, cwd: Path, *, everywhere: bool, dry_run: bool, yes: bool, as_json: bool) -> None:
+def clean(length: str | None, cwd: Path, *, everywhere: bool, dry_run: bool, yes: bool) -> Reported:
     from ..disk.session_list import project_directories
     from ..maintenance import retention
     from ..maintenance.forget.scope import project_of
@@ -41,7 +40,7 @@ def clean(length: str | None, cwd: Path, *, everywhere: bool, dry_run: bool, yes
         retention.announcement(home)
         names = {line.session for line in done}
         planned = planned._replace(remove=tuple(one for one in planned.remove if one.session.transcript.stem in names))
-    print_result(_rows(planned) | {"dry_run": dry_run}, _shown(planned, "would go" if dry_run else "went"), as_json=as_json)
+    return _rows(planned) | {"dry_run": dry_run}, _shown(planned, "would go" if dry_run else "went")
 
 
 def _set(cwd: Path, home: Path) -> float:

@@ -15,6 +15,7 @@ import click
 
 from . import completion, options
 from .console import notice, print_result
+from .options import Reported
 from .safe_text import printable
 
 if TYPE_CHECKING:
@@ -37,15 +38,15 @@ def opened(session: str, cwd: Path) -> Iterator[Session]:
 @click.argument("session", shell_complete=completion.sessions)
 @click.argument("decision", required=False)
 @options.cwd("Whose session.")
-@options.as_json
-def undo_command(session: str, decision: str | None, cwd: Path, as_json: bool) -> None:
+@options.reports
+def undo_command(session: str, decision: str | None, cwd: Path) -> Reported:
     """Take back a compaction, clearing, snip or pin of SESSION: the last one, or the one DECISION names."""
     with opened(session, cwd) as found:
         before = found.tokens
         undone = found.undo(decision)
         told = {"session_id": found.id, "undone": undone.id, "kind": undone.kind, "tokens_before": before, "tokens": found.tokens}
     said = f"Undone: {undone.kind} {undone.id[:8]}. The model sees about {told['tokens']:,} tokens again, it was {before:,}."
-    print_result(told, said, as_json=as_json)
+    return told, said
 
 
 @click.command("expand")
@@ -82,20 +83,19 @@ def expand_command(session: str, node: str, page: int, cwd: Path, as_json: bool)
 @click.argument("session", shell_complete=completion.sessions)
 @click.argument("turns", required=False)
 @options.cwd("Whose session.")
-@options.as_json
-def snip_command(session: str, turns: str | None, cwd: Path, as_json: bool) -> None:
+@options.reports
+def snip_command(session: str, turns: str | None, cwd: Path) -> Reported:
     """Take TURNS (2, or 2-4) of SESSION out of what the model sees; without TURNS, list them."""
     with opened(session, cwd) as found:
         if turns is None:
             listed = [{"number": number, **turn._asdict()} for number, turn in enumerate(found.turns, 1)]
             lines = (f"{row['number']:>3}  {str(row['words'])[:100]}" for row in listed)
-            print_result({"session_id": found.id, "turns": listed}, lines, as_json=as_json)
-            return
+            return {"session_id": found.id, "turns": listed}, lines
         before = found.tokens
         node = found.snip_turns(turns)
         told = {"session_id": found.id, "snipped": node, "tokens_before": before, "tokens": found.tokens}
     said = f"Taken out ({node[:8]}): the model sees about {told['tokens']:,} tokens, it was {before:,}."
-    print_result(told, said, as_json=as_json)
+    return told, said
 
 
 @click.command("pin")
@@ -103,8 +103,8 @@ def snip_command(session: str, turns: str | None, cwd: Path, as_json: bool) -> N
 @click.argument("text", required=False)
 @click.option("--message", metavar="ID", help="Pin a message in view instead of a text.")
 @options.cwd("Whose session.")
-@options.as_json
-def pin_command(session: str, text: str | None, message: str | None, cwd: Path, as_json: bool) -> None:
+@options.reports
+def pin_command(session: str, text: str | None, message: str | None, cwd: Path) -> Reported:
     """Keep TEXT through every compaction of SESSION; without TEXT, list what is pinned."""
     with opened(session, cwd) as found:
         pinned = found.pin(text, message=message) if text is not None or message is not None else None
@@ -112,5 +112,4 @@ def pin_command(session: str, text: str | None, message: str | None, cwd: Path, 
     lines = [f"{uuid[:8]}  {json.dumps(printable(kept), ensure_ascii=False)}" for uuid, kept in pins.items()]
     if pinned is not None:
         lines = [f"Pinned ({pinned[:8]}): it will stand word for word after every compaction."]
-    told = {"session_id": found.id, "pinned": pinned, "pins": pins}
-    print_result(told, lines, as_json=as_json, none="Nothing is pinned.")
+    return {"session_id": found.id, "pinned": pinned, "pins": pins}, lines, "Nothing is pinned."

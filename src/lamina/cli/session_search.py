@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from . import options
-from .console import notice, print_result
+from .console import notice
 from .progress import waiting
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class Hit(NamedTuple):
 @click.argument("term")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many, newest first.")
 @options.cwd("Whose sessions.")
-@options.as_json
-def search_command(term: str, limit: int, cwd: Path, as_json: bool) -> None:
+@options.reports
+def search_command(term: str, limit: int, cwd: Path) -> options.Reported:
     """Messages and results of earlier sessions that hold TERM. Memory comes first: lamina memory search."""
     if not term.strip():
         raise click.UsageError("give a word or a phrase to look for.")
@@ -47,7 +47,7 @@ def search_command(term: str, limit: int, cwd: Path, as_json: bool) -> None:
         notice(problem)
     lines = (f"{hit.session_id}  {hit.time[:16].replace('T', ' ')}  {hit.role}: {hit.text}" for hit in found)
     none = f"Nobody said {term!r} in a session of {cwd}."
-    print_result([hit._asdict() for hit in found], lines, as_json=as_json, none=none)
+    return [hit._asdict() for hit in found], lines, none
 
 
 def _hits(term: str, cwd: Path, unread: list[str]) -> Iterator[Hit]:

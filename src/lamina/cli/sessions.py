@@ -101,12 +101,12 @@ def show_command(session: str, full: bool, cwd: Path, as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @options.yes
 @options.cwd("Whose sessions.")
-@options.as_json
-def clean_command(length: str | None, everywhere: bool, dry_run: bool, yes: bool, cwd: Path, as_json: bool) -> None:
+@options.reports
+def clean_command(length: str | None, everywhere: bool, dry_run: bool, yes: bool, cwd: Path) -> options.Reported:
     """Remove old sessions with all that lies beside them; open ones, and those a memory refers to, stay."""
     from .session_clean import clean
 
-    clean(length, cwd, everywhere=everywhere, dry_run=dry_run, yes=yes, as_json=as_json)
+    return clean(length, cwd, everywhere=everywhere, dry_run=dry_run, yes=yes)
 
 
 def _info(info: SessionInfo) -> dict[str, Any]:

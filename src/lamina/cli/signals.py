@@ -129,31 +129,17 @@ class Watched:
         self._provider = provider
         self._stop = stop
         self.seconds = 0.0
-
-    @property
-    def name(self) -> str:
-        return self._provider.name
-
-    @property
-    def model(self) -> str:
-        return self._provider.model
+        self.name, self.model = provider.name, provider.model
+        self.render, self.read, self.ask_async = provider.render, provider.read, provider.ask_async
 
     @property
     def capabilities(self) -> Capabilities:
+        """A provider learns what its server refuses."""
         return self._provider.capabilities
 
     def with_model(self, model: str) -> Provider:
         change: Callable[[str], Provider] | None = getattr(self._provider, "with_model", None)
         return Watched(change(model), self._stop) if change is not None else self
-
-    def render(self, request: Wire) -> Wire:
-        return self._provider.render(request)
-
-    def read(self, response: object) -> Reply:
-        return self._provider.read(response)
-
-    async def ask_async(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply:
-        return await self._provider.ask_async(request, purpose=purpose, on_event=on_event)
 
     def ask(
         self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None, abort: threading.Event | None = None

@@ -91,31 +91,27 @@ def pollution_of(where: Path) -> Pollution:
 
 def dollars(figures: Figures) -> float | None:
     spent = [price(model, usage) for model, usage in figures.usage.items()]
-    known = [usd for usd in spent if usd is not None]
-    return sum(known) if len(known) == len(spent) else None
+    return None if None in spent else sum(usd or 0.0 for usd in spent)
 
 
 def to_json(figures: Figures) -> dict[str, Any]:
-    total = figures.total
+    fidelity = {"facts": figures.facts, "answerable": figures.answerable, **figures.fidelity} if figures.facts else None
+
+    def as_is(*names: str) -> dict[str, Any]:
+        return {name: getattr(figures, name) for name in names}
+
     return {
-        "calls": figures.calls,
-        "turns": figures.turns,
-        "usage": total.wire(),
+        **as_is("calls", "turns"),
+        "usage": figures.total.wire(),
         "cache_hit_ratio": round(figures.hit_ratio, 4),
         "cost_usd": dollars(figures),
         "side_calls": figures.side_calls,
         "side_usage": figures.side_usage.wire(),
         "side_cost_usd": figures.side_usd,
-        "compactions": figures.compactions,
-        "compaction_failures": figures.compaction_failures,
-        "compactions_refused": figures.compactions_refused,
-        "fidelity": {"facts": figures.facts, "answerable": figures.answerable, **figures.fidelity} if figures.facts else None,
+        **as_is("compactions", "compaction_failures", "compactions_refused"),
+        "fidelity": fidelity,
         "summaries_per_100_turns": round(figures.summaries_per_100_turns, 2),
-        "breaker_trips": figures.breaker_trips,
-        "clearings": figures.clearings,
-        "spills": figures.spills,
-        "collapses": figures.collapses,
-        "undos": figures.undos,
+        **as_is("breaker_trips", "clearings", "spills", "collapses", "undos"),
         "tokens_saved": figures.saved,
         "breaks": figures.breaks,
         "cache_missed": figures.missed,
@@ -139,9 +135,9 @@ def lines(figures: Figures) -> list[str]:
     did = [
         *(f"{count} compactions by {how}" for how, count in sorted(figures.compactions.items())),
         *(f"{count} clearings ({trigger})" for trigger, count in sorted(figures.clearings.items())),
-        *([f"{figures.spills} results spilled"] if figures.spills else []),
-        *([f"{figures.collapses} times turns folded"] if figures.collapses else []),
-        *([f"{figures.undos} taken back"] if figures.undos else []),
+        *_some("{} results spilled", figures.spills),
+        *_some("{} times turns folded", figures.collapses),
+        *_some("{} taken back", figures.undos),
     ]
     if did:
         shown.append(f"  layers: {', '.join(did)}")
@@ -157,13 +153,17 @@ def lines(figures: Figures) -> list[str]:
         named = ", ".join(f"{count} {reason}" for reason, count in sorted(figures.breaks.items())) or "none announced"
         shown.append(f"  breaks of the cache: {named}; {figures.missed} unexplained misses")
     trouble = [
-        *([f"{figures.compaction_failures} compactions failed"] if figures.compaction_failures else []),
-        *([f"{figures.compactions_refused} compactions refused by a hook"] if figures.compactions_refused else []),
-        *([f"compaction stopped {figures.breaker_trips} times"] if figures.breaker_trips else []),
+        *_some("{} compactions failed", figures.compaction_failures),
+        *_some("{} compactions refused by a hook", figures.compactions_refused),
+        *_some("compaction stopped {} times", figures.breaker_trips),
         *(f"{layer} stepped aside {count} times" for layer, count in figures.failures.items()),
         *(f"background work out of {what} {count} times" for what, count in sorted(figures.budget_stops.items())),
     ]
     return [*shown, f"  trouble: {', '.join(trouble)}"] if trouble else shown
+
+
+def _some(words: str, count: int) -> list[str]:
+    return [words.format(count)] if count else []
 
 
 def _table(rows: list[Row]) -> None:
