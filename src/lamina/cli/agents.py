@@ -10,7 +10,7 @@ import click
 from . import options
 from .console import notice, print_result, print_table
 from .group import Group
-from .running_agents import at_work, rows_of, send_command, show_at_work
+from .running_agents import at_work, send_command, show_at_work
 from .safe_text import document
 from .start import home_of
 
@@ -46,7 +46,7 @@ def agents_command(ctx: click.Context, cwd: Path, running: bool, as_json: bool) 
     elif found and not as_json:
         show_at_work(found)
     else:
-        print_result(rows_of(found), (), as_json=as_json, none="No agent works in the background here.")
+        print_result(found, (), as_json=as_json, none="No agent works in the background here.")
 
 
 def _list_types(where: Path, as_json: bool) -> None:

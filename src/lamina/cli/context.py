@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ..core.errors import InputError
 from . import completion, options
 from .console import color, notice, terminal_width
 from .safe_text import document
@@ -94,7 +95,6 @@ def recorded(read: Callable[[], Iterable[Record]], settings: Settings) -> Report
     from ..conversation.window.recount import recount
     from ..conversation.window.thresholds import thresholds
     from ..conversation.window.window import ModelFacts, window_for
-    from ..core.errors import InputError
     from ..core.log import Log
     from ..core.records import Message
     from ..providers.models import known

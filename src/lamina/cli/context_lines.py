@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from .safe_text import printable, shorten
+from .safe_text import capped, printable, shorten
 
 if TYPE_CHECKING:
     from .context import Report
@@ -112,17 +112,15 @@ def _repeats(report: Report, width: int) -> Iterator[str]:
     repeats = report.parts.repeats
     if repeats:
         yield f"Files read more than once, and what the later reads cost ({sum(each.tokens for each in repeats):,} in all):"
-    for each in repeats[:MOST_REPEATS]:
-        yield f"  {_fit_end(printable(each.path), max(8, width - 26))}  {each.reads} times{each.tokens:>11,}"
-    if len(repeats) > MOST_REPEATS:
-        yield f"  and {len(repeats) - MOST_REPEATS} more"
+    rows = [f"  {_fit_end(each.path, max(8, width - 26))}  {each.reads} times{each.tokens:>11,}" for each in repeats]
+    yield from capped(rows, MOST_REPEATS, "  and {} more")
 
 
 def _spilled(report: Report, width: int) -> Iterator[str]:
     if report.spilled:
         yield f"Results too large to show, in files ({sum(each.size for each in report.spilled):,} bytes in all):"
     for each in report.spilled[-MOST_SPILLED:]:
-        yield f"  {_fit_end(printable(each.path), max(8, width - 18))}{each.size:>15,}"
+        yield f"  {_fit_end(each.path, max(8, width - 18))}{each.size:>15,}"
     if len(report.spilled) > MOST_SPILLED:
         yield f"  and {len(report.spilled) - MOST_SPILLED} before them"
 
@@ -137,4 +135,5 @@ def bar(share: float, width: int, *, whole: bool = False) -> str:
 
 def _fit_end(path: str, width: int) -> str:
     """Of a path the end tells more than the beginning."""
+    path = printable(path)
     return path if len(path) <= width else f"…{path[-(width - 1) :]}"

@@ -11,34 +11,30 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .safe_text import counted, minute, sentence, utc_time
+from ..core.budget import limits_of, ran_out
+from ..core.errors import DiskError
+from ..disk.dream_lock import Holder, Lock
+from ..disk.ledger import Ledger
+from ..disk.paths import RootDir, slug
+from ..disk.settings_files import load_settings, user_home
+from ..layers.l6_dream.gates import Standing, Stop, last_dream, stopped, too_few
+from ..layers.l6_dream.record import Record, records
+from ..layers.l6_dream.sessions import newer, places
+from ..layers.l6_dream.undo import undo
+from ..memory.store.daily_logs import to_distil
+from ..memory.store.modes import plan_write
+from ..memory.store.scopes import memory_place
+from ..memory.store.topic import INDEX
+from .safe_text import capped, counted, minute, sentence, utc_time
+from .start import MemorySource, home_of
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
-    from ..disk.dream_lock import Holder
-    from ..disk.paths import RootDir
-    from ..layers.l6_dream.gates import Stop
-    from ..layers.l6_dream.record import Record
     from ..layers.l6_dream.rollback import Undone
-    from ..memory.memory import Memory
 
 # Files named on a screen; --json has them all.
 MOST_NAMED = 5
 PUT_RIGHT = "the next session puts it right, or lamina dream --kill does"
-
-
-class DreamPlace(NamedTuple):
-    """Whose dreams."""
-
-    cwd: Path
-    home: Path | None
-    settings: Settings
-
-    def open(self) -> Memory:
-        """As it is: nothing is recovered by looking."""
-        from ..memory.memory import Memory
-
-        return Memory.open(self.cwd, home=self.home, settings=self.settings)
 
 
 class DreamStatus(NamedTuple):
@@ -52,38 +48,26 @@ class DreamStatus(NamedTuple):
     waiting: int
 
 
-def status_of(place: DreamPlace) -> DreamStatus:
-    from ..disk.dream_lock import Lock
-    from ..layers.l6_dream.record import records
-
-    with place.open() as memory:
+def status_of(source: MemorySource) -> DreamStatus:
+    with source.open() as memory:
         store = memory.store("private")
         lock, known = Lock(store.store.root), tuple(records(store.store.root))
         last_ns, holder = lock.last_ns(), lock.holder()
         running = running_in(known, holder)
         waiting = sum(proposal.why.who == "dream" for proposal in store.inbox.waiting())
-        stop = _in_the_way(store.store.root, place, last_ns, holder)
+        stop = _in_the_way(store.store.root, source, last_ns, holder)
     # Whoever holds the lock has put its own time there.
     last = next((record.started for record in known if record.status in ("completed", "undone")), None)
     return DreamStatus(known, running, holder, last if running else _seconds(last_ns), stop, waiting)
 
 
-def undo_dream(place: DreamPlace, dream: str | None) -> Undone:
-    from ..layers.l6_dream.undo import undo
-
-    with place.open() as memory:
+def undo_dream(source: MemorySource, dream: str | None) -> Undone:
+    with source.open() as memory:
         return undo(memory.store("private"), dream, now=time.time())
 
 
 def kept_in(cwd: Path) -> tuple[Record, ...]:
     """The dreams of the memory of `cwd`, newest first; nothing is made where there is none."""
-    from ..core.errors import DiskError
-    from ..disk.paths import RootDir
-    from ..disk.settings_files import load_settings, user_home
-    from ..layers.l6_dream.record import records
-    from ..memory.store.scopes import memory_place
-    from .start import home_of
-
     if (home := home_of()) is None:
         return ()
     try:
@@ -117,12 +101,9 @@ def _seconds(last_ns: int | None) -> float | None:
     return None if last_ns is None else last_ns / 1e9
 
 
-def _in_the_way(root: RootDir, place: DreamPlace, last_ns: int | None, holder: Holder | None) -> Stop | None:
+def _in_the_way(root: RootDir, source: MemorySource, last_ns: int | None, holder: Holder | None) -> Stop | None:
     """As the end of a turn would find it, for a person who sits there."""
-    from ..layers.l6_dream.gates import Standing, Stop, last_dream, stopped
-    from ..memory.store.modes import plan_write
-
-    settings = place.settings
+    settings = source.settings
     writable = plan_write(settings.memory_mode["private"], "dream") != "refuse"
     standing = Standing(on=settings.dream, remote=settings.remote, lent=settings.memory, interactive=True, writable=writable)
     if (stop := stopped(standing)) is not None:
@@ -132,27 +113,18 @@ def _in_the_way(root: RootDir, place: DreamPlace, last_ns: int | None, holder: H
     now_ns = time.time_ns()
     if (stop := last_dream(last_ns, now_ns, hours=settings.dream_hours, daily=settings.assistant)) is not None:
         return stop
-    return _lacking(root, place, last_ns, now_ns) or _spent(settings, place.home)
+    return _lacking(root, source, last_ns, now_ns) or _spent(settings, source.home)
 
 
-def _lacking(root: RootDir, place: DreamPlace, last_ns: int | None, now_ns: int) -> Stop | None:
-    from ..disk.paths import slug
-    from ..layers.l6_dream.gates import Stop, too_few
-    from ..layers.l6_dream.sessions import newer, places
-    from ..memory.store.daily_logs import to_distil
-
-    if place.settings.assistant:
+def _lacking(root: RootDir, source: MemorySource, last_ns: int | None, now_ns: int) -> Stop | None:
+    if source.settings.assistant:
         return None if to_distil(root, _seconds(last_ns), now_ns / 1e9) else Stop("nothing", "no daily log waits")
-    own = place.home / "projects" / slug(place.cwd) if place.home is not None else None
-    wanted = place.settings.dream_sessions
+    own = source.home / "projects" / slug(source.cwd) if source.home is not None else None
+    wanted = source.settings.dream_sessions
     return too_few(newer(places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)
 
 
 def _spent(settings: Settings, home: Path | None) -> Stop | None:
-    from ..core.budget import limits_of, ran_out
-    from ..disk.ledger import Ledger
-    from ..layers.l6_dream.gates import Stop
-
     out = ran_out(Ledger(home).today(), limits_of(settings)) if home is not None else None
     return Stop("budget", out.sentence()) if out is not None else None
 
@@ -244,8 +216,6 @@ def taken_back(undone: Undone) -> str:
 
 
 def done(record: Record) -> list[str]:
-    from ..memory.store.topic import INDEX
-
     new = {change.file for change in record.changes if not change.before}
     rest = [file for file in record.files if file not in (*record.removed, *record.merged, INDEX)]
     added, changed = [file for file in rest if file in new], [file for file in rest if file not in new]
@@ -265,9 +235,7 @@ def _some(files: Sequence[str]) -> str:
 
 def details(record: Record) -> Iterator[str]:
     """What a person should know besides."""
-    for one in record.skipped[:MOST_NAMED]:
-        yield f"left as it is: {one.file} {one.why}"
-    if len(record.skipped) > MOST_NAMED:
-        yield f"and {len(record.skipped) - MOST_NAMED} more were left as they are; --json lists them"
+    left = [f"left as it is: {one.file} {one.why}" for one in record.skipped]
+    yield from capped(left, MOST_NAMED, "and {} more were left as they are; --json lists them")
     if record.waiting:
         yield "lamina inbox shows what waits for a yes"

@@ -11,12 +11,15 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from ..core.errors import DiskError
-from .dream_status import DreamPlace, outcome, running_in
+from ..disk.dream_lock import Lock
+from ..layers.l6_dream.record import Record, kill_request, read_record, records
+from ..layers.l6_dream.run import put_right
+from .dream_status import outcome, running_in
 from .safe_text import counted, sentence
+from .start import MemorySource
 
 if TYPE_CHECKING:
     from ..disk.paths import RootDir
-    from ..layers.l6_dream.record import Record
 
 # How often a running dream is looked at: a person sees each answer as it comes, and a look is one small file.
 LOOK_SECONDS = 0.2
@@ -45,17 +48,11 @@ class Telling:
 
 
 def running(root: RootDir) -> Record | None:
-    from ..disk.dream_lock import Lock
-    from ..layers.l6_dream.record import records
-
     return running_in(tuple(records(root)), Lock(root).holder())
 
 
 def followed(root: RootDir, record: Record, *, heard: Callable[[Record], None], seconds: float | None = None) -> Record:
     """The record when the dream has ended, or its process is gone, or after so many seconds."""
-    from ..disk.dream_lock import Lock
-    from ..layers.l6_dream.record import read_record
-
     began = monotonic()
     while True:
         # Asked before the record is read: who lets go of the lock has written it.
@@ -68,13 +65,10 @@ def followed(root: RootDir, record: Record, *, heard: Callable[[Record], None], 
         sleep(LOOK_SECONDS)
 
 
-def ended(place: DreamPlace, *, seconds: float = ENDING_SECONDS) -> tuple[Record, list[str]]:
+def ended(source: MemorySource, *, seconds: float = ENDING_SECONDS) -> tuple[Record, list[str]]:
     """Ends the dream that runs, DiskError where none does; with what had to be put right, in sentences. A record that still says
     "running" is of a dream that did not listen in time."""
-    from ..layers.l6_dream.record import kill_request, read_record
-    from ..layers.l6_dream.run import put_right
-
-    with place.open() as memory:
+    with source.open() as memory:
         root = memory.store("private").store.root
         record = running(root)
         if record is None:
@@ -83,8 +77,8 @@ def ended(place: DreamPlace, *, seconds: float = ENDING_SECONDS) -> tuple[Record
             record = followed(root, record, heard=lambda _: None, seconds=seconds)
         if record.status != "running":
             return record, []
-    said = put_right(*place)  # a living one is left alone
-    with place.open() as memory:
+    said = put_right(*source)  # a living one is left alone
+    with source.open() as memory:
         return read_record(memory.store("private").store.root, record.id) or record, said
 
 

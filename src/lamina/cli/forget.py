@@ -11,7 +11,7 @@ import click
 from . import options
 from .console import print_result
 from .progress import waiting
-from .safe_text import counted, printable
+from .safe_text import capped, counted, printable
 
 if TYPE_CHECKING:
     from ..maintenance.forget.forget import Item, Report
@@ -65,14 +65,11 @@ def _shown(report: Report, verb: str) -> str:
     def extent(item: Item) -> str:
         return "as a whole" if item.action == "removed" else counted(item.places, "place")
 
-    rows = [f"{item.kind}: {item.path} ({extent(item)})" for item in report.done]
-    if len(rows) > SHOWN:
-        rows[SHOWN:] = [f"… and {len(rows) - SHOWN} more files"]
+    rows = capped([f"{item.kind}: {item.path} ({extent(item)})" for item in report.done], SHOWN, "… and {} more files")
     counts = ", ".join(f"{count} in {kind}" for kind, count in sorted(report.counts().items()))
     none = "Nothing was removed." if report.skipped or report.left else "Nothing of it was found."
     rows.append(f"{verb.capitalize()}: {counts}." if counts else none)
     rows += [f"Not done: {one.path}: {one.why}" for one in report.skipped]
-    rows += [f"Left: {one.path}: {one.why}" for one in report.left[:SHOWN]]
-    if len(report.left) > SHOWN:
-        rows.append(f"Left: {len(report.left) - SHOWN} more files; --json lists them.")
+    left = [f"Left: {one.path}: {one.why}" for one in report.left]
+    rows += capped(left, SHOWN, "Left: {} more files; --json lists them.")
     return printable("\n".join(rows))

@@ -5,24 +5,20 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from ..core.budget import Limits, Line, Spent, left, limits_of, ran_out, spent_in
+from ..disk.ledger import day_of, lines_of
+from ..disk.ledger import days as known
+from ..disk.settings_files import load_settings
 from .console import print_result, print_table
-
-if TYPE_CHECKING:
-    from ..core.budget import Limits, Line, Spent
+from .transcripts import homes
 
 
 def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
     """Today, or as many of the last days as are asked for; what is left is always of today."""
-    from ..core.budget import left, limits_of, ran_out, spent_in
-    from ..disk.ledger import day_of, lines_of
-    from ..disk.ledger import days as known
-    from ..disk.settings_files import load_settings
-    from .transcripts import homes
-
     now, limits = time.time(), limits_of(load_settings(cwd=where, environ=os.environ))
     today, since = day_of(now), day_of(now - (days or 0) * 86_400)
     lines = [
@@ -47,8 +43,6 @@ Row = tuple[tuple[str, str, str], "Spent"]
 
 def grouped(lines: list[tuple[str, Line]]) -> list[Row]:
     """By day, purpose and project: the newest day first, the dearest of it first."""
-    from ..core.budget import Spent
-
     found: dict[tuple[str, str, str], Spent] = {}
     for day, line in lines:
         key = (day, line.purpose, line.project)
@@ -86,8 +80,6 @@ def _money(spent: Spent) -> str:
 
 
 def summary(spent: Spent, limits: Limits) -> list[str]:
-    from ..core.budget import ran_out
-
     said = [
         f"Background work today: {spent.calls:,} of {limits.calls:,} calls, {spent.tokens:,} of {limits.tokens:,} tokens, "
         f"${spent.usd:.4f} of ${limits.dollars:.2f}."

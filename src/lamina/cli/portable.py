@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..core.errors import SettingError
 from ..maintenance.portable.formats import FORMATS, Format
 from . import options
 from .console import notice, print_result
-from .safe_text import sentence
+from .safe_text import capped, sentence
 
 if TYPE_CHECKING:
-    from ..maintenance.portable.run import Outcome
+    from ..maintenance.portable.run import Item, Outcome
     from ..maintenance.portable.run import Report as PortableReport
     from ..memory.store.modes import GatedStore
 
@@ -63,7 +64,6 @@ def export_command(target: Path, format: Format, dry_run: bool, replace: bool, c
 @contextmanager
 def _opened(cwd: Path, *, writing: bool) -> Iterator[GatedStore]:
     """The private memory of the project that `cwd` belongs to. Where a person may not write, a dry run says so too."""
-    from ..core.errors import SettingError
     from ..memory.memory import Memory
     from ..memory.store.modes import plan_write
 
@@ -95,14 +95,15 @@ def _print_report(report: PortableReport, *, as_json: bool, what: str) -> None:
 
 
 def _lines(report: PortableReport, what: str) -> Iterator[str]:
-    shown = [item for outcome in SHOWN for item in report.items if item.outcome == outcome]
-    for item in shown[:MOST_SHOWN]:
-        secrets = f"secrets taken out: {', '.join(item.redacted)}" if item.redacted else ""
-        notes = "; ".join(filter(None, (item.why, secrets)))
-        yield f"{item.outcome:10}{item.name}" + (f" ({sentence(notes)})" if notes else "")
-    if len(shown) > MOST_SHOWN:
-        yield f"… and {len(shown) - MOST_SHOWN:,} more; --json lists all."
+    items = [_line(item) for outcome in SHOWN for item in report.items if item.outcome == outcome]
+    yield from capped(items, MOST_SHOWN, "… and {:,} more; --json lists all.")
     parts = [f"{len(names):,} {outcome}" for outcome in (*SHOWN, "unchanged") if (names := report.named(outcome))]
     dry = "Dry run, nothing was written: " if report.dry_run else ""
     kept = " What is there was kept; --replace takes the new one." if report.named("conflict") else ""
     yield f"{dry}{what} ({report.format}): {', '.join(parts) or 'nothing to do'}.{kept}"
+
+
+def _line(item: Item) -> str:
+    secrets = f"secrets taken out: {', '.join(item.redacted)}" if item.redacted else ""
+    notes = "; ".join(filter(None, (item.why, secrets)))
+    return f"{item.outcome:10}{item.name}" + (f" ({sentence(notes)})" if notes else "")

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..core.errors import InputError
 from ..core.policy import POLICIES
 from ..replay.variants import ALL, LAYERS
 from . import options
-from .console import notice, print_table, terminal_width
+from .console import notice, print_result, print_table, terminal_width
 from .progress import Progress
-from .safe_text import document, sentence
+from .safe_text import capped, sentence
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
@@ -73,15 +74,13 @@ def replay_command(
 
     Sessions are transcripts of Lamina or Claude Code. Nothing of them is changed, and without --ask nothing is asked of a model.
     """
-    from ..core.errors import InputError
     from ..replay.run import replay, transcripts
     from ..replay.variants import variants
 
     for path in recordings:
         if not path.exists():
-            raise InputError(
-                "replay", f"there is no file or directory {path}", "name transcripts, or a directory that holds some"
-            )
+            problem = f"there is no file or directory {path}"
+            raise InputError("replay", problem, "name transcripts, or a directory that holds some")
     _page_before(page)
     files = transcripts(recordings)
     with Progress(line_seconds=LINE_SECONDS) as progress:
@@ -103,10 +102,9 @@ def replay_command(
         raise InputError("replay", _why_none(recordings, files, report), "name transcripts of Lamina or Claude Code")
     if wanted.asking is not None and wanted.asking.trouble is not None:
         notice(wanted.asking.trouble)
-    if as_json:
-        click.echo(document(report.to_json()))
-    else:
-        _print(report)
+    if not as_json:
+        _print_figures(report)
+    print_result(report.to_json(), (), as_json=as_json)
     if page is not None:  # last: a page that cannot be written does not cost the figures
         _write(page, report)
         if not as_json:
@@ -135,18 +133,14 @@ def _wanted(cwd: Path, memory: Path | None, window: int | None) -> Wanted:
 def _asking(cwd: Path, times: int | None) -> Asking | None:
     if times is None:
         return None
-    from ..core.errors import InputError
     from ..disk.settings_files import load_settings
-    from ..providers import configured, open_provider
     from ..replay.model_answers import Asking
-    from .start import environment
+    from .start import open_chosen
 
-    settings = load_settings(cwd=cwd, environ=os.environ)
-    environ = environment(settings)
-    named = settings.model or settings.provider or configured(environ)
-    if named == "offline":
+    provider = open_chosen(None, load_settings(cwd=cwd, environ=os.environ))
+    if provider.name == "offline":
         raise InputError("--ask", "no provider is configured", "set ANTHROPIC_API_KEY or OPENAI_API_KEY")
-    return Asking(open_provider(named, base_url=settings.base_url, environ=environ), times)
+    return Asking(provider, times)
 
 
 def _why_none(named: Sequence[Path], files: Sequence[Path], report: Report) -> str:
@@ -157,7 +151,7 @@ def _why_none(named: Sequence[Path], files: Sequence[Path], report: Report) -> s
     return f"none of {len(files):,} files is a recorded session"
 
 
-def _print(report: Report) -> None:
+def _print_figures(report: Report) -> None:
     from ..replay.table import COLUMNS, cells, counted, remarks
 
     shown = [at for at, name in enumerate(COLUMNS) if name not in _left_out()]
@@ -167,10 +161,8 @@ def _print(report: Report) -> None:
     for remark in remarks(report):
         click.echo(remark)
     told = [*report.skipped, *report.damaged]
-    for one in told[:MOST_SENTENCES]:
+    for one in capped(told, MOST_SENTENCES, "and {} more; --json lists them all."):
         notice(one)
-    if len(told) > MOST_SENTENCES:
-        notice(f"and {len(told) - MOST_SENTENCES} more; --json lists them all.")
 
 
 def _left_out() -> tuple[str, ...]:
@@ -191,7 +183,6 @@ def _write(path: Path, report: Report) -> None:
 
 def _page_before(path: Path | None) -> Version | None:
     """The page that is there and will be replaced. Nothing else is: `--html *.jsonl` names a transcript."""
-    from ..core.errors import InputError
     from ..disk.user_files import read_whole
     from ..replay.html import BEGINNING
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
+from ..conversation.window.estimate import estimate
+from ..conversation.window.features import measure
 from ..core.blocks import Block
 from ..core.explain import MEMORY, Changed, Explained, Piece, difference, explain
 from ..core.records import Record
@@ -29,9 +31,6 @@ def show(
 
 
 def tokens_of(block: Block) -> int:
-    from ..conversation.window.estimate import estimate
-    from ..conversation.window.features import measure
-
     return estimate(measure(block))
 
 

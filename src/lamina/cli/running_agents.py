@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
+from ..core.errors import InputError
 from . import options
 from .console import print_table
 from .safe_text import printable
@@ -15,41 +16,31 @@ from .start import home_of
 
 # How the command line is called where a message tells who sent it.
 SENDER = "command-line"
+FIELDS = ("id", "type", "description", "status", "summary", "seconds", "calls")
+SHOWN = ("id", "session_id", "type", "description", "summary")
 
 
-class AtWork(NamedTuple):
-    session: str
-    state: dict[str, Any]
-
-
-def at_work(cwd: Path, home: Path | None) -> list[AtWork]:
+def at_work(cwd: Path, home: Path | None) -> list[dict[str, Any]]:
     """Of the sessions of this project that are open now; what a session that crashed wrote counts for nothing."""
-    if home is None:
-        return []
     from ..disk.agent_states import FILE, read_states
     from ..disk.lock import live_holder
     from ..disk.paths import slug
     from ..disk.transcript import lock_path
 
-    found: list[AtWork] = []
-    for file in sorted((home / "projects" / slug(cwd)).glob(f"*/{FILE}")):
+    found: list[dict[str, Any]] = []
+    for file in sorted((home / "projects" / slug(cwd)).glob(f"*/{FILE}")) if home is not None else ():
         running = [state for state in read_states(file.parent) if state.get("status") == "running"]
         if running and live_holder(lock_path(file.parent.with_suffix(".jsonl"))) is not None:
-            found += [AtWork(file.parent.name, state) for state in running]
+            found += [{"session_id": file.parent.name, **{name: state.get(name) for name in FIELDS}} for state in running]
     return found
 
 
-def show_at_work(found: list[AtWork]) -> None:
+def show_at_work(found: list[dict[str, Any]]) -> None:
     rows = []
     for one in found:
-        text = {name: str(one.state.get(name) or "") for name in ("id", "type", "description", "summary")}
-        rows.append((text["id"], one.session[:8], text["type"], text["description"], text["summary"] or "not known yet"))
+        agent, session, kind, task, doing = (str(one[name] or "") for name in SHOWN)
+        rows.append((agent, session[:8], kind, task, doing or "not known yet"))
     print_table(("agent", "session", "type", "task", "doing"), rows)
-
-
-def rows_of(found: list[AtWork]) -> list[dict[str, Any]]:
-    names = ("id", "type", "description", "status", "summary", "seconds", "calls")
-    return [{"session_id": one.session, **{name: one.state.get(name) for name in names}} for one in found]
 
 
 @click.command("send")
@@ -58,7 +49,6 @@ def rows_of(found: list[AtWork]) -> list[dict[str, Any]]:
 @options.reports
 def send_command(name: str, text: str) -> options.Reported:
     """Put TEXT into the mailbox NAME or NAME@TEAM; its session reads it at its next round of tools."""
-    from ..core.errors import InputError
     from ..disk.mailbox import DEFAULT_TEAM, deliver, members, read_address
     from ..disk.settings_files import load_settings
     from ..layers.l7_agents.letters import MOST_TEXT, Letter, line_of

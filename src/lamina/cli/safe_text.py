@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from typing import Any
@@ -24,6 +25,11 @@ def sentence(text: str) -> str:
 def shorten(text: str, length: int) -> str:
     """At most so many characters."""
     return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def capped(lines: Sequence[str], most: int, more: str = "… and {:,} more") -> list[str]:
+    """The first of them, and how many more there are."""
+    return [*lines[:most], more.format(len(lines) - most)] if len(lines) > most else [*lines]
 
 
 def counted(number: int, thing: str) -> str:

@@ -5,25 +5,23 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from ..disk.session_list import project_directories
+from ..disk.settings_files import load_settings
+from ..maintenance import retention
+from ..maintenance.forget.scope import project_of
+from ..maintenance.retention import DAY, Plan
 from .options import Reported, confirm, lamina_home
-from .safe_text import printable
-
-if TYPE_CHECKING:
-    from ..maintenance.retention import Plan
+from .safe_text import capped, printable
 
 # More lines than a person reads before they answer.
 SHOWN = 40
 
 
 def clean(length: str | None, cwd: Path, *, everywhere: bool, dry_run: bool, yes: bool) -> Reported:
-    from ..disk.session_list import project_directories
-    from ..maintenance import retention
-    from ..maintenance.forget.scope import project_of
-
     home = lamina_home()
     seconds = retention.age(length) if length is not None else _set(cwd, home)
     directories = project_directories(home / "projects") if everywhere else project_of(home, cwd)
@@ -44,9 +42,6 @@ def clean(length: str | None, cwd: Path, *, everywhere: bool, dry_run: bool, yes
 
 
 def _set(cwd: Path, home: Path) -> float:
-    from ..disk.settings_files import load_settings
-    from ..maintenance.retention import DAY
-
     days = load_settings(cwd=cwd, home=home, environ=os.environ).retention_days
     if days is None:
         raise click.UsageError("sessions are kept for ever: say --older-than 30d, or set cleanupPeriodDays.")
@@ -64,9 +59,8 @@ def _rows(planned: Plan) -> dict[str, Any]:
 
 
 def _shown(planned: Plan, verb: str) -> str:
-    rows = [f"{one.session.transcript.stem}  {one.size:,} bytes" for one in planned.remove[:SHOWN]]
-    if len(planned.remove) > SHOWN:
-        rows.append(f"… and {len(planned.remove) - SHOWN} more")
+    sizes = [f"{one.session.transcript.stem}  {one.size:,} bytes" for one in planned.remove]
+    rows = capped(sizes, SHOWN, "… and {} more")
     rows.append(f"{len(planned.remove)} sessions {verb}.")
     rows += [f"Kept {one.session.transcript.stem}: {one.why}." for one in planned.keep]
     return printable("\n".join(rows))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from ..core.errors import LaminaError
 from . import options
 from .console import notice
 from .progress import waiting
@@ -52,7 +53,6 @@ def search_command(term: str, limit: int, cwd: Path) -> options.Reported:
 
 def _hits(term: str, cwd: Path, unread: list[str]) -> Iterator[Hit]:
     """What cannot be read is added to `unread`, a sentence each."""
-    from ..core.errors import LaminaError
     from ..core.records import Message
     from ..disk.paths import slug
     from ..disk.settings_files import lamina_home

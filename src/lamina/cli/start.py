@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ..core.errors import DiskError
+
 if TYPE_CHECKING:
     from ..agent.agent import Agent
     from ..core.settings import Settings
     from ..disk.approvals import Approvals
     from ..fork.tool_runner import AskPerson
+    from ..memory.memory import Memory
     from ..permissions.decision import Mode
-    from ..providers import OnEvent
+    from ..providers import OnEvent, Provider
     from .signals import Stop, Watched
 
 OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so the offline stand-in answers"
@@ -38,6 +41,19 @@ class Wish(NamedTuple):
     deny: tuple[str, ...] = ()
     rounds: int | None = None
     bare: bool = False
+
+
+class MemorySource(NamedTuple):
+    """Whose memory, and what the settings make of it."""
+
+    cwd: Path
+    home: Path | None
+    settings: Settings
+
+    def open(self) -> Memory:
+        from ..memory.memory import Memory
+
+        return Memory.open(self.cwd, home=self.home, settings=self.settings)
 
 
 def home_of() -> Path | None:
@@ -73,7 +89,7 @@ def settings_for(wish: Wish, home: Path | None) -> Settings:
     return while_trusted(home, wish.cwd, load) if home is not None else load(False)
 
 
-def environment(settings: Settings) -> dict[str, str]:
+def _environment(settings: Settings) -> dict[str, str]:
     """The process environment with the keys and addresses of the settings, for providers alone."""
     environ = dict(os.environ)
     keys = {"ANTHROPIC_API_KEY": settings.anthropic_api_key, "OPENAI_API_KEY": settings.openai_api_key}
@@ -82,15 +98,19 @@ def environment(settings: Settings) -> dict[str, str]:
     return environ | {name: place for name, place in places.items() if place is not None}
 
 
-def provider_for(spec: str | None, settings: Settings, stop: Stop) -> Watched:
-    """Who answers: by name, by the settings, by the keys there are, else the offline stand-in (O2)."""
+def open_chosen(spec: str | None, settings: Settings) -> Provider:
+    """Who answers: by name, by the settings, by the keys there are, else the offline stand-in."""
     from ..providers import configured, open_provider
+
+    environ = _environment(settings)
+    named = spec or settings.model or settings.provider or configured(environ)
+    return open_provider(named, base_url=settings.base_url, environ=environ)
+
+
+def provider_for(spec: str | None, settings: Settings, stop: Stop) -> Watched:
     from .signals import Watched
 
-    environ = environment(settings)
-    named = spec or settings.model or settings.provider or configured(environ)
-    opened = open_provider(named, base_url=settings.base_url, environ=environ)
-    return Watched(opened, stop)
+    return Watched(open_chosen(spec, settings), stop)
 
 
 def nobody_chosen(wish: Wish, settings: Settings) -> bool:
@@ -106,7 +126,6 @@ def newest(wish: Wish, home: Path | None) -> Path:
 
 def approvals_for(cwd: Path, home: Path | None) -> tuple[Approvals, str | None]:
     """Which files outside the project the person let its instructions include, and what is wrong with the note of it."""
-    from ..core.errors import DiskError
     from ..disk.approvals import Approvals, load_approvals
 
     if home is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ..core.errors import InputError
 from . import completion, options
 from .console import print_result, print_table, terminal_width
 from .output import price
@@ -42,7 +43,6 @@ def stats_command(
     session: str | None, everywhere: bool, days: float | None, limit: int, ledger: bool, cwd: Path, as_json: bool
 ) -> None:
     """Show what sessions cost and what the layers saved."""
-    from ..core.errors import InputError
     from ..core.figures import Figures, figures_of
     from ..disk.transcript import read_transcript
     from .dream_status import kept_in, summary, summary_line

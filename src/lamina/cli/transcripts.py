@@ -9,12 +9,12 @@ import errno
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..core.errors import DiskError, InputError, NoSuchSession
-
-if TYPE_CHECKING:
-    from ..disk.session_list import SessionInfo
+from ..disk.paths import slug
+from ..disk.session_list import SessionInfo, list_sessions, project_directories
+from ..disk.settings_files import lamina_home, user_home
+from ..disk.transcript_search import find_transcript
 
 REMEDY = "lamina sessions list shows what there is"
 # Enough to tell text from anything else.
@@ -23,8 +23,6 @@ LOOKED_AT = 4_096
 
 def homes(source: str = "all") -> list[Path]:
     """The directories that hold `projects/`, each once."""
-    from ..disk.settings_files import lamina_home, user_home
-
     person = user_home(os.environ)
     named = os.environ.get("CLAUDE_CONFIG_DIR")
     claude = Path(named) if named else person / ".claude" if person is not None else None
@@ -35,9 +33,6 @@ def homes(source: str = "all") -> list[Path]:
 
 def find_sessions(cwd: Path | None, source: str = "all") -> list[SessionInfo]:
     """Of this directory, or of all, newest first; `source` is whose home is looked into."""
-    from ..disk.paths import slug
-    from ..disk.session_list import list_sessions, project_directories
-
     directories = [
         directory
         for home in homes(source)
@@ -55,8 +50,6 @@ def locate(session: str, cwd: Path) -> Path:
 
 
 def _find_by_id(session: str, cwd: Path) -> Path:
-    from ..disk.paths import slug
-    from ..disk.transcript_search import find_transcript
     from ..session.open import checked_id
 
     error: NoSuchSession | None = None

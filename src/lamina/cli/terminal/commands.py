@@ -16,7 +16,6 @@ from ...permissions.verdicts import Mode, read_mode
 from ..context import report_on, spilled_in
 from ..context_lines import lines
 from . import compact_command as compacting
-from . import dream_command as dreaming
 from . import memory_command as memories
 from . import session_picker as sessions
 from .screen import clean, folded
@@ -41,6 +40,9 @@ MODE_WORDS: dict[Mode, str] = {
     "read-only": "nothing may be changed",
     "all": "everything may be done that no rule denies",
 }
+
+DREAM_TAKES = "[status|kill|undo [ID]]"
+DREAM_WORDS = {"status": "how it stands", "kill": "end the one that runs", "undo": "take back the last one"}
 
 
 class Command(NamedTuple):
@@ -138,6 +140,12 @@ def _undo(chat: Chat, rest: str) -> None:
     chat.screen.note(removed.sentence() if removed else "There is nothing to take back.", "dim")
 
 
+def _dream(chat: Chat, rest: str) -> None:
+    from .dream_command import dream
+
+    dream(chat, rest)
+
+
 def _retry(chat: Chat, rest: str) -> None:
     chat.turn(chat.agent.go_on)
 
@@ -173,7 +181,7 @@ COMMANDS: dict[str, Command] = {
     "model": Command("who answers, or another model from here on", _model, "[NAME]"),
     "resume": Command("go on with an earlier session", _resume, "[ID]"),
     "memory": Command("what is remembered and what of it came here, or one memory", memories.memory, "[NAME]"),
-    "dream": Command("put memory in order now, or see, end and take back dreams", dreaming.dream, dreaming.TAKES),
+    "dream": Command("put memory in order now, or see, end and take back dreams", _dream, DREAM_TAKES),
     "pin": Command("keep a text through every compaction, or list such texts", _pin, "[TEXT]"),
     "undo": Command("take back the last turn, or a compaction", _undo, "[ID]"),
     "retry": Command("carry on after a turn that failed or was stopped", _retry),

@@ -8,14 +8,14 @@ from __future__ import annotations
 from threading import Event
 from typing import TYPE_CHECKING
 
+from ...agent.manual_dream import run_by_hand
 from ..dream_status import details, done, outcome, status_lines, status_of, taken_back, undo_dream
 from ..dream_watch import STILL_RUNS, Telling, end_of, ended
+from .commands import DREAM_TAKES
+from .input_line import quiet
 
 if TYPE_CHECKING:
     from .loop import Chat
-
-TAKES = "[status|kill|undo [ID]]"
-WORDS = {"status": "how it stands", "kill": "end the one that runs", "undo": "take back the last one"}
 
 
 def dream(chat: Chat, rest: str) -> None:
@@ -24,25 +24,22 @@ def dream(chat: Chat, rest: str) -> None:
         case "":
             _now(chat)
         case "status":
-            for line in status_lines(status_of(chat.dreams)):
+            for line in status_lines(status_of(chat.memory_source)):
                 chat.screen.note(line, indent="  ")
         case "kill":
-            record, said = ended(chat.dreams)
+            record, said = ended(chat.memory_source)
             chat.warn(said)
             chat.screen.note(STILL_RUNS.format(id=record.id) if record.status == "running" else end_of(record))
         case "undo":
             _undo(chat, more.strip() or None)
         case _:
-            chat.screen.note(f"There is no /dream {word}; there is /dream {TAKES}.", "red")
+            chat.screen.note(f"There is no /dream {word}; there is /dream {DREAM_TAKES}.", "red")
 
 
 def _now(chat: Chat) -> None:
-    from ...agent.manual_dream import run_by_hand
-    from .input_line import quiet
-
     abort, telling = Event(), Telling(lambda text: chat.screen.note(text, "dim"))
     with quiet(), chat.stop.turn(abort.set):
-        came = run_by_hand(chat.provider, **chat.dreams._asdict(), abort=abort, heard=telling)
+        came = run_by_hand(chat.provider, **chat.memory_source._asdict(), abort=abort, heard=telling)
     chat.warn(came.recovered)
     record = came.record
     if record is None:
@@ -58,7 +55,7 @@ def _now(chat: Chat) -> None:
 
 
 def _undo(chat: Chat, which: str | None) -> None:
-    undone = undo_dream(chat.dreams, which)
+    undone = undo_dream(chat.memory_source, which)
     chat.warn(undone.said)
     if undone.back or not undone.said:
         chat.screen.note(taken_back(undone))

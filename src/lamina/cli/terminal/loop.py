@@ -15,10 +15,9 @@ from typing import Any
 from ...agent.agent import Agent, Answer
 from ...core.errors import Aborted, LaminaError
 from ...core.view import Item
-from ..dream_status import DreamPlace
 from ..output import REFUSED, Tally
 from ..signals import Stop
-from ..start import Wish, home_of, newest, open_agent, provider_for, settings_for
+from ..start import MemorySource, Wish, home_of, newest, open_agent, provider_for, settings_for
 from ..stdout import Sink
 from . import banner, commands
 from . import session_picker as sessions
@@ -112,8 +111,8 @@ class Chat:
         self._told = 0
 
     @property
-    def dreams(self) -> DreamPlace:
-        return DreamPlace(self.wish.cwd, self.home, self.settings)
+    def memory_source(self) -> MemorySource:
+        return MemorySource(self.wish.cwd, self.home, self.settings)
 
     @property
     def has_spoken(self) -> bool:

@@ -32,7 +32,7 @@ def came(records: Iterable[Record], branch: Collection[str], view: Collection[st
 
 
 def memory(chat: Chat, rest: str) -> None:
-    with chat.dreams.open() as memory:
+    with chat.memory_source.open() as memory:
         if rest:
             topic = memory.get(rest)
             chat.screen.line(topic.body if topic is not None else f"Nothing of the name {rest!r} is remembered.")

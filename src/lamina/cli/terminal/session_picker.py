@@ -65,14 +65,13 @@ def resume(chat: Chat, word: str) -> None:
 def arguments(chat: Chat) -> Arguments:
     """What may stand behind a command, for completion."""
     from ...providers.models import table
-    from .commands import MODE_WORDS
-    from .dream_command import WORDS as DREAM_WORDS
+    from .commands import DREAM_WORDS, MODE_WORDS
 
     def models() -> Iterable[Choice]:
         return [Choice("offline", "needs nothing"), *(Choice(name) for name in sorted(table().models))]
 
     def memories() -> Iterable[Choice]:
-        with chat.dreams.open() as memory:
+        with chat.memory_source.open() as memory:
             return [Choice(header.name, header.description) for header in memory.headers()]
 
     return {

@@ -1,0 +1,144 @@
+"""What `lamina dream` does: runs a dream to its end, shows, follows, ends and takes back dreams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+
+import click
+
+from ..disk.paths import RootDir
+from ..layers.l6_dream.record import Record, records
+from ..layers.l6_dream.run import DreamOutcome
+from .console import notice, print_result
+from .dream_status import (
+    PUT_RIGHT,
+    details,
+    done,
+    outcome,
+    status_json,
+    status_lines,
+    status_of,
+    taken_back,
+    to_json,
+    undo_dream,
+)
+from .dream_watch import STILL_RUNS, Telling, end_of, ended, followed, running
+from .safe_text import document, minute, printable, sentence
+from .signals import Stop
+from .start import MemorySource, Wish, nobody_chosen, provider_for
+
+OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so memory is put in order by rules, without a model"
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def show_status(source: MemorySource, *, as_json: bool) -> int:
+    found = status_of(source)
+    print_result(status_json(found), status_lines(found), as_json=as_json)
+    return 0
+
+
+def run_now(source: MemorySource, model: str | None, *, as_json: bool) -> int:
+    from ..agent.manual_dream import run_by_hand
+
+    stop, abort = Stop(), Event()
+    for finding in source.settings.findings:
+        notice(finding.text)
+    with stop.listening():
+        provider = provider_for(model, source.settings, stop)
+        if provider.name == "offline" and nobody_chosen(Wish(source.cwd, model), source.settings):
+            notice(OFFLINE)
+        with stop.turn(abort.set):
+            came = run_by_hand(provider, **source._asdict(), abort=abort, heard=Telling(_say))
+    for text in came.recovered:
+        notice(text)
+    return _came(came, stop, as_json=as_json)
+
+
+def _came(came: DreamOutcome, stop: Stop, *, as_json: bool) -> int:
+    record = came.record
+    if record is None:
+        gate, why = (came.stop.gate, came.stop.why) if came.stop is not None else ("failures", "it did not begin")
+        print_result({"stopped": gate, "why": why}, (), as_json=as_json)
+        notice(f"no dream: {why}")
+        return 1
+    if as_json:
+        click.echo(document(to_json(record)))
+    if record.status == "completed":
+        if not as_json:
+            _tell(record)
+        return 0
+    notice(f"the dream {outcome(record)}")
+    return stop.code if stop.wished and stop.code else 1
+
+
+def _tell(record: Record) -> None:
+    click.echo(f"Dreamt: {printable(outcome(record))}.")
+    for line in details(record):
+        click.echo(f"  {sentence(line)}")
+    if done(record):
+        _say("lamina dream --undo takes it back.")
+
+
+def watch(source: MemorySource, *, as_json: bool) -> int:
+    with source.open() as memory:
+        root = memory.store("private").store.root
+        record = running(root)
+        if record is None:
+            return _nothing_runs(root, as_json=as_json)
+        _say(f"Dream {record.id} since {minute(record.started)}; Ctrl-C ends the watching, not the dream.")
+        try:
+            record = followed(root, record, heard=Telling(_say))
+        except KeyboardInterrupt:
+            _say("The dream goes on; lamina dream --kill ends it.")
+            return 130
+    if as_json:
+        click.echo(document(to_json(record)))
+    elif record.status == "running":
+        _say(f"Its process {record.pid} is gone; {PUT_RIGHT}.")
+    elif record.status == "completed":
+        _tell(record)
+    else:
+        click.echo(f"The dream {printable(outcome(record))}.")
+    return 0 if record.status == "completed" else 1
+
+
+def _nothing_runs(root: RootDir, *, as_json: bool) -> int:
+    last = next(iter(records(root)), None)
+    told = f" The last one, {last.id}: {printable(outcome(last))}." if last is not None else ""
+    print_result(to_json(last) if last is not None else None, (), as_json=as_json, none=f"No dream runs.{told}")
+    return 0
+
+
+def kill(source: MemorySource, *, as_json: bool) -> int:
+    record, said = ended(source)
+    for text in said:
+        notice(text)
+    if as_json:
+        click.echo(document(to_json(record)))
+    if record.status == "running":
+        raise click.ClickException(f"{STILL_RUNS.format(id=record.id)}.")
+    if not as_json:
+        click.echo(printable(end_of(record)))
+    return 0
+
+
+def undo(source: MemorySource, dream: str | None, *, as_json: bool) -> int:
+    undone = undo_dream(source, dream)
+    for text in undone.said:
+        notice(text)
+
+    def lines() -> Iterator[str]:
+        if undone.said and not undone.back:
+            yield f"Dream {undone.record.id} {outcome(undone.record)}."
+            return
+        yield taken_back(undone)
+        for one in undone.left:
+            yield f"  {sentence(f'{one.file} {one.why}')}"
+
+    left = [{"file": one.file, "why": one.why} for one in undone.left]
+    print_result({"id": undone.record.id, "back": list(undone.back), "left": left}, lines(), as_json=as_json)
+    return 0
