@@ -14,7 +14,7 @@ import pytest
 from tests.session.compacting import quiet, summarising
 
 from lamina.agent.runs import FORK_ROUNDS
-from lamina.cli.running_agents import at_work
+from lamina.cli.agents import at_work
 from lamina.core.errors import InputError
 from lamina.testing import MessagesServer, Received
 

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from lamina.cli import completion
-from lamina.cli.daily import daily_command
+from lamina.cli.memory import daily_command
 from lamina.memory.memory import Memory
 
 from .running import here, misused

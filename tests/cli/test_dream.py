@@ -236,7 +236,7 @@ def chat(work: Path, memory: Memory) -> Iterator[Callable[[str], None]]:
     def say(text: str) -> None:
         called = commands.parse(text)
         assert called is not None
-        commands.run(opened, called)
+        commands.run(opened, *called)
 
     yield say
     opened.agent.close()

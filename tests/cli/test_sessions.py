@@ -240,7 +240,7 @@ def test_without_a_home_there_is_nothing_to_list(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("modified", [1e15, -1e15, float(2**63)])
 def test_a_time_beyond_all_calendars_is_the_nearest_in_them(modified: float, monkeypatch: pytest.MonkeyPatch) -> None:
     info = SessionInfo("s", "/p", "lamina", "/c", "title", "", modified, 1)
-    monkeypatch.setattr("lamina.disk.session_list.list_sessions", lambda directories: [info])
+    monkeypatch.setattr("lamina.cli.transcripts.list_sessions", lambda directories: [info])
     [row] = listed()
     assert row["modified"][:4] == ("9999" if modified > 0 else "0001")
     assert "title" in here("sessions", "list").stdout

@@ -14,8 +14,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.utils import get_cwidth
 
 from lamina.cli.console import fit
-from lamina.cli.context import Report
-from lamina.cli.context_lines import lines
+from lamina.cli.context_report import Report, lines
 from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, outcome, preview, title
 from lamina.cli.terminal.commands import COMMANDS, find, parse
 from lamina.cli.terminal.compact_command import told

@@ -1,21 +1,28 @@
-"""`lamina agents`: the agent types a session here would have, and the agents at work."""
+"""`lamina agents`: the agent types a session here would have, the agents at work, and a message from the command line."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..core.errors import InputError
 from . import options
 from .console import notice, print_result, print_table
 from .group import Group
-from .running_agents import at_work, send_command, show_at_work
-from .safe_text import document
+from .safe_text import document, printable
 from .start import home_of
 
 if TYPE_CHECKING:
     from ..layers.l7_agents.files import Catalog
+
+
+# How the command line is called where a message tells who sent it.
+SENDER = "command-line"
+FIELDS = ("id", "type", "description", "status", "summary", "seconds", "calls")
+SHOWN = ("id", "session_id", "type", "description", "summary")
 
 
 def load_types(where: Path, home: Path | None) -> Catalog:
@@ -74,4 +81,59 @@ def _list_types(where: Path, as_json: bool) -> None:
     )
 
 
-agents_command.add_command(send_command)
+def at_work(cwd: Path, home: Path | None) -> list[dict[str, Any]]:
+    """Of the sessions of this project that are open now; what a session that crashed wrote counts for nothing."""
+    from ..disk.agent_states import FILE, read_states
+    from ..disk.lock import live_holder
+    from ..disk.paths import slug
+    from ..disk.transcript import lock_path
+
+    found: list[dict[str, Any]] = []
+    for file in sorted((home / "projects" / slug(cwd)).glob(f"*/{FILE}")) if home is not None else ():
+        running = [state for state in read_states(file.parent) if state.get("status") == "running"]
+        if running and live_holder(lock_path(file.parent.with_suffix(".jsonl"))) is not None:
+            found += [{"session_id": file.parent.name, **{name: state.get(name) for name in FIELDS}} for state in running]
+    return found
+
+
+def show_at_work(found: list[dict[str, Any]]) -> None:
+    rows = []
+    for one in found:
+        agent, session, kind, task, doing = (str(one[name] or "") for name in SHOWN)
+        rows.append((agent, session[:8], kind, task, doing or "not known yet"))
+    print_table(("agent", "session", "type", "task", "doing"), rows)
+
+
+@agents_command.command("send")
+@click.argument("name")
+@click.argument("text")
+@options.reports
+def send_command(name: str, text: str) -> options.Reported:
+    """Put TEXT into the mailbox NAME or NAME@TEAM; its session reads it at its next round of tools."""
+    from ..disk.mailbox import DEFAULT_TEAM, deliver, members, read_address
+    from ..disk.settings_files import load_settings
+    from ..layers.l7_agents.letters import MOST_TEXT, Letter, line_of
+
+    home = home_of()
+    if home is None:
+        raise click.UsageError("there is no home directory, so there are no mailboxes: set LAMINA_HOME.")
+    if not text.strip() or len(text) > MOST_TEXT:
+        raise click.UsageError(f"a message has words, and at most {MOST_TEXT:,} characters.")
+    own = load_settings(cwd=Path.cwd(), environ=os.environ).mailbox
+    try:
+        team = read_address(own).team if own is not None else DEFAULT_TEAM
+        to = read_address(name if "@" in name else f"{name}@{team}")
+    except InputError as error:
+        raise click.UsageError(str(error)) from error
+    known = members(home, to.team)
+    if to.name not in known:
+        there = (
+            f"there are: {', '.join(known)}"
+            if known
+            else "there is none yet: a session that lamina.mailbox names makes its own, and NAME@TEAM is one of another team"
+        )
+        raise click.UsageError(f"no mailbox is called {printable(to.name)!r} in the team {to.team}; {there}.")
+    letter = Letter.new(SENDER, text.strip())
+    deliver(home, to, line_of(letter))
+    told = {"message": letter.id, "to": to.name, "team": to.team}
+    return told, f"Sent to {to.name}@{to.team} ({letter.id})."

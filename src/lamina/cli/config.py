@@ -80,14 +80,14 @@ def _document(settings: Settings, row: Setting[Any] | None, cwd: Path) -> str:
     document = {
         "cwd": str(cwd),
         "files": {name: None if path is None else str(path) for name, path in paths._asdict().items()},
-        "settings": [_entry(each, found) for each, found in settings if row is None or each is row],
+        "settings": [
+            {"key": each.key, "value": each.shown(found.value), "source": found.source, "detail": found.detail}
+            for each, found in settings
+            if row is None or each is row
+        ],
         "findings": [found._asdict() for found in _findings(settings, row)],
     }
     return json.dumps(document, indent=2)
-
-
-def _entry(row: Setting[Any], found: Resolved) -> dict[str, object]:
-    return {"key": row.key, "value": row.shown(found.value), "source": found.source, "detail": found.detail}
 
 
 def _text(row: Setting[Any], value: object) -> str:

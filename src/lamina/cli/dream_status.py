@@ -29,7 +29,6 @@ from .safe_text import capped, counted, minute, sentence, utc_time
 from .start import MemorySource, home_of
 
 if TYPE_CHECKING:
-    from ..core.settings import Settings
     from ..layers.l6_dream.rollback import Undone
 
 # Files named on a screen; --json has them all.
@@ -113,7 +112,10 @@ def _in_the_way(root: RootDir, source: MemorySource, last_ns: int | None, holder
     now_ns = time.time_ns()
     if (stop := last_dream(last_ns, now_ns, hours=settings.dream_hours, daily=settings.assistant)) is not None:
         return stop
-    return _lacking(root, source, last_ns, now_ns) or _spent(settings, source.home)
+    if (stop := _lacking(root, source, last_ns, now_ns)) is not None or source.home is None:
+        return stop
+    out = ran_out(Ledger(source.home).today(), limits_of(settings))
+    return Stop("budget", out.sentence()) if out is not None else None
 
 
 def _lacking(root: RootDir, source: MemorySource, last_ns: int | None, now_ns: int) -> Stop | None:
@@ -122,11 +124,6 @@ def _lacking(root: RootDir, source: MemorySource, last_ns: int | None, now_ns: i
     own = source.home / "projects" / slug(source.cwd) if source.home is not None else None
     wanted = source.settings.dream_sessions
     return too_few(newer(places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)
-
-
-def _spent(settings: Settings, home: Path | None) -> Stop | None:
-    out = ran_out(Ledger(home).today(), limits_of(settings)) if home is not None else None
-    return Stop("budget", out.sentence()) if out is not None else None
 
 
 # For programs

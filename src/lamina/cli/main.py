@@ -131,7 +131,7 @@ def _run(argv: list[str] | None) -> int:
         result: Any = lamina_command.main(args=argv, prog_name="lamina", standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         return _say("stopped", 130)
     except click.exceptions.NoArgsIsHelpError as error:
         # Whoever names a group only wants to know what is in it.
@@ -146,8 +146,6 @@ def _run(argv: list[str] | None) -> int:
         return _say(str(error), 2)
     except LaminaError as error:
         return _say(str(error), 1)
-    except KeyboardInterrupt:
-        return _say("stopped", 130)
     except OSError as error:
         return _say(_reason(error), 1)
     return result if isinstance(result, int) else 0

@@ -16,7 +16,7 @@ from .start import OFFLINE, Wish, home_of, newest, nobody_chosen, open_agent, pr
 from .stdout import Sink
 
 if TYPE_CHECKING:
-    from ..agent.agent import Agent, Answer
+    from ..agent.agent import Agent
 
 CUT_OFF = "the answer was cut off at its limit"
 
@@ -78,12 +78,8 @@ def _turn(agent: Agent, prompt: str, out: Output, stop: Stop) -> int:
         return 2 if isinstance(error, InputError | SettingError) else 1
     ending, words = ending_of(done)
     out.end(ending, words)
-    for text in _remarks(done):
+    for text in (*done.notices, *([CUT_OFF] if done.ended == "cut off" else ())):
         notice(text)
     if ending != "success":
         notice(words)
     return 0 if ending == "success" else 1
-
-
-def _remarks(done: Answer) -> list[str]:
-    return [*done.notices, *([CUT_OFF] if done.ended == "cut off" else ())]

@@ -149,7 +149,9 @@ def _print_conversation(log: Any, full: bool) -> None:
     for item in log.view.items:
         for block in item.blocks:
             label, body = _shown(block, item.role, item.kind)
-            body = printable(body) if full else _short(printable(body))
+            body = printable(body)
+            if not full and len(body) > SHOWN_CHARS:
+                body = f"{body[:SHOWN_CHARS]}… ({len(body):,} characters)"
             click.echo(f"\n{click.style(sentence(label), bold=True)}  {sentence(item.time)}\n{body}")
 
 
@@ -172,7 +174,3 @@ def _shown(block: Block, role: str, kind: str) -> tuple[str, str]:
             return who, f"[{block.wire['type']}]"
         case _:
             return who, f"[{block.kind}]"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}… ({len(text):,} characters)"

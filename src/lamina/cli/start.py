@@ -185,7 +185,7 @@ def _cramped(agent: Agent) -> list[str]:
         effective = c.limits.effective
         if effective >= ROOMY:
             return []
-        from .context import prompt_tokens
+        from .context_report import prompt_tokens
 
         taken = prompt_tokens(c.prompt.system, c.prompt.tools, c.count)
     if taken * 2 < effective:

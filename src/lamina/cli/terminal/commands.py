@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 from ...core.errors import LaminaError
 from ...permissions.verdicts import Mode, read_mode
-from ..context import report_on, spilled_in
-from ..context_lines import lines
+from ..context_report import lines, report_on, spilled_in
 from . import compact_command as compacting
 from . import memory_command as memories
 from . import session_picker as sessions
@@ -51,14 +50,10 @@ class Command(NamedTuple):
     takes: str = ""
 
 
-class Called(NamedTuple):
-    name: str
-    rest: str
-
-
-def parse(text: str) -> Called | None:
+def parse(text: str) -> tuple[str, str] | None:
+    """The name of a command and what stands behind it."""
     found = _COMMAND.fullmatch(text.strip())
-    return Called(found["name"].lower(), (found["rest"] or "").strip()) if found else None
+    return (found["name"].lower(), (found["rest"] or "").strip()) if found else None
 
 
 def find(name: str) -> Command | None:
@@ -67,15 +62,15 @@ def find(name: str) -> Command | None:
     return COMMANDS.get(name) or (begun[0] if len(begun) == 1 else None)
 
 
-def run(chat: Chat, called: Called) -> None:
-    command = find(called.name)
+def run(chat: Chat, name: str, rest: str) -> None:
+    command = find(name)
     if command is None:
-        near = get_close_matches(called.name, COMMANDS, 1, 0.5)
+        near = get_close_matches(name, COMMANDS, 1, 0.5)
         meant = f"did you mean /{near[0]}?" if near else "/help lists them."
-        chat.screen.note(f"There is no command /{called.name}; {meant}", "red")
+        chat.screen.note(f"There is no command /{name}; {meant}", "red")
         return
     try:
-        command.run(chat, called.rest)
+        command.run(chat, rest)
     except LaminaError as error:
         chat.fail(error)
 
@@ -112,12 +107,6 @@ def _model(chat: Chat, rest: str) -> None:
     chat.screen.note(f"{chat.provider.model} answers from here on; its first request is read without the cache.", "dim")
 
 
-def _resume(chat: Chat, rest: str) -> None:
-    chosen = rest or sessions.choose(chat.screen, chat.questions, sessions.others(chat))
-    if chosen is not None:
-        sessions.resume(chat, chosen)
-
-
 def _pin(chat: Chat, rest: str) -> None:
     with chat.agent.session.working() as c:
         if not rest:
@@ -131,23 +120,22 @@ def _pin(chat: Chat, rest: str) -> None:
 
 
 def _undo(chat: Chat, rest: str) -> None:
-    with chat.agent.session.working() as c:
+    session = chat.agent.session
+    with session.working() as c:
         decision = rest or compacting.newest_decision(c)
         if decision:
-            compacting.undo_decision(chat, decision)
-            return
-        removed = undo_turn(c)
-    chat.screen.note(removed.sentence() if removed else "There is nothing to take back.", "dim")
+            undone = session.undo(decision)
+            said = f"Undone: {undone.kind} {undone.id[:8]}. The model sees about {session.tokens:,} tokens."
+        else:
+            removed = undo_turn(c)
+            said = removed.sentence() if removed else "There is nothing to take back."
+    chat.screen.note(said, "dim")
 
 
 def _dream(chat: Chat, rest: str) -> None:
     from .dream_command import dream
 
     dream(chat, rest)
-
-
-def _retry(chat: Chat, rest: str) -> None:
-    chat.turn(chat.agent.go_on)
 
 
 def _permissions(chat: Chat, rest: str) -> None:
@@ -179,12 +167,12 @@ COMMANDS: dict[str, Command] = {
     "snip": Command("take turns out of what the model sees, or list them", compacting.snip, "[N|N-M]"),
     "expand": Command("what a summary, a folded turn or a marker stands for", compacting.expand, "ID [PAGE]"),
     "model": Command("who answers, or another model from here on", _model, "[NAME]"),
-    "resume": Command("go on with an earlier session", _resume, "[ID]"),
+    "resume": Command("go on with an earlier session", sessions.resume, "[ID]"),
     "memory": Command("what is remembered and what of it came here, or one memory", memories.memory, "[NAME]"),
     "dream": Command("put memory in order now, or see, end and take back dreams", _dream, DREAM_TAKES),
     "pin": Command("keep a text through every compaction, or list such texts", _pin, "[TEXT]"),
     "undo": Command("take back the last turn, or a compaction", _undo, "[ID]"),
-    "retry": Command("carry on after a turn that failed or was stopped", _retry),
+    "retry": Command("carry on after a turn that failed or was stopped", lambda chat, _: chat.turn(chat.agent.go_on)),
     "permissions": Command("the mode and the rules, or another mode", _permissions, "[MODE]"),
     "exit": Command("leave", _exit),
 }

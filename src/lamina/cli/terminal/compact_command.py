@@ -119,9 +119,3 @@ def newest_decision(c: Conversation) -> str | None:
             stands = not isinstance(decision, Boundary) or uuid in c.log.tree.members
             return uuid if stands and (not said or decision.time >= said[-1]) else None
     return None
-
-
-def undo_decision(chat: Chat, node: str) -> None:
-    undone = chat.agent.session.undo(node)
-    tokens = chat.agent.session.tokens
-    chat.screen.note(f"Undone: {undone.kind} {undone.id[:8]}. The model sees about {tokens:,} tokens.", "dim")

@@ -57,7 +57,7 @@ class Chat:
         self._kept: tuple[str, ...] = ()  # rules of this chat's "always"
         self._told = 0  # of the session's notices
         self._loading = False
-        self.agent = self._open(self._first())
+        self.agent: Agent = self._open(self._first())
         self.line = self._line()
 
     def _line(self) -> Line | PlainLine:
@@ -175,7 +175,7 @@ class Chat:
             return
         called = commands.parse(text)
         if called is not None:
-            commands.run(self, called)
+            commands.run(self, *called)
         else:
             self.turn(lambda: self.agent.run(text))
 

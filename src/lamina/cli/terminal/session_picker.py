@@ -51,7 +51,10 @@ def others(chat: Chat) -> list[SessionInfo]:
     return here(chat.wish.cwd, but=chat.agent.session.path)
 
 
-def resume(chat: Chat, word: str) -> None:
+def resume(chat: Chat, rest: str) -> None:
+    word = rest or choose(chat.screen, chat.questions, others(chat))
+    if word is None:
+        return
     path = locate(named(word, others(chat)), chat.wish.cwd)
     if path == chat.agent.session.path:
         chat.screen.note("That is the session you are in.", "dim")

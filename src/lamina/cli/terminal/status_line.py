@@ -32,23 +32,20 @@ def work_of(jobs: Sequence[str], agents: Sequence[Agent]) -> str:
 
 
 def parts(status: Status) -> list[str]:
-    found = [f"context {status.window.percent_left:.0f}% left{_warning(status.window)}"]
-    if status.last is not None and status.last.prompt:
-        found.append(f"cache {status.last.cache_read / status.last.prompt:.0%}")
-    found.append(_cost(status))
-    return [*found, f"mode {status.mode}", f"background: {status.work}"]
-
-
-def _warning(window: State) -> str:
+    window, last, dollars = status.window, status.last, status.dollars
+    warning = " (nearly full)" if window.above_error else " (filling up)" if window.above_warning else ""
     if window.at_blocking:
-        return " (full: /compact, /clear or /undo)"
-    return " (nearly full)" if window.above_error else " (filling up)" if window.above_warning else ""
-
-
-def _cost(status: Status) -> str:
-    if status.dollars is None:
-        return f"{status.usage.total:,} tokens"
-    return f"${status.dollars:.4f}" if status.dollars < 1 else f"${status.dollars:,.2f}"
+        warning = " (full: /compact, /clear or /undo)"
+    cost = f"{status.usage.total:,} tokens"
+    if dollars is not None:
+        cost = f"${dollars:.4f}" if dollars < 1 else f"${dollars:,.2f}"
+    return [
+        f"context {window.percent_left:.0f}% left{warning}",
+        *([f"cache {last.cache_read / last.prompt:.0%}"] if last is not None and last.prompt else ()),
+        cost,
+        f"mode {status.mode}",
+        f"background: {status.work}",
+    ]
 
 
 def fitted(found: list[str], width: int, dash: str = "·") -> str:

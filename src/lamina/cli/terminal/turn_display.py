@@ -92,7 +92,9 @@ class Telling:
                 self._close()
                 self._screen.wait(ANSWERING)
             case "tool_call":
-                self._call(event)
+                with self._lock:
+                    self._running[event["id"]] = (event["name"], event["input"])
+                self._screen.wait(self._what_runs())
             case "tool_output":
                 self._output(event)
             case "tool_result":
@@ -116,11 +118,6 @@ class Telling:
             self._screen.left()
             self._spoke = True
         self._screen.raw(self._flow.feed(clean(text), self._screen.width))
-
-    def _call(self, event: dict[str, Any]) -> None:
-        with self._lock:
-            self._running[event["id"]] = (event["name"], event["input"])
-        self._screen.wait(self._what_runs())
 
     def _output(self, event: dict[str, Any]) -> None:
         """The last lines of the command that printed last."""
@@ -151,8 +148,7 @@ class Telling:
     def _what_runs(self) -> str:
         with self._lock:
             running = list(self._running.values())
-            first = next(iter(self._running), "")
-            calls = self._progress.get(first, 0)
+            calls = self._progress.get(next(iter(self._running), ""), 0)
         if not running:
             return ANSWERING
         far = f", {counted(calls, 'call')}" if calls else ""

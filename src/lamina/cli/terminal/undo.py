@@ -6,7 +6,6 @@ changed stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...conversation.revision import rewind
@@ -39,9 +38,12 @@ def undo_turn(c: Conversation) -> Removed | None:
     last = next((at for at in range(len(items) - 1, -1, -1) if _is_said(items[at])), None)
     if last is None:
         return None
-    removed = _removed(items[last:])
+    gone = items[last:]
+    said = " ".join(block.text for block in gone[0].blocks if isinstance(block, Text))
+    answers = {item.key or item.uuid for item in gone if item.role == "assistant"}
+    calls = [block.name for item in gone for block in item.blocks if isinstance(block, ToolUse)]
     rewind(c, c.log.tree.nodes[items[last].uuid].parent)
-    return removed
+    return Removed(said, len(answers), tuple(calls))
 
 
 def _is_said(item: Item) -> bool:
@@ -49,10 +51,3 @@ def _is_said(item: Item) -> bool:
     if item.role != "user" or item.kind != "said" or item.synthetic:
         return False
     return any(not isinstance(block, ToolResult) for block in item.blocks)
-
-
-def _removed(items: Sequence[Item]) -> Removed:
-    said = " ".join(block.text for block in items[0].blocks if isinstance(block, Text))
-    answers = {item.key or item.uuid for item in items if item.role == "assistant"}
-    calls = [block.name for item in items for block in item.blocks if isinstance(block, ToolUse)]
-    return Removed(said, len(answers), tuple(calls))
