@@ -22,16 +22,16 @@ from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer, Received
 
 from .doing import PATIENCE
-from .test_extraction import RULE, WORDS, Watched, arrives, forks, topic, writes
+from .test_extraction import RULE, WORDS, StoppableProvider, arrives, forks, topic, writes
 
 Open = Callable[..., Agent]
-Watch = Callable[..., Watched]
+Watch = Callable[..., StoppableProvider]
 FORCE = "Deploys always use the option force on main."
 
 
 @pytest.fixture
 def watched(opened: Open) -> Watch:
-    return lambda **given: Watched(opened, **given)
+    return lambda **given: StoppableProvider(opened, **given)
 
 
 def asked(received: Received) -> str:

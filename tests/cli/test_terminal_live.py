@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from lamina.cli.signals import Stop
-from lamina.cli.stdout import Sink
+from lamina.cli.signals import StopRequest
+from lamina.cli.stdout import StdoutSink
 from lamina.cli.terminal.screen import MOST_BELOW, Screen
-from lamina.cli.terminal.turn_display import TAIL, Telling
+from lamina.cli.terminal.turn_display import TAIL, TurnDisplay
 
 if os.name == "nt":
     pytest.skip("needs a pseudo-terminal", allow_module_level=True)
@@ -50,11 +50,11 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_no_passing_lines(work: Path
         assert "\x1b[" not in terminal.written.decode()
 
 
-class Watched(Screen):
+class StoppableProvider(Screen):
     """Keeps what is to be seen below."""
 
     def __init__(self) -> None:
-        super().__init__(Sink(Stop()))
+        super().__init__(StdoutSink(StopRequest()))
         self.moves = False
         self.seen: list[list[str]] = []
 
@@ -72,8 +72,8 @@ def output(call_id: str, text: str) -> dict[str, Any]:
 
 
 def test_pieces_make_lines_and_each_call_has_its_own(tmp_path: Path) -> None:
-    screen = Watched()
-    telling = Telling(screen, tmp_path)
+    screen = StoppableProvider()
+    telling = TurnDisplay(screen, tmp_path)
     for event in (
         call("a"),
         call("b"),
@@ -87,8 +87,8 @@ def test_pieces_make_lines_and_each_call_has_its_own(tmp_path: Path) -> None:
 
 
 def test_what_is_kept_of_an_output_is_bounded(tmp_path: Path) -> None:
-    screen = Watched()
-    telling = Telling(screen, tmp_path)
+    screen = StoppableProvider()
+    telling = TurnDisplay(screen, tmp_path)
     telling.event(call("a"))
     for _ in range(100):
         telling.event(output("a", "x" * 1_000))
@@ -96,7 +96,7 @@ def test_what_is_kept_of_an_output_is_bounded(tmp_path: Path) -> None:
 
 
 def test_control_characters_of_an_output_are_never_drawn() -> None:
-    screen = Watched()
+    screen = StoppableProvider()
     screen.below(["\x1b[2Jgone?", "a" * 500])
     drawn = screen._drawing().replace("\r\x1b[K", "").replace("\x1b[J", "")
     assert "\x1b[2J" not in drawn

@@ -14,14 +14,14 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.utils import get_cwidth
 
 from lamina.cli.console import fit
-from lamina.cli.context_report import Report, lines
+from lamina.cli.context_report import WindowReport, lines
 from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, outcome, preview, title
 from lamina.cli.terminal.commands import COMMANDS, find, parse
-from lamina.cli.terminal.compact_command import told
-from lamina.cli.terminal.completion import Choice, Completing
+from lamina.cli.terminal.compact_command import describe_compaction
+from lamina.cli.terminal.completion import ChatCompleter, CompletionChoice
 from lamina.cli.terminal.screen import Style, clean, folded, wrapped
-from lamina.cli.terminal.status_line import Status, fitted, parts
-from lamina.cli.terminal.text_stream import Flow
+from lamina.cli.terminal.status_line import ChatStatus, fitted, parts
+from lamina.cli.terminal.text_stream import TextStream
 from lamina.conversation.window.breakdown import Breakdown
 from lamina.conversation.window.thresholds import State, state_of, thresholds
 from lamina.core.policy import WindowPolicy
@@ -40,7 +40,7 @@ def tagged(text: str, style: Style) -> str:
 
 
 def flowed(pieces: list[str], width: int) -> str:
-    flow = Flow(plain)
+    flow = TextStream(plain)
     return "".join(flow.feed(piece, width) for piece in pieces) + flow.end(width)
 
 
@@ -69,7 +69,7 @@ def test_lines_of_code_are_left_as_they_are() -> None:
 
 
 def test_headings_code_and_bold_words_are_coloured_and_their_marks_stay() -> None:
-    flow = Flow(tagged)
+    flow = TextStream(tagged)
     shown = flow.feed("# Top\nuse `a b` **now** ok\n", 80) + flow.end(80)
     assert shown == (
         "<bold>#</bold> <bold>Top</bold>\n"
@@ -78,7 +78,7 @@ def test_headings_code_and_bold_words_are_coloured_and_their_marks_stay() -> Non
 
 
 def test_a_mark_that_is_never_closed_ends_with_its_line() -> None:
-    flow = Flow(tagged)
+    flow = TextStream(tagged)
     assert flow.feed("a ` b\nplain ", 80).endswith("\nplain ")
 
 
@@ -195,9 +195,9 @@ FRESH = State(100.0, above_warning=False, above_error=False, above_autocompact=F
 
 @pytest.mark.spec("T7")
 def test_the_status_line_says_what_is_left_what_was_cached_and_what_it_cost() -> None:
-    status = Status(FRESH, Usage(input_tokens=25, cache_read=75), 0.0123, Usage(), "ask")
+    status = ChatStatus(FRESH, Usage(input_tokens=25, cache_read=75), 0.0123, Usage(), "ask")
     assert parts(status) == ["context 100% left", "cache 75%", "$0.0123", "mode ask", "background: none"]
-    unknown = Status(FRESH, None, None, Usage(input_tokens=1200, output_tokens=34), "all", work="1 dream")
+    unknown = ChatStatus(FRESH, None, None, Usage(input_tokens=1200, output_tokens=34), "all", work="1 dream")
     assert parts(unknown) == ["context 100% left", "1,234 tokens", "mode all", "background: 1 dream"]
 
 
@@ -205,13 +205,13 @@ def test_the_status_line_says_what_is_left_what_was_cached_and_what_it_cost() ->
 def test_a_window_that_fills_up_is_said_so() -> None:
     warned = State(9.0, above_warning=True, above_error=False, above_autocompact=False, at_blocking=False)
     full = State(0.0, above_warning=True, above_error=True, above_autocompact=True, at_blocking=True)
-    assert parts(Status(warned, None, 0.0, Usage(), "ask"))[0] == "context 9% left (filling up)"
-    assert "full: /compact, /clear or /undo" in parts(Status(full, None, 0.0, Usage(), "ask"))[0]
+    assert parts(ChatStatus(warned, None, 0.0, Usage(), "ask"))[0] == "context 9% left (filling up)"
+    assert "full: /compact, /clear or /undo" in parts(ChatStatus(full, None, 0.0, Usage(), "ask"))[0]
 
 
 @given(st.integers(1, 120))
 def test_the_status_line_fits_every_terminal(width: int) -> None:
-    found = parts(Status(FRESH, Usage(input_tokens=1), 0.5, Usage(), "accept-edits"))
+    found = parts(ChatStatus(FRESH, Usage(input_tokens=1), 0.5, Usage(), "accept-edits"))
     line = fitted(found, width)
     assert len(line) <= width
     assert line.startswith("context"[:width])
@@ -243,7 +243,7 @@ def test_a_beginning_that_is_no_other_commands_is_enough() -> None:
     assert find("nothing") is None
 
 
-def offered(completer: Completing, text: str) -> list[str]:
+def offered(completer: ChatCompleter, text: str) -> list[str]:
     return [each.text for each in completer.get_completions(Document(text, len(text)), CompleteEvent())]
 
 
@@ -252,7 +252,9 @@ def test_commands_arguments_and_files_are_completed(tmp_path: Path) -> None:
     (tmp_path / "src" / "app.py").touch()
     for name in ("setup.py", ".hidden", "two words.txt", "evil\x1b.txt"):
         (tmp_path / name).touch()
-    completer = Completing(tmp_path, {"help": "this", "undo": "that"}, {"undo": lambda: [Choice("one"), Choice("two")]})
+    completer = ChatCompleter(
+        tmp_path, {"help": "this", "undo": "that"}, {"undo": lambda: [CompletionChoice("one"), CompletionChoice("two")]}
+    )
     assert offered(completer, "/") == ["/help", "/undo"]
     assert offered(completer, "/undo t") == ["two"]
     assert offered(completer, "look at @s") == ["setup.py", "src/"]
@@ -266,10 +268,10 @@ def test_commands_arguments_and_files_are_completed(tmp_path: Path) -> None:
 # What fills the window
 
 
-def filled(tokens: int, *, human: int, assistant: int = 0) -> Report:
+def filled(tokens: int, *, human: int, assistant: int = 0) -> WindowReport:
     limits = thresholds(200_000, 64_000, WindowPolicy())
     state = state_of(tokens, limits)
-    return Report("a-model", tokens, limits, state, 0, Breakdown(human=human, assistant=assistant), source="default")
+    return WindowReport("a-model", tokens, limits, state, 0, Breakdown(human=human, assistant=assistant), source="default")
 
 
 @pytest.mark.spec("T8")
@@ -296,4 +298,4 @@ def test_the_bar_has_the_colour_of_how_full_it_is(tokens: int, style: str) -> No
     ],
 )
 def test_why_nothing_was_compacted_is_a_whole_sentence(why: str, said: str) -> None:
-    assert told(Compacted(why=why), CWD) == [said]
+    assert describe_compaction(Compacted(why=why), CWD) == [said]

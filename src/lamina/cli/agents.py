@@ -11,9 +11,9 @@ import click
 from ..core.errors import InputError
 from . import options
 from .console import notice, print_result, print_table
-from .group import Group
+from .group import CommandGroup
 from .safe_text import document, printable
-from .start import home_of
+from .start import find_home
 
 if TYPE_CHECKING:
     from ..layers.l7_agents.files import Catalog
@@ -34,7 +34,7 @@ def load_types(where: Path, home: Path | None) -> Catalog:
     return while_trusted(home, where, lambda trusted: load_kinds(where, home, trusted=trusted))
 
 
-@click.group("agents", cls=Group, invoke_without_command=True)
+@click.group("agents", cls=CommandGroup, invoke_without_command=True)
 @options.cwd("Whose agent types.")
 @click.option("--running", is_flag=True, help="Only the agents that work in the background of open sessions.")
 @options.as_json
@@ -44,20 +44,20 @@ def agents_command(ctx: click.Context, cwd: Path, running: bool, as_json: bool) 
     if ctx.invoked_subcommand is not None:
         ctx.default_map = {"send": {"as_json": as_json}}
         return
-    found = at_work(cwd, home_of()) if running or not as_json else []
+    found = find_running_agents(cwd, find_home()) if running or not as_json else []
     if not running:
         _list_types(cwd, as_json)
         if found:
             click.echo("\nAt work in the background:")
-            show_at_work(found)
+            print_running_agents(found)
     elif found and not as_json:
-        show_at_work(found)
+        print_running_agents(found)
     else:
         print_result(found, (), as_json=as_json, none="No agent works in the background here.")
 
 
 def _list_types(where: Path, as_json: bool) -> None:
-    catalog = load_types(where, home_of())
+    catalog = load_types(where, find_home())
     for each in catalog.notices:
         notice(each)
     if as_json:
@@ -81,7 +81,7 @@ def _list_types(where: Path, as_json: bool) -> None:
     )
 
 
-def at_work(cwd: Path, home: Path | None) -> list[dict[str, Any]]:
+def find_running_agents(cwd: Path, home: Path | None) -> list[dict[str, Any]]:
     """Of the sessions of this project that are open now; what a session that crashed wrote counts for nothing."""
     from ..disk.agent_states import FILE, read_states
     from ..disk.lock import live_holder
@@ -96,7 +96,7 @@ def at_work(cwd: Path, home: Path | None) -> list[dict[str, Any]]:
     return found
 
 
-def show_at_work(found: list[dict[str, Any]]) -> None:
+def print_running_agents(found: list[dict[str, Any]]) -> None:
     rows = []
     for one in found:
         agent, session, kind, task, doing = (str(one[name] or "") for name in SHOWN)
@@ -114,7 +114,7 @@ def send_command(name: str, text: str) -> options.Reported:
     from ..disk.settings_files import load_settings
     from ..layers.l7_agents.letters import MOST_TEXT, Letter, line_of
 
-    home = home_of()
+    home = find_home()
     if home is None:
         raise click.UsageError("there is no home directory, so there are no mailboxes: set LAMINA_HOME.")
     if not text.strip() or len(text) > MOST_TEXT:

@@ -16,7 +16,7 @@ import click
 
 from . import completion, options
 from .console import notice
-from .start import Wish, check_rules
+from .start import ChatOptions, check_rules
 
 FORMATS = ("text", "json", "stream-json")
 MODES = ("ask", "accept-edits", "read-only", "all")
@@ -75,21 +75,21 @@ def split_rules(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -
 @options.cwd("The directory the session belongs to.")
 def chat_command(prompt: str | None, output_format: str, partial: bool, cwd: Path, **given: Any) -> int:
     """Talk, on a terminal or with -p PROMPT for one answer."""
-    wish = Wish(cwd, **given)
-    if wish.go_on and wish.resume is not None:
+    chosen = ChatOptions(cwd, **given)
+    if chosen.go_on and chosen.resume is not None:
         raise click.UsageError("--continue takes the newest session and --resume a named one: use one of the two.")
-    check_rules(wish)
+    check_rules(chosen)
     if prompt is None and sys.stdin.isatty():
         if not sys.stdout.isatty() or output_format != "text" or partial:
             raise click.UsageError(NOTHING)
         from .terminal.loop import chat
 
-        return chat(wish)
-    if wish.resume == "":
+        return chat(chosen)
+    if chosen.resume == "":
         raise click.UsageError("--resume needs the session's id where nobody can choose one; lamina sessions list shows them.")
     from .print_mode import answer
 
-    return answer(whole_prompt(prompt), wish, form=output_format, partial=partial)
+    return answer(whole_prompt(prompt), chosen, form=output_format, partial=partial)
 
 
 def whole_prompt(prompt: str | None) -> str:

@@ -36,7 +36,7 @@ def context_command(session: str, number: int | None, against: int | None, cwd: 
     from ..disk.jsonl import Health
     from ..disk.settings_files import load_settings
     from ..disk.transcript import read_transcript
-    from .context_report import lines, recorded, to_json
+    from .context_report import lines, report_on_transcript, to_json
     from .transcripts import locate
 
     path = locate(session, cwd)
@@ -48,11 +48,11 @@ def context_command(session: str, number: int | None, against: int | None, cwd: 
         return read_transcript(path, health=health)
 
     if number is not None:
-        from .request_view import show
+        from .request_view import print_request
 
-        show(read, path.stem, number, against, as_json=as_json, width=shutil.get_terminal_size().columns)
+        print_request(read, path.stem, number, against, as_json=as_json, width=shutil.get_terminal_size().columns)
         return
-    report = recorded(read, load_settings(cwd=cwd, environ=os.environ))
+    report = report_on_transcript(read, load_settings(cwd=cwd, environ=os.environ))
     if as_json:
         click.echo(document({"session_id": path.stem, "path": str(path), **to_json(report)}))
     else:

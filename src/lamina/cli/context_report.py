@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..conversation.window.breakdown import Breakdown, break_down
-from ..conversation.window.breakdown import Item as Counted
+from ..conversation.window.breakdown import Item as LabelledBlock
 from ..conversation.window.count import Count
 from ..conversation.window.estimate import estimate
 from ..conversation.window.features import Memo, measure_all
@@ -54,7 +54,7 @@ MEMORY_KINDS = frozenset({"instructions", "nested_memory", "memory", "recall", "
 SUMMARY_KINDS = frozenset({"summary", "partial", "snip", "collapse"})
 
 
-class Report(NamedTuple):
+class WindowReport(NamedTuple):
     model: str
     tokens: int
     limits: Thresholds
@@ -66,7 +66,7 @@ class Report(NamedTuple):
     source: str = ""  # where the window's size was found; empty where nobody knows
 
 
-def recorded(read: Callable[[], Iterable[Record]], settings: Settings) -> Report:
+def report_on_transcript(read: Callable[[], Iterable[Record]], settings: Settings) -> WindowReport:
     """On a transcript as it stands."""
     model = ""
 
@@ -89,34 +89,36 @@ def recorded(read: Callable[[], Iterable[Record]], settings: Settings) -> Report
         window.tokens, window.max_output, policy, settings.autocompact_percent, compact_in=settings.auto_compact_window
     )
     report = report_on(view, recount(view), limits, model=model, autocompact=settings.auto_compact)
-    return report._replace(spilled=spilled_in(log), source=window.source)
+    return report._replace(spilled=find_spills(log), source=window.source)
 
 
-def spilled_in(log: Log) -> tuple[Spill, ...]:
+def find_spills(log: Log) -> tuple[Spill, ...]:
     return tuple(made for made in log.decisions.values() if isinstance(made, Spill))
 
 
-def report_on(view: View, count: Count, limits: Thresholds, *, model: str, autocompact: bool, memo: Memo | None = None) -> Report:
+def report_on(
+    view: View, count: Count, limits: Thresholds, *, model: str, autocompact: bool, memo: Memo | None = None
+) -> WindowReport:
     """On a view and its count; pure."""
-    parts = break_down(_counted(view), count.calibration, memo)
+    parts = break_down(_label_blocks(view), count.calibration, memo)
     if count.reported:
         tokens = count.tokens
         system = max(0, tokens - parts.total)
     else:
         # What the recorded prompt is likely to take.
-        system = prompt_tokens(view.snapshot.system, view.snapshot.tools, count) if view.snapshot is not None else 0
+        system = estimate_prompt(view.snapshot.system, view.snapshot.tools, count) if view.snapshot is not None else 0
         tokens = parts.total + system
     state = state_of(max(tokens, count.judged), limits, autocompact_on=autocompact)
-    return Report(model, tokens, limits, state, system, parts, autocompact=autocompact)
+    return WindowReport(model, tokens, limits, state, system, parts, autocompact=autocompact)
 
 
-def prompt_tokens(system: list[Wire], tools: list[Wire], count: Count) -> int:
+def estimate_prompt(system: list[Wire], tools: list[Wire], count: Count) -> int:
     """What stands before the messages, estimated."""
     said = [text(canonical(part).decode("utf-8", "replace")) for part in (system, tools)]
     return estimate(measure_all(said), count.calibration)
 
 
-def _counted(view: View) -> Iterator[Counted]:
+def _label_blocks(view: View) -> Iterator[LabelledBlock]:
     for item, block in view.blocks():
         if item.kind in SUMMARY_KINDS:
             yield item.role, block, "summary"
@@ -126,7 +128,7 @@ def _counted(view: View) -> Iterator[Counted]:
             yield item.role, block, None
 
 
-def to_json(report: Report) -> dict[str, Any]:
+def to_json(report: WindowReport) -> dict[str, Any]:
     """`window.size` is what the model takes in all, `window.effective` what is left of it beside room for an answer: that is what
     `tokens` and `percent_left` count against."""
     limits = {name: getattr(report.limits, name) for name in ("effective", "warning", "autocompact", "blocking")}
@@ -141,12 +143,12 @@ def to_json(report: Report) -> dict[str, Any]:
     }
 
 
-class Line(NamedTuple):
+class ContextLine(NamedTuple):
     text: str
     style: Style = ""
 
 
-def rows(report: Report) -> list[tuple[str, int]]:
+def rows(report: WindowReport) -> list[tuple[str, int]]:
     parts = report.parts
     kinds = [
         ("system prompt and tools", report.system),
@@ -163,7 +165,7 @@ def rows(report: Report) -> list[tuple[str, int]]:
     return [(printable(name), tokens) for name, tokens in kinds if tokens]
 
 
-def lines(report: Report, width: int, *, picture: bool = True) -> list[Line]:
+def lines(report: WindowReport, width: int, *, picture: bool = True) -> list[ContextLine]:
     """For a person, in a terminal of this width; `picture`: with bars."""
     width = min(width, WIDEST)
     found = rows(report)
@@ -173,23 +175,23 @@ def lines(report: Report, width: int, *, picture: bool = True) -> list[Line]:
     # The parts are estimates: all of them together may be more than what was reported, no part is more than all of them.
     whole = max(1, sum(tokens for _, tokens in found))
     used = f"about {report.tokens:,} of {report.limits.effective:,} tokens, {report.state.percent_left:.0f}% left"
-    shown = [Line(text) for text in _wrapped(f"{report.model or 'no model yet'}: {used}", width)]
+    shown = [ContextLine(text) for text in _wrapped(f"{report.model or 'no model yet'}: {used}", width)]
     if picture:
         drawn = bar(1 - report.state.percent_left / 100, max(8, min(width, 60) - 2), whole=True)
         full = report.state.at_blocking or report.state.above_autocompact
-        shown.append(Line(f"[{drawn}]", "red" if full else "yellow" if report.state.above_warning else "green"))
-    shown += [Line(text) for sentence in _window(report) for text in _wrapped(sentence, width)]
+        shown.append(ContextLine(f"[{drawn}]", "red" if full else "yellow" if report.state.above_warning else "green"))
+    shown += [ContextLine(text) for sentence in _window(report) for text in _wrapped(sentence, width)]
     for name, tokens in found:
         share = f"{tokens / whole:>5.0%}"
         shown.append(
-            Line(
+            ContextLine(
                 f"  {shorten(name, named):<{named}}{tokens:>11,}{share}  {bar(tokens / most, room) if room > 0 else ''}".rstrip()
             )
         )
-    return [*shown, *map(Line, _repeats(report, width)), *map(Line, _spilled(report, width))]
+    return [*shown, *map(ContextLine, _repeats(report, width)), *map(ContextLine, _spilled(report, width))]
 
 
-def _window(report: Report) -> Iterator[str]:
+def _window(report: WindowReport) -> Iterator[str]:
     """Which window is counted against, and what happens where in it."""
     limits, why = report.limits, f" ({SOURCES[report.source]})" if report.source else ""
     reserve = limits.window - limits.effective
@@ -208,7 +210,7 @@ def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(printable(text), max(10, width - 1)) or [""]
 
 
-def _repeats(report: Report, width: int) -> Iterator[str]:
+def _repeats(report: WindowReport, width: int) -> Iterator[str]:
     repeats = report.parts.repeats
     if repeats:
         yield f"Files read more than once, and what the later reads cost ({sum(each.tokens for each in repeats):,} in all):"
@@ -216,7 +218,7 @@ def _repeats(report: Report, width: int) -> Iterator[str]:
     yield from capped(rows, MOST_REPEATS, "  and {} more")
 
 
-def _spilled(report: Report, width: int) -> Iterator[str]:
+def _spilled(report: WindowReport, width: int) -> Iterator[str]:
     if report.spilled:
         yield f"Results too large to show, in files ({sum(each.size for each in report.spilled):,} bytes in all):"
     for each in report.spilled[-MOST_SPILLED:]:

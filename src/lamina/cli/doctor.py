@@ -15,7 +15,7 @@ import click
 
 from . import options
 from .console import color, terminal_width
-from .progress import Progress
+from .progress import ProgressLine
 from .safe_text import counted, document, printable, sentence
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def doctor_command(ctx: click.Context, fix: bool, as_json: bool, cwd: Path) -> N
     from ..maintenance.doctor.fixes import mend_all
 
     now = time.time()
-    with Progress(" …") as progress:
+    with ProgressLine(" …") as progress:
 
         def looked() -> Report:
             return look(cwd=cwd, environ=os.environ, now=now, tell=progress.show)

@@ -38,10 +38,10 @@ def dream_command(status: bool, watch: bool, kill: bool, undo: str | None, model
     if model is not None and (status or watch or kill or undo is not None):
         raise click.UsageError("--model is for a dream that begins now.")
     from . import dream_actions as actions
-    from .start import MemorySource, Wish, home_of, settings_for
+    from .start import ChatOptions, MemorySource, find_home, load_chat_settings
 
-    home = home_of()
-    source = MemorySource(cwd, home, settings_for(Wish(cwd), home))
+    home = find_home()
+    source = MemorySource(cwd, home, load_chat_settings(ChatOptions(cwd), home))
     if status:
         return actions.show_status(source, as_json=as_json)
     if watch:

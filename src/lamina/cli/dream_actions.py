@@ -13,20 +13,20 @@ from ..layers.l6_dream.run import DreamOutcome
 from .console import notice, print_result
 from .dream_status import (
     PUT_RIGHT,
+    describe_undo,
     details,
     done,
     outcome,
+    read_status,
     status_json,
     status_lines,
-    status_of,
-    taken_back,
     to_json,
     undo_dream,
 )
-from .dream_watch import STILL_RUNS, Telling, end_of, ended, followed, running
+from .dream_watch import STILL_RUNS, DreamNarrator, describe_end, end_dream, find_running_dream, follow_dream
 from .safe_text import document, minute, printable, sentence
-from .signals import Stop
-from .start import MemorySource, Wish, nobody_chosen, provider_for
+from .signals import StopRequest
+from .start import ChatOptions, MemorySource, is_model_unset, open_stoppable
 
 OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so memory is put in order by rules, without a model"
 
@@ -36,7 +36,7 @@ def _say(text: str) -> None:
 
 
 def show_status(source: MemorySource, *, as_json: bool) -> int:
-    found = status_of(source)
+    found = read_status(source)
     print_result(status_json(found), status_lines(found), as_json=as_json)
     return 0
 
@@ -44,21 +44,21 @@ def show_status(source: MemorySource, *, as_json: bool) -> int:
 def run_now(source: MemorySource, model: str | None, *, as_json: bool) -> int:
     from ..agent.manual_dream import run_by_hand
 
-    stop, abort = Stop(), Event()
+    stop, abort = StopRequest(), Event()
     for finding in source.settings.findings:
         notice(finding.text)
     with stop.listening():
-        provider = provider_for(model, source.settings, stop)
-        if provider.name == "offline" and nobody_chosen(Wish(source.cwd, model), source.settings):
+        provider = open_stoppable(model, source.settings, stop)
+        if provider.name == "offline" and is_model_unset(ChatOptions(source.cwd, model), source.settings):
             notice(OFFLINE)
         with stop.turn(abort.set):
-            came = run_by_hand(provider, **source._asdict(), abort=abort, heard=Telling(_say))
+            came = run_by_hand(provider, **source._asdict(), abort=abort, heard=DreamNarrator(_say))
     for text in came.recovered:
         notice(text)
     return _came(came, stop, as_json=as_json)
 
 
-def _came(came: DreamOutcome, stop: Stop, *, as_json: bool) -> int:
+def _came(came: DreamOutcome, stop: StopRequest, *, as_json: bool) -> int:
     record = came.record
     if record is None:
         gate, why = (came.stop.gate, came.stop.why) if came.stop is not None else ("failures", "it did not begin")
@@ -72,7 +72,7 @@ def _came(came: DreamOutcome, stop: Stop, *, as_json: bool) -> int:
             _tell(record)
         return 0
     notice(f"the dream {outcome(record)}")
-    return stop.code if stop.wished and stop.code else 1
+    return stop.code if stop.requested and stop.code else 1
 
 
 def _tell(record: Record) -> None:
@@ -86,12 +86,12 @@ def _tell(record: Record) -> None:
 def watch(source: MemorySource, *, as_json: bool) -> int:
     with source.open() as memory:
         root = memory.store("private").store.root
-        record = running(root)
+        record = find_running_dream(root)
         if record is None:
             return _nothing_runs(root, as_json=as_json)
         _say(f"Dream {record.id} since {minute(record.started)}; Ctrl-C ends the watching, not the dream.")
         try:
-            record = followed(root, record, heard=Telling(_say))
+            record = follow_dream(root, record, heard=DreamNarrator(_say))
         except KeyboardInterrupt:
             _say("The dream goes on; lamina dream --kill ends it.")
             return 130
@@ -114,7 +114,7 @@ def _nothing_runs(root: RootDir, *, as_json: bool) -> int:
 
 
 def kill(source: MemorySource, *, as_json: bool) -> int:
-    record, said = ended(source)
+    record, said = end_dream(source)
     for text in said:
         notice(text)
     if as_json:
@@ -122,7 +122,7 @@ def kill(source: MemorySource, *, as_json: bool) -> int:
     if record.status == "running":
         raise click.ClickException(f"{STILL_RUNS.format(id=record.id)}.")
     if not as_json:
-        click.echo(printable(end_of(record)))
+        click.echo(printable(describe_end(record)))
     return 0
 
 
@@ -135,7 +135,7 @@ def undo(source: MemorySource, dream: str | None, *, as_json: bool) -> int:
         if undone.said and not undone.back:
             yield f"Dream {undone.record.id} {outcome(undone.record)}."
             return
-        yield taken_back(undone)
+        yield describe_undo(undone)
         for one in undone.left:
             yield f"  {sentence(f'{one.file} {one.why}')}"
 

@@ -26,7 +26,7 @@ from ..memory.store.modes import plan_write
 from ..memory.store.scopes import memory_place
 from ..memory.store.topic import INDEX
 from .safe_text import capped, counted, minute, sentence, utc_time
-from .start import MemorySource, home_of
+from .start import MemorySource, find_home
 
 if TYPE_CHECKING:
     from ..layers.l6_dream.rollback import Undone
@@ -47,12 +47,12 @@ class DreamStatus(NamedTuple):
     waiting: int
 
 
-def status_of(source: MemorySource) -> DreamStatus:
+def read_status(source: MemorySource) -> DreamStatus:
     with source.open() as memory:
         store = memory.store("private")
         lock, known = Lock(store.store.root), tuple(records(store.store.root))
         last_ns, holder = lock.last_ns(), lock.holder()
-        running = running_in(known, holder)
+        running = find_running(known, holder)
         waiting = sum(proposal.why.who == "dream" for proposal in store.inbox.waiting())
         stop = _in_the_way(store.store.root, source, last_ns, holder)
     # Whoever holds the lock has put its own time there.
@@ -65,9 +65,9 @@ def undo_dream(source: MemorySource, dream: str | None) -> Undone:
         return undo(memory.store("private"), dream, now=time.time())
 
 
-def kept_in(cwd: Path) -> tuple[Record, ...]:
+def read_dreams(cwd: Path) -> tuple[Record, ...]:
     """The dreams of the memory of `cwd`, newest first; nothing is made where there is none."""
-    if (home := home_of()) is None:
+    if (home := find_home()) is None:
         return ()
     try:
         settings = load_settings(cwd=cwd, environ=os.environ)
@@ -91,7 +91,7 @@ def summary_line(known: tuple[Record, ...]) -> str | None:
     return None if last is None else f"Last dream: {minute(last.ended or last.started)}, {sentence(outcome(last))}"
 
 
-def running_in(known: tuple[Record, ...], holder: Holder | None) -> Record | None:
+def find_running(known: tuple[Record, ...], holder: Holder | None) -> Record | None:
     """The dream that runs, or whose process died: `holder` tells which."""
     return next((record for record in known if record.status == "running"), None) if holder is not None else None
 
@@ -206,7 +206,7 @@ def outcome(record: Record) -> str:
             return f"{word}: {sentence(record.why) or 'no reason is known'}; {left}"
 
 
-def taken_back(undone: Undone) -> str:
+def describe_undo(undone: Undone) -> str:
     count = len(undone.back)
     what = "1 memory is" if count == 1 else "the index is" if not count and not undone.left else f"{count} memories are"
     return f"Took back dream {undone.record.id}: {what} as before."

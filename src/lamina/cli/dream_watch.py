@@ -14,7 +14,7 @@ from ..core.errors import DiskError
 from ..disk.dream_lock import Lock
 from ..layers.l6_dream.record import Record, kill_request, read_record, records
 from ..layers.l6_dream.run import put_right
-from .dream_status import outcome, running_in
+from .dream_status import find_running, outcome
 from .safe_text import counted, sentence
 from .start import MemorySource
 
@@ -29,7 +29,7 @@ NONE_RUNS = "no dream runs here"
 STILL_RUNS = "dream {id} was told to end and has not yet: lamina dream --watch shows when it has"
 
 
-class Telling:
+class DreamNarrator:
     """Says each answer of a dream once, as it comes."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
@@ -47,11 +47,11 @@ class Telling:
             self._say(f"     {record.phase}")
 
 
-def running(root: RootDir) -> Record | None:
-    return running_in(tuple(records(root)), Lock(root).holder())
+def find_running_dream(root: RootDir) -> Record | None:
+    return find_running(tuple(records(root)), Lock(root).holder())
 
 
-def followed(root: RootDir, record: Record, *, heard: Callable[[Record], None], seconds: float | None = None) -> Record:
+def follow_dream(root: RootDir, record: Record, *, heard: Callable[[Record], None], seconds: float | None = None) -> Record:
     """The record when the dream has ended, or its process is gone, or after so many seconds."""
     began = monotonic()
     while True:
@@ -65,16 +65,16 @@ def followed(root: RootDir, record: Record, *, heard: Callable[[Record], None], 
         sleep(LOOK_SECONDS)
 
 
-def ended(source: MemorySource, *, seconds: float = ENDING_SECONDS) -> tuple[Record, list[str]]:
+def end_dream(source: MemorySource, *, seconds: float = ENDING_SECONDS) -> tuple[Record, list[str]]:
     """Ends the dream that runs, DiskError where none does; with what had to be put right, in sentences. A record that still says
     "running" is of a dream that did not listen in time."""
     with source.open() as memory:
         root = memory.store("private").store.root
-        record = running(root)
+        record = find_running_dream(root)
         if record is None:
             raise DiskError(str(memory.path), NONE_RUNS, "lamina dream --status tells of those there were")
         if kill_request(root, record.id):
-            record = followed(root, record, heard=lambda _: None, seconds=seconds)
+            record = follow_dream(root, record, heard=lambda _: None, seconds=seconds)
         if record.status != "running":
             return record, []
     said = put_right(*source)  # a living one is left alone
@@ -82,7 +82,7 @@ def ended(source: MemorySource, *, seconds: float = ENDING_SECONDS) -> tuple[Rec
         return read_record(memory.store("private").store.root, record.id) or record, said
 
 
-def end_of(record: Record) -> str:
+def describe_end(record: Record) -> str:
     if record.status == "completed":
         return f"It was done before it could be ended: {outcome(record)}."
     return f"Dream {record.id} is ended; memory is as it was before it."

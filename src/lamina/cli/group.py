@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = []
         for name in self.list_commands(ctx):

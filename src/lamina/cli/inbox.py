@@ -9,16 +9,16 @@ import click
 
 from . import completion, options
 from .console import notice, print_result
-from .group import Group
-from .memory_access import of_agent, on_memory, opened
+from .group import CommandGroup
+from .memory_access import agent_option, open_memory, with_memory
 from .options import Reported
 
 if TYPE_CHECKING:
     from ..memory.memory import Memory
 
 
-@click.group("inbox", cls=Group, invoke_without_command=True)
-@of_agent
+@click.group("inbox", cls=CommandGroup, invoke_without_command=True)
+@agent_option
 @options.cwd()
 @options.as_json
 @click.pass_context
@@ -28,7 +28,7 @@ def inbox_command(ctx: click.Context, cwd: Path, as_json: bool) -> None:
         # What stands before the command holds for it too.
         ctx.default_map = {name: {"cwd": cwd, "as_json": as_json} for name in ("accept", "reject")}
         return
-    with opened(cwd) as memory:
+    with open_memory(cwd) as memory:
         waiting = memory.waiting()
         rows = [{"id": one.id, "name": one.name, "diff": one.diff} for one in waiting]
         lines = (f"{one.id}  {one.name}\n{one.diff}" for one in waiting)
@@ -37,7 +37,7 @@ def inbox_command(ctx: click.Context, cwd: Path, as_json: bool) -> None:
 
 @inbox_command.command("accept")
 @click.argument("proposal", shell_complete=completion.proposals)
-@on_memory
+@with_memory
 def accept_command(memory: Memory, proposal: str) -> Reported:
     """Say yes to a proposal."""
     done = memory.accept(proposal)
@@ -48,7 +48,7 @@ def accept_command(memory: Memory, proposal: str) -> Reported:
 
 @inbox_command.command("reject")
 @click.argument("proposal", shell_complete=completion.proposals)
-@on_memory
+@with_memory
 def reject_command(memory: Memory, proposal: str) -> Reported:
     """Say no to a proposal; nothing changes."""
     if not memory.reject(proposal):

@@ -38,10 +38,10 @@ def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
 
 
 KEYS = ("day", "purpose", "project")
-Row = tuple[tuple[str, str, str], "Spent"]
+LedgerRow = tuple[tuple[str, str, str], "Spent"]
 
 
-def grouped(lines: list[tuple[str, Line]]) -> list[Row]:
+def grouped(lines: list[tuple[str, Line]]) -> list[LedgerRow]:
     """By day, purpose and project: the newest day first, the dearest of it first."""
     found: dict[tuple[str, str, str], Spent] = {}
     for day, line in lines:
@@ -62,7 +62,7 @@ def to_json(spent: Spent) -> dict[str, Any]:
     }
 
 
-def _table(rows: list[Row], by_day: bool) -> None:
+def _table(rows: list[LedgerRow], by_day: bool) -> None:
     header = [*(["day"] if by_day else []), "purpose", "calls", "tokens", "cost", "project"]
     cells = [
         [*([day] if by_day else []), purpose, str(spent.calls), f"{spent.tokens:,}", _money(spent), project]

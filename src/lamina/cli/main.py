@@ -16,7 +16,7 @@ import click
 
 from .. import __version__
 from ..core.errors import InputError, LaminaError, SettingError
-from .group import Group
+from .group import CommandGroup
 from .safe_text import mend_streams, sentence
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class ReaderGone(Exception):
     """Whoever read our output has seen enough. It is no OSError: of those click makes a failure."""
 
 
-class Commands(Group):
+class LaminaGroup(CommandGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -93,7 +93,7 @@ class Commands(Group):
         return [*found, *(item for item in more if item.value not in known)]
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LaminaGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "--version", prog_name="lamina")
 def lamina_command() -> None:
     """A seven-layer memory for LLM agents.

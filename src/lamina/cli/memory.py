@@ -11,8 +11,8 @@ import click
 
 from . import completion
 from .console import notice
-from .group import Group
-from .memory_access import of_agent, on_memory
+from .group import CommandGroup
+from .memory_access import agent_option, with_memory
 from .options import Reported
 from .safe_text import minute, printable, utc_time
 
@@ -26,14 +26,14 @@ _WORDS = {"today": 0, "yesterday": 1}
 TYPES = ("user", "feedback", "project", "reference")
 
 
-@click.group("memory", cls=Group)
-@of_agent
+@click.group("memory", cls=CommandGroup)
+@agent_option
 def memory_command() -> None:
     """See, save, trace and take back what is remembered."""
 
 
 @memory_command.command("list")
-@on_memory
+@with_memory
 def list_command(memory: Memory) -> Reported:
     """All memories, newest first."""
     found = memory.headers()
@@ -43,7 +43,7 @@ def list_command(memory: Memory) -> Reported:
 
 @memory_command.command("show")
 @click.argument("name", shell_complete=completion.memories)
-@on_memory
+@with_memory
 def show_command(memory: Memory, name: str) -> Reported:
     """One memory, by its name or file."""
     topic = _known(memory, name)
@@ -56,7 +56,7 @@ def show_command(memory: Memory, name: str) -> Reported:
 @click.argument("query")
 @click.option("-k", "most", type=click.IntRange(1, 1_000), default=5, show_default=True, help="How many at most.")
 @click.option("--explain", is_flag=True, help="With the score, the words that fit, and the evidence.")
-@on_memory
+@with_memory
 def search_command(memory: Memory, query: str, most: int, explain: bool) -> Reported:
     """The memories that fit QUERY, best first. No model is asked."""
     found = memory.recall(query, most)
@@ -75,7 +75,7 @@ def search_command(memory: Memory, query: str, most: int, explain: bool) -> Repo
 @click.option("--description", default="", help="One line: all that is looked at when memories are chosen.")
 @click.option("--scope", type=click.Choice(("private", "team")), default="private", show_default=True, help="Whose it is.")
 @click.argument("body", required=False)
-@on_memory
+@with_memory
 def save_command(memory: Memory, name: str, kind: Any, description: str, scope: Any, body: str | None) -> Reported:
     """Save or update a memory. BODY is its text; '-' reads it from standard input."""
     from ..memory.store.contract import Saved
@@ -96,7 +96,7 @@ def save_command(memory: Memory, name: str, kind: Any, description: str, scope: 
 
 @memory_command.command("rm")
 @click.argument("name", shell_complete=completion.memories)
-@on_memory
+@with_memory
 def rm_command(memory: Memory, name: str) -> Reported:
     """Move a memory to the trash; restore brings it back."""
     topic = _known(memory, name)
@@ -110,7 +110,7 @@ def rm_command(memory: Memory, name: str) -> Reported:
 @memory_command.command("log")
 @click.argument("name", required=False, shell_complete=completion.memories)
 @click.option("--removed", is_flag=True, help="Only what lies in the trash.")
-@on_memory
+@with_memory
 def log_command(memory: Memory, name: str | None, removed: bool) -> Reported:
     """Every change with who, why and when, newest first."""
     versions = trash(memory.log(name)) if removed else memory.log(name)
@@ -121,7 +121,7 @@ def log_command(memory: Memory, name: str | None, removed: bool) -> Reported:
 @memory_command.command("diff")
 @click.argument("name", required=False, shell_complete=completion.memories)
 @click.option("--version", "version_id", help="A change of the log; without it the newest.")
-@on_memory
+@with_memory
 def diff_command(memory: Memory, name: str | None, version_id: str | None) -> Reported:
     """What a change did."""
     versions = [version for version in memory.log(name) if version_id in (None, version.id)]
@@ -133,7 +133,7 @@ def diff_command(memory: Memory, name: str | None, version_id: str | None) -> Re
 
 @memory_command.command("blame")
 @click.argument("name", shell_complete=completion.memories)
-@on_memory
+@with_memory
 def blame_command(memory: Memory, name: str) -> Reported:
     """Which change each line of a memory comes from: who, when and why."""
     _known(memory, name)
@@ -145,7 +145,7 @@ def blame_command(memory: Memory, name: str) -> Reported:
 @memory_command.command("restore")
 @click.argument("name", shell_complete=completion.removed)
 @click.option("--version", "version_id", help="A change of the log; without it the state before the last one.")
-@on_memory
+@with_memory
 def restore_command(memory: Memory, name: str, version_id: str | None) -> Reported:
     """Bring back a memory from the trash or an older version, byte for byte."""
     row = _row(memory.restore(name, version_id), memory)
@@ -153,7 +153,7 @@ def restore_command(memory: Memory, name: str, version_id: str | None) -> Report
 
 
 @memory_command.command("index")
-@on_memory
+@with_memory
 def index_command(memory: Memory) -> Reported:
     """The index as a session is sent it."""
     found = memory.indexes()
@@ -162,7 +162,7 @@ def index_command(memory: Memory) -> Reported:
 
 
 @memory_command.command("path")
-@on_memory
+@with_memory
 def path_command(memory: Memory) -> Reported:
     """Where memory lies."""
     return {"path": str(memory.path)}, str(memory.path)
@@ -180,7 +180,7 @@ def _read_day(_: click.Context, __: click.Parameter, text: str | None) -> date |
 
 @memory_command.command("daily")
 @click.argument("wanted", required=False, metavar="[DATE]", shell_complete=completion.days, callback=_read_day)
-@on_memory
+@with_memory
 def daily_command(memory: Memory, wanted: date | None) -> Reported:
     """The daily logs of assistant mode, newest first, or the one of DATE (2026-03-31, today, yesterday)."""
     rows = _days(memory, wanted)

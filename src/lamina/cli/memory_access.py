@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Where an option before the command leaves it for the command.
 _AGENT = "lamina.agent"
 
-of_agent = click.option(
+agent_option = click.option(
     "--agent",
     metavar="TYPE",
     expose_value=False,
@@ -31,7 +31,7 @@ of_agent = click.option(
 
 
 @contextmanager
-def opened(cwd: Path) -> Iterator[Memory]:
+def open_memory(cwd: Path) -> Iterator[Memory]:
     from ..memory.memory import Memory
 
     agent = click.get_current_context().meta.get(_AGENT)
@@ -41,14 +41,14 @@ def opened(cwd: Path) -> Iterator[Memory]:
         yield memory
 
 
-def on_memory(run: Callable[..., options.Reported]) -> Callable[..., None]:
+def with_memory(run: Callable[..., options.Reported]) -> Callable[..., None]:
     """Adds --cwd and --json; the command gets the memory and returns what it found."""
 
     @options.cwd()
     @options.reports
     @wraps(run)
     def command(cwd: Path, **given: Any) -> options.Reported:
-        with opened(cwd) as memory:
+        with open_memory(cwd) as memory:
             return run(memory, **given)
 
     return command
@@ -60,9 +60,9 @@ def _agent_memory(agent: str, where: Path) -> Memory:
     from ..memory.agent_memory import open_agent_memory
     from ..memory.store.scopes import agent_place
     from .agents import load_types
-    from .start import home_of
+    from .start import find_home
 
-    home = home_of()
+    home = find_home()
     kind = load_types(where, home).find(agent)
     if kind is None:
         raise click.UsageError(f"there is no agent type {printable(agent)!r} here: lamina agents lists them.")

@@ -15,12 +15,12 @@ from uuid import uuid4
 from ..core.usage import Usage
 from ..providers.models import cost
 from .safe_text import document, printable
-from .stdout import Sink
+from .stdout import StdoutSink
 
 if TYPE_CHECKING:
     from ..agent.agent import Agent, Answer
     from ..core.reply import Reply
-    from .signals import Watched
+    from .signals import StoppableProvider
 
 Ending: TypeAlias = Literal["success", "error_max_turns", "error_during_execution"]
 
@@ -38,7 +38,7 @@ def price(model: str, usage: Usage) -> float | None:
     return 0.0 if model == FREE else cost(model, usage).usd
 
 
-class Tally:
+class TurnTally:
     """What the calls of a turn came to."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Tally:
             self.denials.append(self._calls[event["id"]])
 
 
-class Output(Protocol):
+class TurnOutput(Protocol):
     def begin(self, agent: Agent) -> None: ...
 
     def event(self, event: dict[str, Any]) -> None:
@@ -79,7 +79,7 @@ class Output(Protocol):
 class TextOutput:
     """The words of the model as they come, each answer of the turn on a line of its own."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: StdoutSink) -> None:
         self._sink = sink
         self._written = ""
 
@@ -109,7 +109,9 @@ class TextOutput:
 class JsonOutput:
     """One document at the end; with `lines`, one event for everything that happens, and the same document last."""
 
-    def __init__(self, sink: Sink, provider: Watched, tally: Tally, *, lines: bool, partial: bool = False) -> None:
+    def __init__(
+        self, sink: StdoutSink, provider: StoppableProvider, tally: TurnTally, *, lines: bool, partial: bool = False
+    ) -> None:
         self._sink = sink
         self._provider = provider
         self._tally = tally

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import Aborted, InputError, LaminaError, SettingError
 from .console import notice
-from .output import JsonOutput, Output, Tally, TextOutput, ending_of
-from .signals import Stop
-from .start import OFFLINE, Wish, home_of, newest, nobody_chosen, open_agent, provider_for, settings_for
-from .stdout import Sink
+from .output import JsonOutput, TextOutput, TurnOutput, TurnTally, ending_of
+from .signals import StopRequest
+from .start import OFFLINE, ChatOptions, find_home, find_newest, is_model_unset, load_chat_settings, open_agent, open_stoppable
+from .stdout import StdoutSink
 
 if TYPE_CHECKING:
     from ..agent.agent import Agent
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 CUT_OFF = "the answer was cut off at its limit"
 
 
-def answer(prompt: str, wish: Wish, *, form: str = "text", partial: bool = False) -> int:
-    stop, tally = Stop(), Tally()
-    sink = Sink(stop)
+def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bool = False) -> int:
+    stop, tally = StopRequest(), TurnTally()
+    sink = StdoutSink(stop)
     with stop.listening():
-        home = home_of()
-        settings = settings_for(wish, home)
+        home = find_home()
+        settings = load_chat_settings(options, home)
         for finding in settings.findings:
             notice(finding.text)
-        again = newest(wish, home) if wish.go_on else wish.resume
-        provider = provider_for(wish.model, settings, stop)
-        if provider.name == "offline" and again is None and nobody_chosen(wish, settings):
+        again = find_newest(options, home) if options.go_on else options.resume
+        provider = open_stoppable(options.model, settings, stop)
+        if provider.name == "offline" and again is None and is_model_unset(options, settings):
             notice(OFFLINE)
-        out: Output = TextOutput(sink)
+        out: TurnOutput = TextOutput(sink)
         if form != "text":
             out = JsonOutput(sink, provider, tally, lines=form == "stream-json", partial=partial)
 
@@ -41,7 +41,7 @@ def answer(prompt: str, wish: Wish, *, form: str = "text", partial: bool = False
             tally.heard(event)
             out.event(event)
 
-        with open_agent(wish, settings, provider, home=home, resume=again, on_event=heard) as agent:
+        with open_agent(options, settings, provider, home=home, resume=again, on_event=heard) as agent:
             told = _told(agent, 0)
             out.begin(agent)
             try:
@@ -63,7 +63,7 @@ def _told(agent: Agent, already: int) -> int:
     return len(agent.session.notices)
 
 
-def _turn(agent: Agent, prompt: str, out: Output, stop: Stop) -> int:
+def _turn(agent: Agent, prompt: str, out: TurnOutput, stop: StopRequest) -> int:
     try:
         with stop.turn(agent.abort):
             done = agent.run(prompt)

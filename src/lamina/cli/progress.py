@@ -18,7 +18,7 @@ TICK = 0.2
 _CLEAR = "\r\x1b[K"
 
 
-class Progress:
+class ProgressLine:
     """Shows the newest of what it is told, at most every TICK; a context manager, and nothing else may be printed in it."""
 
     def __init__(self, ending: str = "; Ctrl-C stops", *, line_seconds: float | None = None) -> None:
@@ -28,7 +28,7 @@ class Progress:
         self._next = time.monotonic() + QUIET_SECONDS
         self._drawn = False
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressLine:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -53,7 +53,7 @@ def waiting(what: str) -> Iterator[None]:
         while not done.wait(TICK):
             progress.show(f"{what}, {time.monotonic() - began:.0f} s")
 
-    with Progress() as progress:
+    with ProgressLine() as progress:
         thread = threading.Thread(target=draw, name="lamina-waiting", daemon=True)
         thread.start()
         try:

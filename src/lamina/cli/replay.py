@@ -14,7 +14,7 @@ from ..core.policy import POLICIES
 from ..replay.variants import ALL, LAYERS
 from . import options
 from .console import notice, print_result, print_table, terminal_width
-from .progress import Progress
+from .progress import ProgressLine
 from .safe_text import capped, sentence
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def replay_command(
             raise InputError("replay", problem, "name transcripts, or a directory that holds some")
     _page_before(page)
     files = transcripts(recordings)
-    with Progress(line_seconds=LINE_SECONDS) as progress:
+    with ProgressLine(line_seconds=LINE_SECONDS) as progress:
         here = ""
 
         def on_session(at: int, path: Path) -> None:
@@ -115,10 +115,10 @@ def _wanted(cwd: Path, memory: Path | None, window: int | None) -> Wanted:
     from ..disk.settings_files import load_settings
     from ..replay.memory_index import index_reminder, place_of
     from ..replay.run import Wanted
-    from .start import home_of
+    from .start import find_home
 
     in_force = load_settings(cwd=cwd, environ=os.environ)
-    place = memory.resolve() if memory is not None else place_of(in_force, cwd=cwd, home=home_of())
+    place = memory.resolve() if memory is not None else place_of(in_force, cwd=cwd, home=find_home())
     given = {"memory_directory": str(place)} if place is not None else {}
 
     def settings(arguments: Mapping[str, Any]) -> Settings:
@@ -135,9 +135,9 @@ def _asking(cwd: Path, times: int | None) -> Asking | None:
         return None
     from ..disk.settings_files import load_settings
     from ..replay.model_answers import Asking
-    from .start import open_chosen
+    from .start import open_chosen_provider
 
-    provider = open_chosen(None, load_settings(cwd=cwd, environ=os.environ))
+    provider = open_chosen_provider(None, load_settings(cwd=cwd, environ=os.environ))
     if provider.name == "offline":
         raise InputError("--ask", "no provider is configured", "set ANTHROPIC_API_KEY or OPENAI_API_KEY")
     return Asking(provider, times)

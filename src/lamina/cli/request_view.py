@@ -21,7 +21,7 @@ _COLUMNS = 20  # tokens and whether it was cached
 NARROWEST = 60
 
 
-def show(
+def print_request(
     read: Callable[[], Iterable[Record]], session_id: str, number: int, against: int | None, *, as_json: bool, width: int
 ) -> None:
     found = explain(read(), number, tokens_of)

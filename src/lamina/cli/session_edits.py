@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def opened(session: str, cwd: Path) -> Iterator[Session]:
+def open_session(session: str, cwd: Path) -> Iterator[Session]:
     """The session, to be changed; what there is to say about opening it goes to stderr."""
     from ..session.session import Session
     from .transcripts import locate
@@ -41,7 +41,7 @@ def opened(session: str, cwd: Path) -> Iterator[Session]:
 @options.reports
 def undo_command(session: str, decision: str | None, cwd: Path) -> Reported:
     """Take back a compaction, clearing, snip or pin of SESSION: the last one, or the one DECISION names."""
-    with opened(session, cwd) as found:
+    with open_session(session, cwd) as found:
         before = found.tokens
         undone = found.undo(decision)
         told = {"session_id": found.id, "undone": undone.id, "kind": undone.kind, "tokens_before": before, "tokens": found.tokens}
@@ -86,7 +86,7 @@ def expand_command(session: str, node: str, page: int, cwd: Path, as_json: bool)
 @options.reports
 def snip_command(session: str, turns: str | None, cwd: Path) -> Reported:
     """Take TURNS (2, or 2-4) of SESSION out of what the model sees; without TURNS, list them."""
-    with opened(session, cwd) as found:
+    with open_session(session, cwd) as found:
         if turns is None:
             listed = [{"number": number, **turn._asdict()} for number, turn in enumerate(found.turns, 1)]
             lines = (f"{row['number']:>3}  {str(row['words'])[:100]}" for row in listed)
@@ -106,7 +106,7 @@ def snip_command(session: str, turns: str | None, cwd: Path) -> Reported:
 @options.reports
 def pin_command(session: str, text: str | None, message: str | None, cwd: Path) -> Reported:
     """Keep TEXT through every compaction of SESSION; without TEXT, list what is pinned."""
-    with opened(session, cwd) as found:
+    with open_session(session, cwd) as found:
         pinned = found.pin(text, message=message) if text is not None or message is not None else None
         pins = found.pins
     lines = [f"{uuid[:8]}  {json.dumps(printable(kept), ensure_ascii=False)}" for uuid, kept in pins.items()]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 AROUND = 80
 
 
-class Hit(NamedTuple):
+class SearchHit(NamedTuple):
     session_id: str
     time: str
     role: str
@@ -51,7 +51,7 @@ def search_command(term: str, limit: int, cwd: Path) -> options.Reported:
     return [hit._asdict() for hit in found], lines, none
 
 
-def _hits(term: str, cwd: Path, unread: list[str]) -> Iterator[Hit]:
+def _hits(term: str, cwd: Path, unread: list[str]) -> Iterator[SearchHit]:
     """What cannot be read is added to `unread`, a sentence each."""
     from ..core.records import Message
     from ..disk.paths import slug
@@ -72,7 +72,7 @@ def _hits(term: str, cwd: Path, unread: list[str]) -> Iterator[Hit]:
         for record in reversed(said):
             for text in _texts(record):
                 if (around := _around(text, term)) is not None:
-                    yield Hit(path.stem, record.time, record.role, around)
+                    yield SearchHit(path.stem, record.time, record.role, around)
                     break
 
 

@@ -10,7 +10,7 @@ import click
 
 from . import completion, options
 from .console import notice, print_result, print_table
-from .group import Group
+from .group import CommandGroup
 from .safe_text import local_time, minute, printable, sentence
 from .session_edits import expand_command, pin_command, snip_command, undo_command
 from .session_search import search_command
@@ -24,7 +24,7 @@ SOURCES = ("all", "lamina", "claude-code")
 SHOWN_CHARS = 400
 
 
-@click.group("sessions", cls=Group)
+@click.group("sessions", cls=CommandGroup)
 def sessions_command() -> None:
     """List, show and clean up recorded conversations; undo, open again and keep what is in them."""
 

@@ -26,7 +26,7 @@ MOST_ROWS = 20
 NARROW = 90
 
 
-class Row(NamedTuple):
+class SessionRow(NamedTuple):
     info: SessionInfo
     figures: Figures
 
@@ -45,7 +45,7 @@ def stats_command(
     """Show what sessions cost and what the layers saved."""
     from ..core.figures import Figures, figures_of
     from ..disk.transcript import read_transcript
-    from .dream_status import kept_in, summary, summary_line
+    from .dream_status import read_dreams, summary, summary_line
     from .progress import waiting
     from .transcripts import find_sessions, locate
 
@@ -68,22 +68,22 @@ def stats_command(
     since = time.time() - days * 86_400 if days is not None else 0.0
     with waiting("reading the sessions"):
         infos = [info for info in find_sessions(None if everywhere else cwd, "lamina") if info.modified >= since][:limit]
-        rows = [Row(info, figures_of(read_transcript(Path(info.path)))) for info in infos]
+        rows = [SessionRow(info, figures_of(read_transcript(Path(info.path)))) for info in infos]
     total = sum((row.figures for row in rows), Figures())
     if as_json:
         shown = [{"session_id": row.info.id, "modified": row.info.modified, **to_json(row.figures)} for row in rows]
-        memory, dreams = pollution_of(cwd).to_json(), summary(kept_in(cwd))
+        memory, dreams = measure_pollution(cwd).to_json(), summary(read_dreams(cwd))
         click.echo(document({"sessions": shown, "total": to_json(total), "memory": memory, "dreams": dreams}))
     elif not rows:
         click.echo("No sessions here." + ("" if everywhere else " --all looks at those of other directories."), err=True)
     else:
         _table(rows)
         click.echo(f"\nAll {len(rows)} together:" if len(rows) > 1 else "")
-        last = summary_line(kept_in(cwd))
-        print_result(None, [*lines(total), *pollution_of(cwd).lines(), *([last] if last is not None else ())], as_json=False)
+        last = summary_line(read_dreams(cwd))
+        print_result(None, [*lines(total), *measure_pollution(cwd).lines(), *([last] if last is not None else ())], as_json=False)
 
 
-def pollution_of(where: Path) -> Pollution:
+def measure_pollution(where: Path) -> Pollution:
     from ..maintenance.doctor.pollution import pollution
 
     return pollution(cwd=where, environ=os.environ, now=time.time())
@@ -166,7 +166,7 @@ def _some(words: str, count: int) -> list[str]:
     return [words.format(count)] if count else []
 
 
-def _table(rows: list[Row]) -> None:
+def _table(rows: list[SessionRow]) -> None:
     width = terminal_width()
     # A narrow terminal has room for what a session cost and what it was about.
     left_out = ("turns", "compactions") if width is not None and width < NARROW else ()

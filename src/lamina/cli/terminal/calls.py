@@ -25,7 +25,7 @@ TITLE = 300
 OURS = ("[exit code", "[The whole output is in")
 
 
-class Shown(NamedTuple):
+class PreviewLine(NamedTuple):
     text: str
     style: Style = "plain"
 
@@ -136,7 +136,7 @@ def _first(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
-def preview(name: str, given: object) -> list[Shown]:
+def preview(name: str, given: object) -> list[PreviewLine]:
     """What the call would do, for the question: the command, the change, or the arguments as they are."""
     arguments = given if isinstance(given, Mapping) else {}
     match name:
@@ -144,7 +144,7 @@ def preview(name: str, given: object) -> list[Shown]:
             return [*_bounded(_text(arguments, "command"), MOST_COMMAND, "", "bold")]
         case "Edit":
             old, new = _text(arguments, "old_string"), _text(arguments, "new_string")
-            everywhere = [Shown("everywhere in the file", "yellow")] if arguments.get("replace_all") is True else []
+            everywhere = [PreviewLine("everywhere in the file", "yellow")] if arguments.get("replace_all") is True else []
             return [*everywhere, *_bounded(old, MOST_CHANGED, "- ", "red"), *_bounded(new, MOST_CHANGED, "+ ", "green")]
         case "Write":
             return [*_bounded(_text(arguments, "content"), MOST_CHANGED, "+ ", "green")]
@@ -154,7 +154,7 @@ def preview(name: str, given: object) -> list[Shown]:
             return [*_bounded(json.dumps(given, ensure_ascii=False, indent=2, default=str), MOST_CHANGED, "", "plain")]
 
 
-def _bounded(text: str, most: int, sign: str, style: Style) -> Iterator[Shown]:
+def _bounded(text: str, most: int, sign: str, style: Style) -> Iterator[PreviewLine]:
     lines = text.split("\n")
     if len(lines) > 1 and not lines[-1]:
         lines = lines[:-1]
@@ -162,9 +162,9 @@ def _bounded(text: str, most: int, sign: str, style: Style) -> Iterator[Shown]:
         return
     for line in lines[:most]:
         more = f" … and {len(line) - LONGEST:,} more characters" if len(line) > LONGEST else ""
-        yield Shown(f"{sign}{line[:LONGEST]}{more}", style)
+        yield PreviewLine(f"{sign}{line[:LONGEST]}{more}", style)
     if len(lines) > most:
-        yield Shown(f"… and {len(lines) - most:,} more lines that are not shown here", "yellow")
+        yield PreviewLine(f"… and {len(lines) - most:,} more lines that are not shown here", "yellow")
 
 
 def _text(arguments: Mapping[str, Any], name: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 from ...core.errors import LaminaError
 from ...permissions.verdicts import Mode, read_mode
-from ..context_report import lines, report_on, spilled_in
+from ..context_report import find_spills, lines, report_on
 from . import compact_command as compacting
 from . import memory_command as memories
 from . import session_picker as sessions
@@ -44,7 +44,7 @@ DREAM_TAKES = "[status|kill|undo [ID]]"
 DREAM_WORDS = {"status": "how it stands", "kill": "end the one that runs", "undo": "take back the last one"}
 
 
-class Command(NamedTuple):
+class ChatCommand(NamedTuple):
     about: str
     run: Run
     takes: str = ""
@@ -56,7 +56,7 @@ def parse(text: str) -> tuple[str, str] | None:
     return (found["name"].lower(), (found["rest"] or "").strip()) if found else None
 
 
-def find(name: str) -> Command | None:
+def find(name: str) -> ChatCommand | None:
     """By its name, or by a beginning that no other has."""
     begun = [command for each, command in COMMANDS.items() if each.startswith(name) and len(name) >= SHORTEST]
     return COMMANDS.get(name) or (begun[0] if len(begun) == 1 else None)
@@ -87,7 +87,7 @@ def _help(chat: Chat, rest: str) -> None:
 def _context(chat: Chat, rest: str) -> None:
     with chat.agent.session.working() as c:
         report = report_on(c.log.view, c.count, c.limits, model=c.prompt.model, autocompact=c.autocompact, memo=c.memo)
-        report = report._replace(spilled=spilled_in(c.log))
+        report = report._replace(spilled=find_spills(c.log))
     for text, style in lines(report, chat.screen.width):
         chat.screen.line(text, style or "plain")
 
@@ -159,20 +159,22 @@ def _exit(chat: Chat, rest: str) -> None:
     raise EOFError
 
 
-COMMANDS: dict[str, Command] = {
-    "help": Command("this list", _help),
-    "context": Command("what fills the window", _context),
-    "clear": Command("start a new session; this one is kept", _clear),
-    "compact": Command("summarise what was said, or show what that would do", compacting.compact, "[--preview] [INSTRUCTIONS]"),
-    "snip": Command("take turns out of what the model sees, or list them", compacting.snip, "[N|N-M]"),
-    "expand": Command("what a summary, a folded turn or a marker stands for", compacting.expand, "ID [PAGE]"),
-    "model": Command("who answers, or another model from here on", _model, "[NAME]"),
-    "resume": Command("go on with an earlier session", sessions.resume, "[ID]"),
-    "memory": Command("what is remembered and what of it came here, or one memory", memories.memory, "[NAME]"),
-    "dream": Command("put memory in order now, or see, end and take back dreams", _dream, DREAM_TAKES),
-    "pin": Command("keep a text through every compaction, or list such texts", _pin, "[TEXT]"),
-    "undo": Command("take back the last turn, or a compaction", _undo, "[ID]"),
-    "retry": Command("carry on after a turn that failed or was stopped", lambda chat, _: chat.turn(chat.agent.go_on)),
-    "permissions": Command("the mode and the rules, or another mode", _permissions, "[MODE]"),
-    "exit": Command("leave", _exit),
+COMMANDS: dict[str, ChatCommand] = {
+    "help": ChatCommand("this list", _help),
+    "context": ChatCommand("what fills the window", _context),
+    "clear": ChatCommand("start a new session; this one is kept", _clear),
+    "compact": ChatCommand(
+        "summarise what was said, or show what that would do", compacting.compact, "[--preview] [INSTRUCTIONS]"
+    ),
+    "snip": ChatCommand("take turns out of what the model sees, or list them", compacting.snip, "[N|N-M]"),
+    "expand": ChatCommand("what a summary, a folded turn or a marker stands for", compacting.expand, "ID [PAGE]"),
+    "model": ChatCommand("who answers, or another model from here on", _model, "[NAME]"),
+    "resume": ChatCommand("go on with an earlier session", sessions.resume, "[ID]"),
+    "memory": ChatCommand("what is remembered and what of it came here, or one memory", memories.memory, "[NAME]"),
+    "dream": ChatCommand("put memory in order now, or see, end and take back dreams", _dream, DREAM_TAKES),
+    "pin": ChatCommand("keep a text through every compaction, or list such texts", _pin, "[TEXT]"),
+    "undo": ChatCommand("take back the last turn, or a compaction", _undo, "[ID]"),
+    "retry": ChatCommand("carry on after a turn that failed or was stopped", lambda chat, _: chat.turn(chat.agent.go_on)),
+    "permissions": ChatCommand("the mode and the rules, or another mode", _permissions, "[MODE]"),
+    "exit": ChatCommand("leave", _exit),
 }

@@ -11,7 +11,7 @@ from ...core.records import Boundary, Span
 from ...layers.l4_compact.step import Compacted, Preview
 from ..console import fit
 from .calls import near
-from .input_line import quiet
+from .input_line import suppress_echo
 from .screen import clean
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ WAYS = {"notes": "with the notes, without a call", "ahead": "with a summary made
 def compact(chat: Chat, rest: str) -> None:
     """/compact [--preview] [INSTRUCTIONS]"""
     if rest.split(None, 1)[:1] == [PREVIEW]:
-        for line in foreseen(chat.agent.session.preview(), chat.wish.cwd):
+        for line in describe_preview(chat.agent.session.preview(), chat.options.cwd):
             chat.screen.note(line)
         return
     chat.screen.wait(COMPACTING)
     try:
-        with quiet(), chat.stop.turn(chat.agent.abort):
+        with suppress_echo(), chat.stop.turn(chat.agent.abort):
             done = chat.agent.compact(rest)
     except Aborted:
         chat.screen.calm()
@@ -40,12 +40,12 @@ def compact(chat: Chat, rest: str) -> None:
         return
     finally:
         chat.screen.calm()
-    for line in told(done, chat.wish.cwd):
+    for line in describe_compaction(done, chat.options.cwd):
         chat.screen.note(line, "plain" if done.done else "yellow")
     chat.tell_notices()
 
 
-def told(done: Compacted, cwd: Path) -> list[str]:
+def describe_compaction(done: Compacted, cwd: Path) -> list[str]:
     if not done.done:
         why = (done.why or "there is nothing to summarise").rstrip(".")
         # What is said of a summary that was refused speaks of "it".
@@ -64,7 +64,7 @@ def told(done: Compacted, cwd: Path) -> list[str]:
     return lines
 
 
-def foreseen(found: Preview, cwd: Path) -> list[str]:
+def describe_preview(found: Preview, cwd: Path) -> list[str]:
     if found.why:
         return [f"Nothing would be compacted: {found.why}."]
     lines = [

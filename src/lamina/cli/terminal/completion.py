@@ -25,16 +25,16 @@ _ARGUMENT = re.compile(r"/(?P<name>[a-z]+) +(?P<word>\S*)")
 _FILE = re.compile(r"(?:^|(?<=\s))@(?P<path>\S*)\Z")
 
 
-class Choice(NamedTuple):
+class CompletionChoice(NamedTuple):
     word: str
     about: str = ""
 
 
 # Command → what may stand behind it; asked when it is needed.
-Arguments: TypeAlias = Mapping[str, Callable[[], Iterable[Choice]]]
+Arguments: TypeAlias = Mapping[str, Callable[[], Iterable[CompletionChoice]]]
 
 
-class Completing(Completer):
+class ChatCompleter(Completer):
     def __init__(self, cwd: Path, commands: Mapping[str, str], arguments: Arguments) -> None:
         self._cwd = cwd
         self._commands = commands
@@ -43,7 +43,7 @@ class Completing(Completer):
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         text = document.text_before_cursor
         if _COMMAND.fullmatch(text):
-            return _offers(text, [Choice(f"/{name}", about) for name, about in self._commands.items()])
+            return _offers(text, [CompletionChoice(f"/{name}", about) for name, about in self._commands.items()])
         if (found := _ARGUMENT.fullmatch(text)) and (choices := self._arguments.get(found["name"])):
             return _offers(found["word"], choices())
         if found := _FILE.search(text):
@@ -51,13 +51,13 @@ class Completing(Completer):
         return ()
 
 
-def _offers(begun: str, choices: Iterable[Choice]) -> Iterator[Completion]:
+def _offers(begun: str, choices: Iterable[CompletionChoice]) -> Iterator[Completion]:
     for choice in choices:
         if choice.word.startswith(begun):
             yield Completion(choice.word, start_position=-len(begun), display_meta=choice.about)
 
 
-def files(cwd: Path, begun: str) -> list[Choice]:
+def files(cwd: Path, begun: str) -> list[CompletionChoice]:
     """The names in the directory that `begun` leads to, directories with a slash behind."""
     directory, _, start = begun.rpartition("/")
     lead = f"{directory}/" if begun.startswith("/") or directory else ""
@@ -68,4 +68,4 @@ def files(cwd: Path, begun: str) -> list[Choice]:
         return []
     wanted = [name for name in names if name.startswith(start) and (start.startswith(".") or not name.startswith("."))]
     fit = sorted(name for name in wanted if name.isprintable() and not any(map(str.isspace, name)))
-    return [Choice(f"{lead}{name}") for name in fit[:MOST_OFFERED]]
+    return [CompletionChoice(f"{lead}{name}") for name in fit[:MOST_OFFERED]]

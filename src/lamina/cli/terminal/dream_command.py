@@ -9,10 +9,10 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from ...agent.manual_dream import run_by_hand
-from ..dream_status import details, done, outcome, status_lines, status_of, taken_back, undo_dream
-from ..dream_watch import STILL_RUNS, Telling, end_of, ended
+from ..dream_status import describe_undo, details, done, outcome, read_status, status_lines, undo_dream
+from ..dream_watch import STILL_RUNS, DreamNarrator, describe_end, end_dream
 from .commands import DREAM_TAKES
-from .input_line import quiet
+from .input_line import suppress_echo
 
 if TYPE_CHECKING:
     from .loop import Chat
@@ -24,12 +24,12 @@ def dream(chat: Chat, rest: str) -> None:
         case "":
             _now(chat)
         case "status":
-            for line in status_lines(status_of(chat.memory_source)):
+            for line in status_lines(read_status(chat.memory_source)):
                 chat.screen.note(line, indent="  ")
         case "kill":
-            record, said = ended(chat.memory_source)
+            record, said = end_dream(chat.memory_source)
             chat.warn(said)
-            chat.screen.note(STILL_RUNS.format(id=record.id) if record.status == "running" else end_of(record))
+            chat.screen.note(STILL_RUNS.format(id=record.id) if record.status == "running" else describe_end(record))
         case "undo":
             _undo(chat, more.strip() or None)
         case _:
@@ -37,8 +37,8 @@ def dream(chat: Chat, rest: str) -> None:
 
 
 def _now(chat: Chat) -> None:
-    abort, telling = Event(), Telling(lambda text: chat.screen.note(text, "dim"))
-    with quiet(), chat.stop.turn(abort.set):
+    abort, telling = Event(), DreamNarrator(lambda text: chat.screen.note(text, "dim"))
+    with suppress_echo(), chat.stop.turn(abort.set):
         came = run_by_hand(chat.provider, **chat.memory_source._asdict(), abort=abort, heard=telling)
     chat.warn(came.recovered)
     record = came.record
@@ -58,6 +58,6 @@ def _undo(chat: Chat, which: str | None) -> None:
     undone = undo_dream(chat.memory_source, which)
     chat.warn(undone.said)
     if undone.back or not undone.said:
-        chat.screen.note(taken_back(undone))
+        chat.screen.note(describe_undo(undone))
     for one in undone.left:
         chat.screen.note(f"{one.file} {one.why}", "dim", indent="  ")

@@ -25,7 +25,7 @@ LONGEST = 4_000
 MOST_BYTES = 8 << 20
 
 
-class History(PromptHistory):
+class ChatHistory(PromptHistory):
     def __init__(self, home: Path | None) -> None:
         super().__init__()
         self._path = home / FILE_NAME if home is not None else None

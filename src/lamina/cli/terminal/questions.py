@@ -20,7 +20,7 @@ from .screen import Screen, clean, folded
 if TYPE_CHECKING:
     from ...core.blocks import ToolUse
     from ...permissions.decision import Ask
-    from ..signals import Stop
+    from ..signals import StopRequest
 
 YES = frozenset({"y", "yes"})
 ALWAYS = frozenset({"a", "always"})
@@ -30,7 +30,7 @@ NO_RULE = "There is no rule to offer for this: say y or n."
 
 
 class Questions:
-    def __init__(self, screen: Screen, stop: Stop) -> None:
+    def __init__(self, screen: Screen, stop: StopRequest) -> None:
         self._screen = screen
         self._stop = stop
 
@@ -54,10 +54,10 @@ class Questions:
             self._screen.line("Say y or n.", "dim")
 
 
-class Permission(Questions):
+class PermissionQuestions(Questions):
     """May this call run?"""
 
-    def __init__(self, screen: Screen, stop: Stop, *, cwd: Path, keep: Callable[[str], str]) -> None:
+    def __init__(self, screen: Screen, stop: StopRequest, *, cwd: Path, keep: Callable[[str], str]) -> None:
         """`keep` makes a rule of the person's "always" and says in a sentence where it is kept."""
         super().__init__(screen, stop)
         self._cwd = cwd
@@ -80,7 +80,7 @@ class Permission(Questions):
                     self._screen.line(f"  {UNCLEAR if rest else NO_RULE}", "dim")
                 case _:
                     return No(answer)
-        self._stop.wish(self._stop.signal or signal.SIGINT)
+        self._stop.request(self._stop.signal or signal.SIGINT)
         return "no"
 
     def _show(self, call: ToolUse, verdict: Ask) -> None:

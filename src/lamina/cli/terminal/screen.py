@@ -20,7 +20,7 @@ from rich.cells import cell_len
 
 from ..console import fit
 from ..safe_text import printable
-from ..stdout import Sink
+from ..stdout import StdoutSink
 
 Style: TypeAlias = Literal["plain", "bold", "dim", "red", "green", "yellow", "cyan"]
 
@@ -38,7 +38,7 @@ MOST_BELOW = 5
 LEAST_BESIDE = 36
 
 
-class Marks:
+class ScreenMarks:
     """Signs for the terminal's own characters."""
 
     def __init__(self, encoding: str | None) -> None:
@@ -49,13 +49,13 @@ class Marks:
 
 
 class Screen:
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: StdoutSink) -> None:
         self._sink = sink
         self._lock = sink.lock
         term = os.environ.get("TERM", "")
         self.moves = term not in ("", "dumb", "unknown") or os.name == "nt"
         self.colours = self.moves and not os.environ.get("NO_COLOR")
-        self.marks = Marks(sys.stdout.encoding)
+        self.marks = ScreenMarks(sys.stdout.encoding)
         self._at_left = True
         self._passing = ""  # what the passing line says; empty: there is none
         self._below: tuple[str, ...] = ()  # what passes below it

@@ -12,7 +12,7 @@ from ..console import fit
 from ..safe_text import minute
 from ..transcripts import find_sessions, locate
 from .banner import recap
-from .completion import Arguments, Choice
+from .completion import Arguments, CompletionChoice
 from .questions import Questions
 from .screen import Screen, clean
 
@@ -48,14 +48,14 @@ def named(word: str, found: list[SessionInfo]) -> str:
 
 
 def others(chat: Chat) -> list[SessionInfo]:
-    return here(chat.wish.cwd, but=chat.agent.session.path)
+    return here(chat.options.cwd, but=chat.agent.session.path)
 
 
 def resume(chat: Chat, rest: str) -> None:
     word = rest or choose(chat.screen, chat.questions, others(chat))
     if word is None:
         return
-    path = locate(named(word, others(chat)), chat.wish.cwd)
+    path = locate(named(word, others(chat)), chat.options.cwd)
     if path == chat.agent.session.path:
         chat.screen.note("That is the session you are in.", "dim")
         return
@@ -70,17 +70,17 @@ def arguments(chat: Chat) -> Arguments:
     from ...providers.models import table
     from .commands import DREAM_WORDS, MODE_WORDS
 
-    def models() -> Iterable[Choice]:
-        return [Choice("offline", "needs nothing"), *(Choice(name) for name in sorted(table().models))]
+    def models() -> Iterable[CompletionChoice]:
+        return [CompletionChoice("offline", "needs nothing"), *(CompletionChoice(name) for name in sorted(table().models))]
 
-    def memories() -> Iterable[Choice]:
+    def memories() -> Iterable[CompletionChoice]:
         with chat.memory_source.open() as memory:
-            return [Choice(header.name, header.description) for header in memory.headers()]
+            return [CompletionChoice(header.name, header.description) for header in memory.headers()]
 
     return {
-        "dream": lambda: [Choice(word, about) for word, about in DREAM_WORDS.items()],
+        "dream": lambda: [CompletionChoice(word, about) for word, about in DREAM_WORDS.items()],
         "memory": memories,
         "model": models,
-        "resume": lambda: [Choice(info.id[:SHORT_ID], info.title) for info in others(chat)],
-        "permissions": lambda: [Choice(mode, words) for mode, words in MODE_WORDS.items()],
+        "resume": lambda: [CompletionChoice(info.id[:SHORT_ID], info.title) for info in others(chat)],
+        "permissions": lambda: [CompletionChoice(mode, words) for mode, words in MODE_WORDS.items()],
     }

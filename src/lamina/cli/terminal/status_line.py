@@ -16,7 +16,7 @@ from ...layers.l7_agents.summary import PURPOSE as SUMMARIES
 NO_WORK = "none"
 
 
-class Status(NamedTuple):
+class ChatStatus(NamedTuple):
     window: State
     last: Usage | None  # of the last call
     dollars: float | None  # None: the model has no known price
@@ -25,13 +25,13 @@ class Status(NamedTuple):
     work: str = NO_WORK  # in the background
 
 
-def work_of(jobs: Sequence[str], agents: Sequence[Agent]) -> str:
+def describe_work(jobs: Sequence[str], agents: Sequence[Agent]) -> str:
     """Background work in a person's words: an agent is known by what it is doing, or else by its task."""
     doing = {agent.name: f"agent: {agent.summary or agent.description}" for agent in agents}
     return ", ".join(doing.get(job, job) for job in jobs if job != SUMMARIES)
 
 
-def parts(status: Status) -> list[str]:
+def parts(status: ChatStatus) -> list[str]:
     window, last, dollars = status.window, status.last, status.dollars
     warning = " (nearly full)" if window.above_error else " (filling up)" if window.above_warning else ""
     if window.at_blocking:

@@ -18,7 +18,7 @@ _FENCE = re.compile(r" {0,3}(```|~~~)")
 _HEADING = re.compile(r"#{1,6}\Z")
 
 
-class Flow:
+class TextStream:
     def __init__(self, styled: Callable[[str, Style], str]) -> None:
         self._styled = styled
         self._column = 0

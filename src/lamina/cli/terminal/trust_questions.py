@@ -15,7 +15,7 @@ from ...disk.approvals import record_approval
 from ...disk.settings_files import user_home
 from ...disk.trust import trust, trusted, what_it_would_enable
 from ...prompt.instructions import load_instructions
-from ..start import approvals_for, project_at
+from ..start import find_project, read_approvals
 from .questions import Questions
 from .screen import Screen
 
@@ -48,7 +48,7 @@ def settle_includes(screen: Screen, questions: Questions, home: Path | None, cwd
     """Files outside the project that its instruction files include."""
     if home is None:
         return
-    approvals, problem = approvals_for(cwd, home)
+    approvals, problem = read_approvals(cwd, home)
     found = load_instructions(
         cwd=cwd,
         home=home,
@@ -61,7 +61,7 @@ def settle_includes(screen: Screen, questions: Questions, home: Path | None, cwd
         screen.note(f"{waiting.real_path} lies outside the project{named}.", "yellow")
         allowed = questions.yes_or_no("May it be sent to the model as part of the instructions?")
         try:
-            record_approval(home, project_at(cwd), waiting.real_path, allowed=allowed)
+            record_approval(home, find_project(cwd), waiting.real_path, allowed=allowed)
         except DiskError as error:
             screen.note(f"That could not be noted: {error}", "red")
 

@@ -14,7 +14,7 @@ from ..console import fit
 from ..safe_text import counted
 from .calls import outcome, title
 from .screen import Screen, clean
-from .text_stream import Flow
+from .text_stream import TextStream
 
 THINKING = "thinking"
 ANSWERING = "waiting for the model"
@@ -22,7 +22,7 @@ ANSWERING = "waiting for the model"
 TAIL = 4_000
 
 
-def said_of(name: str, data: Mapping[str, Any]) -> str | None:
+def describe_event(name: str, data: Mapping[str, Any]) -> str | None:
     match name:
         case "compaction" if data.get("trigger") == "auto":
             before, after = data.get("tokens_before"), data.get("tokens_after")
@@ -44,7 +44,7 @@ def said_of(name: str, data: Mapping[str, Any]) -> str | None:
             return None
 
 
-class Telling:
+class TurnDisplay:
     """Listens to an agent (`on_event`)."""
 
     def __init__(self, screen: Screen, cwd: Path, home: Path | None = None) -> None:
@@ -57,7 +57,7 @@ class Telling:
         self._progress: dict[str, int] = {}  # calls that running agents have made
         self._spoke = False  # the answer under way has words in it
         self._held: list[str] = []  # what happened beside the answer while it was written
-        self._flow = Flow(screen.styled)
+        self._flow = TextStream(screen.styled)
 
     def begin(self) -> None:
         self._close()
@@ -137,7 +137,7 @@ class Telling:
 
     def _layer(self, name: str, data: Mapping[str, Any]) -> None:
         """What changed the conversation itself, in half a line; what only keeps books is not worth one."""
-        if (words := said_of(name, data)) is not None:
+        if (words := describe_event(name, data)) is not None:
             if self._spoke:
                 self._held.append(words)
                 return

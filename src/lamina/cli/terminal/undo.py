@@ -19,7 +19,7 @@ CHANGING = frozenset({"Write", "Edit", "Bash"})
 SHOWN = 70
 
 
-class Removed(NamedTuple):
+class RemovedTurn(NamedTuple):
     said: str
     answers: int
     calls: tuple[str, ...]
@@ -32,7 +32,7 @@ class Removed(NamedTuple):
         return f'Taken back: "{words}", {answers}{calls}.{stay}'
 
 
-def undo_turn(c: Conversation) -> Removed | None:
+def undo_turn(c: Conversation) -> RemovedTurn | None:
     """None where the person has said nothing that could be taken back."""
     items = c.log.view.items
     last = next((at for at in range(len(items) - 1, -1, -1) if _is_said(items[at])), None)
@@ -43,7 +43,7 @@ def undo_turn(c: Conversation) -> Removed | None:
     answers = {item.key or item.uuid for item in gone if item.role == "assistant"}
     calls = [block.name for item in gone for block in item.blocks if isinstance(block, ToolUse)]
     rewind(c, c.log.tree.nodes[items[last].uuid].parent)
-    return Removed(said, len(answers), tuple(calls))
+    return RemovedTurn(said, len(answers), tuple(calls))
 
 
 def _is_said(item: Item) -> bool:
