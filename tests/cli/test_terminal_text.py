@@ -278,16 +278,16 @@ def filled(tokens: int, *, human: int, assistant: int = 0) -> WindowReport:
 def test_no_kind_takes_more_than_all_of_them_and_no_line_is_too_wide() -> None:
     for width in (200, 80, 40):
         shown = lines(filled(9_000, human=8_000, assistant=2_000), width)
-        assert [int(share) for line in shown for share in re.findall(r"(\d+)%(?! left)", line.text)] == [80, 20]
-        assert all(get_cwidth(line.text) <= width for line in shown)
+        assert [int(share) for text, _ in shown for share in re.findall(r"(\d+)%(?! left)", text)] == [80, 20]
+        assert all(get_cwidth(text) <= width for text, _ in shown)
 
 
 @pytest.mark.spec("T8")
 @pytest.mark.parametrize(("tokens", "style"), [(1_000, "green"), (165_000, "yellow"), (179_000, "red")])
 def test_the_bar_has_the_colour_of_how_full_it_is(tokens: int, style: str) -> None:
-    [drawn] = [line for line in lines(filled(tokens, human=tokens), 80) if line.style]
-    assert (drawn.style, drawn.text[0], drawn.text[-1], len(drawn.text)) == (style, "[", "]", 60)
-    assert not any(line.style for line in lines(filled(tokens, human=tokens), 80, picture=False))
+    [(drawn, colour)] = [(text, style) for text, style in lines(filled(tokens, human=tokens), 80) if style]
+    assert (colour, drawn[0], drawn[-1], len(drawn)) == (style, "[", "]", 60)
+    assert not any(style for _, style in lines(filled(tokens, human=tokens), 80, picture=False))
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from ..core.errors import InputError
 from . import options
 from .console import notice, print_result, print_table
 from .group import CommandGroup
+from .options import find_home
 from .safe_text import document, printable
-from .start import find_home
 
 if TYPE_CHECKING:
     from ..layers.l7_agents.files import Catalog
@@ -58,8 +58,7 @@ def agents_command(ctx: click.Context, cwd: Path, running: bool, as_json: bool) 
 
 def _list_types(where: Path, as_json: bool) -> None:
     catalog = load_types(where, find_home())
-    for each in catalog.notices:
-        notice(each)
+    notice(*catalog.notices)
     if as_json:
         names = ("name", "description", "tools", "model", "memory", "source", "path")
         rows = [{name: getattr(kind, name) for name in names} | {"path": kind.path or None} for kind in catalog.kinds]

@@ -16,7 +16,6 @@ import click
 
 from . import completion, options
 from .console import notice
-from .start import ChatOptions, check_rules
 
 FORMATS = ("text", "json", "stream-json")
 MODES = ("ask", "accept-edits", "read-only", "all")
@@ -75,6 +74,8 @@ def split_rules(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -
 @options.cwd("The directory the session belongs to.")
 def chat_command(prompt: str | None, output_format: str, partial: bool, cwd: Path, **given: Any) -> int:
     """Talk, on a terminal or with -p PROMPT for one answer."""
+    from .start import ChatOptions, check_rules
+
     chosen = ChatOptions(cwd, **given)
     if chosen.go_on and chosen.resume is not None:
         raise click.UsageError("--continue takes the newest session and --resume a named one: use one of the two.")

@@ -21,10 +21,11 @@ GAP = "  "
 LEAST = 8
 
 
-def notice(text: str) -> None:
+def notice(*texts: str) -> None:
     """To the person, beside the answer; a terminal that is gone is no reason to fail."""
-    with suppress(OSError):
-        print(f"lamina: {sentence(text)}", file=sys.stderr)
+    for text in texts:
+        with suppress(OSError):
+            print(f"lamina: {sentence(text)}", file=sys.stderr)
 
 
 def color() -> bool | None:

@@ -7,18 +7,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from . import completion, options
 from .console import color, notice, terminal_width
 from .safe_text import document
-
-if TYPE_CHECKING:
-    from ..core.records import Record
 
 
 @click.command("context")
@@ -33,20 +28,12 @@ def context_command(session: str, number: int | None, against: int | None, cwd: 
     """Show what fills the window of a session, by kind; with --turn, what one request was made of."""
     if against is not None and number is None:
         raise click.UsageError("--against says what to compare with: give --turn too.")
-    from ..disk.jsonl import Health
     from ..disk.settings_files import load_settings
-    from ..disk.transcript import read_transcript
     from .context_report import lines, report_on_transcript, to_json
-    from .transcripts import locate
+    from .transcripts import TranscriptReader, locate
 
     path = locate(session, cwd)
-    health = Health()
-
-    def read() -> Iterator[Record]:
-        nonlocal health
-        health = Health()
-        return read_transcript(path, health=health)
-
+    read = TranscriptReader(path)
     if number is not None:
         from .request_view import print_request
 
@@ -58,5 +45,5 @@ def context_command(session: str, number: int | None, against: int | None, cwd: 
     else:
         for text, style in lines(report, shutil.get_terminal_size().columns, picture=terminal_width() is not None):
             click.echo(click.style(text, fg=style) if style else text, color=color())
-    if (damage := health.sentence(str(path))) is not None:
+    if (damage := read.health.sentence(str(path))) is not None:
         notice(damage)

@@ -143,11 +143,6 @@ def to_json(report: WindowReport) -> dict[str, Any]:
     }
 
 
-class ContextLine(NamedTuple):
-    text: str
-    style: Style = ""
-
-
 def rows(report: WindowReport) -> list[tuple[str, int]]:
     parts = report.parts
     kinds = [
@@ -165,7 +160,7 @@ def rows(report: WindowReport) -> list[tuple[str, int]]:
     return [(printable(name), tokens) for name, tokens in kinds if tokens]
 
 
-def lines(report: WindowReport, width: int, *, picture: bool = True) -> list[ContextLine]:
+def lines(report: WindowReport, width: int, *, picture: bool = True) -> list[tuple[str, Style]]:
     """For a person, in a terminal of this width; `picture`: with bars."""
     width = min(width, WIDEST)
     found = rows(report)
@@ -175,20 +170,18 @@ def lines(report: WindowReport, width: int, *, picture: bool = True) -> list[Con
     # The parts are estimates: all of them together may be more than what was reported, no part is more than all of them.
     whole = max(1, sum(tokens for _, tokens in found))
     used = f"about {report.tokens:,} of {report.limits.effective:,} tokens, {report.state.percent_left:.0f}% left"
-    shown = [ContextLine(text) for text in _wrapped(f"{report.model or 'no model yet'}: {used}", width)]
+    bar_line: list[tuple[str, Style]] = []
     if picture:
         drawn = bar(1 - report.state.percent_left / 100, max(8, min(width, 60) - 2), whole=True)
         full = report.state.at_blocking or report.state.above_autocompact
-        shown.append(ContextLine(f"[{drawn}]", "red" if full else "yellow" if report.state.above_warning else "green"))
-    shown += [ContextLine(text) for sentence in _window(report) for text in _wrapped(sentence, width)]
+        bar_line = [(f"[{drawn}]", "red" if full else "yellow" if report.state.above_warning else "green")]
+    head = _wrapped(f"{report.model or 'no model yet'}: {used}", width)
+    shown = [text for sentence in _window(report) for text in _wrapped(sentence, width)]
     for name, tokens in found:
-        share = f"{tokens / whole:>5.0%}"
-        shown.append(
-            ContextLine(
-                f"  {shorten(name, named):<{named}}{tokens:>11,}{share}  {bar(tokens / most, room) if room > 0 else ''}".rstrip()
-            )
-        )
-    return [*shown, *map(ContextLine, _repeats(report, width)), *map(ContextLine, _spilled(report, width))]
+        drawn = bar(tokens / most, room) if room > 0 else ""
+        shown.append(f"  {shorten(name, named):<{named}}{tokens:>11,}{tokens / whole:>5.0%}  {drawn}".rstrip())
+    plain = [*shown, *_repeats(report, width), *_spilled(report, width)]
+    return [*((text, "") for text in head), *bar_line, *((text, "") for text in plain)]
 
 
 def _window(report: WindowReport) -> Iterator[str]:

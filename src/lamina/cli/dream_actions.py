@@ -45,16 +45,14 @@ def run_now(source: MemorySource, model: str | None, *, as_json: bool) -> int:
     from ..agent.manual_dream import run_by_hand
 
     stop, abort = StopRequest(), Event()
-    for finding in source.settings.findings:
-        notice(finding.text)
+    notice(*(finding.text for finding in source.settings.findings))
     with stop.listening():
         provider = open_stoppable(model, source.settings, stop)
         if provider.name == "offline" and is_model_unset(ChatOptions(source.cwd, model), source.settings):
             notice(OFFLINE)
         with stop.turn(abort.set):
             came = run_by_hand(provider, **source._asdict(), abort=abort, heard=DreamNarrator(_say))
-    for text in came.recovered:
-        notice(text)
+    notice(*came.recovered)
     return _came(came, stop, as_json=as_json)
 
 
@@ -115,8 +113,7 @@ def _nothing_runs(root: RootDir, *, as_json: bool) -> int:
 
 def kill(source: MemorySource, *, as_json: bool) -> int:
     record, said = end_dream(source)
-    for text in said:
-        notice(text)
+    notice(*said)
     if as_json:
         click.echo(document(to_json(record)))
     if record.status == "running":
@@ -128,8 +125,7 @@ def kill(source: MemorySource, *, as_json: bool) -> int:
 
 def undo(source: MemorySource, dream: str | None, *, as_json: bool) -> int:
     undone = undo_dream(source, dream)
-    for text in undone.said:
-        notice(text)
+    notice(*undone.said)
 
     def lines() -> Iterator[str]:
         if undone.said and not undone.back:

@@ -25,8 +25,9 @@ from ..memory.store.daily_logs import to_distil
 from ..memory.store.modes import plan_write
 from ..memory.store.scopes import memory_place
 from ..memory.store.topic import INDEX
+from .options import find_home
 from .safe_text import capped, counted, minute, sentence, utc_time
-from .start import MemorySource, find_home
+from .start import MemorySource
 
 if TYPE_CHECKING:
     from ..layers.l6_dream.rollback import Undone

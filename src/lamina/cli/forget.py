@@ -36,7 +36,7 @@ def forget_command(subject: str, everywhere: bool, anywhere: bool, dry_run: bool
     from ..maintenance.forget.scope import scope
     from ..maintenance.forget.subject import Subject
 
-    home, wanted = options.lamina_home(), Subject(subject, anywhere=anywhere)
+    home, wanted = options.need_home(), Subject(subject, anywhere=anywhere)
     settings = load_settings(cwd=cwd, home=home, environ=os.environ)
     kept = scope(home, cwd, settings, person=user_home(os.environ), everywhere=everywhere)
     if dry_run or not yes:

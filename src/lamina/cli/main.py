@@ -39,7 +39,7 @@ COMMANDS = {
         "Remove a subject from memories, history, transcripts and all else that is kept; nothing brings it back.",
     ),
     "import": ("portable", "Take over memories from SOURCE, a file or directory of another program."),
-    "inbox": ("inbox", "Proposals that wait for a yes, as diffs."),
+    "inbox": ("memory", "Proposals that wait for a yes, as diffs."),
     "memory": ("memory", "See, save, trace and take back what is remembered."),
     "migrate": ("migrate", "Let a project that moved keep its memory and sessions."),
     "replay": (

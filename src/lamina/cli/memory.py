@@ -1,18 +1,19 @@
-"""`lamina memory`: see, save, trace and take back what is remembered."""
+"""`lamina memory`: see, save, trace and take back what is remembered; and `lamina inbox`: proposals that wait for a yes."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from datetime import date, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import completion
-from .console import notice
+from . import completion, options
+from .console import notice, print_result
 from .group import CommandGroup
-from .memory_access import agent_option, with_memory
+from .memory_access import agent_option, open_memory, with_memory
 from .options import Reported
 from .safe_text import minute, printable, utc_time
 
@@ -86,8 +87,7 @@ def save_command(memory: Memory, name: str, kind: Any, description: str, scope: 
     done = memory.save(name, type=kind, description=description, body=body or "", scope=scope)
     if not isinstance(done, Saved):
         return {"proposed": done.id}, f"Waiting for a yes: lamina inbox accept {done.id}"
-    for removed in done.redacted:
-        notice(f"a secret was left out ({removed})")
+    notice(*(f"a secret was left out ({removed})" for removed in done.redacted))
     if done.unfinished:
         notice(done.unfinished)
     row = _row(done.topic, memory) | {"created": done.created}
@@ -205,6 +205,45 @@ def _days(memory: Memory, wanted: date | None) -> list[dict[str, Any]]:
         named = {"date": each.day.isoformat(), "path": str(memory.path / each.file)}
         rows.append(named | {"bullets": bullets, "bytes": each.size, "text": text})
     return rows
+
+
+@click.group("inbox", cls=CommandGroup, invoke_without_command=True)
+@agent_option
+@options.cwd()
+@options.as_json
+@click.pass_context
+def inbox_command(ctx: click.Context, cwd: Path, as_json: bool) -> None:
+    """Proposals that wait for a yes, as diffs."""
+    if ctx.invoked_subcommand is not None:
+        # What stands before the command holds for it too.
+        ctx.default_map = {name: {"cwd": cwd, "as_json": as_json} for name in ("accept", "reject")}
+        return
+    with open_memory(cwd) as memory:
+        waiting = memory.waiting()
+        rows = [{"id": one.id, "name": one.name, "diff": one.diff} for one in waiting]
+        lines = (f"{one.id}  {one.name}\n{one.diff}" for one in waiting)
+        print_result(rows, lines, as_json=as_json, none="Nothing waits for a yes.")
+
+
+@inbox_command.command("accept")
+@click.argument("proposal", shell_complete=completion.proposals)
+@with_memory
+def accept_command(memory: Memory, proposal: str) -> Reported:
+    """Say yes to a proposal."""
+    done = memory.accept(proposal)
+    if not isinstance(done, bool) and done.unfinished:
+        notice(done.unfinished)
+    return {"accepted": proposal}, f"Done: {proposal}"
+
+
+@inbox_command.command("reject")
+@click.argument("proposal", shell_complete=completion.proposals)
+@with_memory
+def reject_command(memory: Memory, proposal: str) -> Reported:
+    """Say no to a proposal; nothing changes."""
+    if not memory.reject(proposal):
+        raise click.UsageError(f"no proposal {proposal!r} waits: lamina inbox shows those that do.")
+    return {"rejected": proposal}, f"Dropped: {proposal}"
 
 
 def _known(memory: Memory, name: str) -> Topic:

@@ -36,8 +36,7 @@ def open_memory(cwd: Path) -> Iterator[Memory]:
 
     agent = click.get_current_context().meta.get(_AGENT)
     with Memory.open(cwd) if agent is None else _agent_memory(agent, cwd) as memory:
-        for text in memory.notices:
-            notice(text)
+        notice(*memory.notices)
         yield memory
 
 
@@ -60,7 +59,7 @@ def _agent_memory(agent: str, where: Path) -> Memory:
     from ..memory.agent_memory import open_agent_memory
     from ..memory.store.scopes import agent_place
     from .agents import load_types
-    from .start import find_home
+    from .options import find_home
 
     home = find_home()
     kind = load_types(where, home).find(agent)

@@ -31,7 +31,7 @@ def migrate_command(listing: bool, source: str | None, target: str, merge: bool,
     from ..maintenance.migrate.root_commits import root_commits
     from ..memory.store.scopes import project_root
 
-    home = options.lamina_home()
+    home = options.need_home()
     if listing:
         _list(home, as_json)
         return 0
@@ -47,8 +47,7 @@ def migrate_command(listing: bool, source: str | None, target: str, merge: bool,
     moved = f"{counted(done.memories, 'memory')} and {counted(done.sessions, 'session')}"
     both = [f"Both had it: {name} is the old one's." for name in done.merged]
     print_result(msgspec.to_builtins(done), [f"Moved {moved} from {done.source} to {done.target}.", *both], as_json=as_json)
-    for left in done.left:
-        notice(left)
+    notice(*done.left)
     return 1 if done.left else 0
 
 

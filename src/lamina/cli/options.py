@@ -38,11 +38,14 @@ def reports(run: Callable[..., Reported]) -> Callable[..., None]:
     return command
 
 
-def lamina_home() -> Path:
+def find_home() -> Path | None:
     from ..disk.settings_files import lamina_home
 
-    home = lamina_home(os.environ)
-    if home is None:
+    return lamina_home(os.environ)
+
+
+def need_home() -> Path:
+    if (home := find_home()) is None:
         raise click.UsageError("no home directory is known: set LAMINA_HOME.")
     return home
 

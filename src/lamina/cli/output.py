@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
 from uuid import uuid4
 
 from ..core.usage import Usage
@@ -49,31 +49,18 @@ class TurnTally:
         self.denials: list[dict[str, Any]] = []
         self._calls: dict[str, dict[str, Any]] = {}
 
-    def answered(self, reply: Reply) -> None:
-        self.turns += 1
-        if reply.usage is None:
-            return
-        self.last = reply.usage
-        self.usage += reply.usage
-        dollars = price(reply.model, reply.usage)
-        self.dollars = None if dollars is None or self.dollars is None else self.dollars + dollars
-
     def heard(self, event: Mapping[str, Any]) -> None:
         if event["type"] == "answer":
-            self.answered(event["reply"])
+            self.turns += 1
+            if (usage := event["reply"].usage) is not None:
+                self.last = usage
+                self.usage += usage
+                dollars = price(event["reply"].model, usage)
+                self.dollars = None if dollars is None or self.dollars is None else self.dollars + dollars
         elif event["type"] == "tool_call":
             self._calls[event["id"]] = {"tool_name": event["name"], "tool_use_id": event["id"], "tool_input": event["input"]}
         elif event["type"] == "tool_result" and event["facts"].get("denied"):
             self.denials.append(self._calls[event["id"]])
-
-
-class TurnOutput(Protocol):
-    def begin(self, agent: Agent) -> None: ...
-
-    def event(self, event: dict[str, Any]) -> None:
-        """What the agent does, as it tells it."""
-
-    def end(self, ending: Ending, text: str) -> None: ...
 
 
 class TextOutput:

@@ -90,8 +90,7 @@ def _to_json(report: PortableReport) -> dict[str, Any]:
 def _print_report(report: PortableReport, *, as_json: bool, what: str) -> None:
     """On standard output; what went wrong on standard error, so that a pipe gets the rest."""
     print_result(_to_json(report), _lines(report, what), as_json=as_json)
-    for problem in () if as_json else report.problems:
-        notice(problem)
+    notice(*(() if as_json else report.problems))
 
 
 def _lines(report: PortableReport, what: str) -> Iterator[str]:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import Aborted, InputError, LaminaError, SettingError
 from .console import notice
-from .output import JsonOutput, TextOutput, TurnOutput, TurnTally, ending_of
+from .options import find_home
+from .output import JsonOutput, TextOutput, TurnTally, ending_of
 from .signals import StopRequest
-from .start import OFFLINE, ChatOptions, find_home, find_newest, is_model_unset, load_chat_settings, open_agent, open_stoppable
+from .start import OFFLINE, ChatOptions, find_newest, is_model_unset, load_chat_settings, open_agent, open_stoppable
 from .stdout import StdoutSink
 
 if TYPE_CHECKING:
@@ -27,13 +28,12 @@ def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bo
     with stop.listening():
         home = find_home()
         settings = load_chat_settings(options, home)
-        for finding in settings.findings:
-            notice(finding.text)
+        notice(*(finding.text for finding in settings.findings))
         again = find_newest(options, home) if options.go_on else options.resume
         provider = open_stoppable(options.model, settings, stop)
         if provider.name == "offline" and again is None and is_model_unset(options, settings):
             notice(OFFLINE)
-        out: TurnOutput = TextOutput(sink)
+        out: TextOutput | JsonOutput = TextOutput(sink)
         if form != "text":
             out = JsonOutput(sink, provider, tally, lines=form == "stream-json", partial=partial)
 
@@ -42,12 +42,13 @@ def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bo
             out.event(event)
 
         with open_agent(options, settings, provider, home=home, resume=again, on_event=heard) as agent:
-            told = _told(agent, 0)
+            told = len(agent.session.notices)
+            notice(*agent.session.notices)
             out.begin(agent)
             try:
                 code = _turn(agent, prompt, out, stop)
             finally:
-                _told(agent, told)
+                notice(*agent.session.notices[told:])
         if agent.session.trouble:
             notice(agent.session.trouble)
     if sink.trouble:
@@ -56,14 +57,7 @@ def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bo
     return code
 
 
-def _told(agent: Agent, already: int) -> int:
-    """What the session has to tell a person beyond what it told already: so many notices there are now."""
-    for text in agent.session.notices[already:]:
-        notice(text)
-    return len(agent.session.notices)
-
-
-def _turn(agent: Agent, prompt: str, out: TurnOutput, stop: StopRequest) -> int:
+def _turn(agent: Agent, prompt: str, out: TextOutput | JsonOutput, stop: StopRequest) -> int:
     try:
         with stop.turn(agent.abort):
             done = agent.run(prompt)
@@ -78,8 +72,7 @@ def _turn(agent: Agent, prompt: str, out: TurnOutput, stop: StopRequest) -> int:
         return 2 if isinstance(error, InputError | SettingError) else 1
     ending, words = ending_of(done)
     out.end(ending, words)
-    for text in (*done.notices, *([CUT_OFF] if done.ended == "cut off" else ())):
-        notice(text)
+    notice(*done.notices, *([CUT_OFF] if done.ended == "cut off" else ()))
     if ending != "success":
         notice(words)
     return 0 if ending == "success" else 1

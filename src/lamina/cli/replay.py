@@ -115,7 +115,7 @@ def _wanted(cwd: Path, memory: Path | None, window: int | None) -> Wanted:
     from ..disk.settings_files import load_settings
     from ..replay.memory_index import index_reminder, place_of
     from ..replay.run import Wanted
-    from .start import find_home
+    from .options import find_home
 
     in_force = load_settings(cwd=cwd, environ=os.environ)
     place = memory.resolve() if memory is not None else place_of(in_force, cwd=cwd, home=find_home())
@@ -161,8 +161,7 @@ def _print_figures(report: Report) -> None:
     for remark in remarks(report):
         click.echo(remark)
     told = [*report.skipped, *report.damaged]
-    for one in capped(told, MOST_SENTENCES, "and {} more; --json lists them all."):
-        notice(one)
+    notice(*capped(told, MOST_SENTENCES, "and {} more; --json lists them all."))
 
 
 def _left_out() -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from ..disk.settings_files import load_settings
 from ..maintenance import retention
 from ..maintenance.forget.scope import project_of
 from ..maintenance.retention import DAY, Plan
-from .options import Reported, confirm, lamina_home
+from .options import Reported, confirm, need_home
 from .safe_text import capped, printable
 
 # More lines than a person reads before they answer.
@@ -22,7 +22,7 @@ SHOWN = 40
 
 
 def clean(length: str | None, cwd: Path, *, everywhere: bool, dry_run: bool, yes: bool) -> Reported:
-    home = lamina_home()
+    home = need_home()
     seconds = retention.age(length) if length is not None else _set(cwd, home)
     directories = project_directories(home / "projects") if everywhere else project_of(home, cwd)
     now = time.time()

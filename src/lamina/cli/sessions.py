@@ -1,8 +1,14 @@
-"""`lamina sessions`: recorded conversations, Lamina's own and Claude Code's."""
+"""`lamina sessions`: recorded conversations, Lamina's own and Claude Code's: listed, shown, searched, changed and cleaned up.
+
+A session that is open elsewhere, and one that another program wrote, is changed as a new one, which is said; the original stays.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +17,13 @@ import click
 from . import completion, options
 from .console import notice, print_result, print_table
 from .group import CommandGroup
+from .progress import waiting
 from .safe_text import local_time, minute, printable, sentence
-from .session_edits import expand_command, pin_command, snip_command, undo_command
-from .session_search import search_command
 
 if TYPE_CHECKING:
     from ..core.blocks import Block
     from ..disk.session_list import SessionInfo
+    from ..session.session import Session
 
 SOURCES = ("all", "lamina", "claude-code")
 # One line of a conversation in the short form.
@@ -27,10 +33,6 @@ SHOWN_CHARS = 400
 @click.group("sessions", cls=CommandGroup)
 def sessions_command() -> None:
     """List, show and clean up recorded conversations; undo, open again and keep what is in them."""
-
-
-for _command in (undo_command, expand_command, pin_command, search_command, snip_command):
-    sessions_command.add_command(_command)
 
 
 @sessions_command.command("list")
@@ -46,7 +48,12 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: 
     in_homes = find_sessions(None if everywhere else cwd, source)
     found = [info for info in in_homes if source in ("all", info.source)][:limit]
     if found and not as_json:
-        _print_sessions(found, everywhere)
+        header = ["id", "when", "size", "from", *(["directory"] if everywhere else []), "about"]
+        rows = [
+            [info.id[:8], minute(info.modified), _size(info.size), info.source, *([info.cwd] if everywhere else []), info.title]
+            for info in found
+        ]
+        print_table(header, rows, right=("size",))
         return
     where = "anywhere." if everywhere else f"for {cwd}. --all lists those of other directories."
     print_result([_info(info) for info in found], (), as_json=as_json, none=f"No sessions {where}")
@@ -61,37 +68,25 @@ def show_command(session: str, full: bool, cwd: Path, as_json: bool) -> None:
     """Show the session SESSION: an id, the beginning of one, or a transcript file."""
     from ..conversation.window.recount import recount
     from ..core.log import Log
-    from ..disk.jsonl import Health
-    from ..disk.transcript import read_transcript
-    from .transcripts import locate
+    from .transcripts import TranscriptReader, locate
 
     path = locate(session, cwd)
-    health = Health()
-    records = 0
-
-    def read() -> Any:
-        nonlocal records, health
-        records, health = 0, Health()
-        for record in read_transcript(path, health=health):
-            records += 1
-            yield record
-
+    read = TranscriptReader(path)
     log = Log.load(read)
-    notes, tokens = _notes(log, health, path), recount(log.view).tokens
+    notes, tokens = _notes(log, read.health, path), recount(log.view).tokens
     shown = {
         "session_id": path.stem,
         "path": str(path),
-        "records": records,
-        "skipped": health.skipped,
+        "records": read.records,
+        "skipped": read.health.skipped,
         "tokens": tokens,
         "notes": notes,
         "decisions": [{"id": uuid, "kind": type(decision).__name__.lower()} for uuid, decision in log.decisions.items()],
         "messages": log.view.messages(),
     }
-    print_result(shown, f"{path.stem}  {records} records, about {tokens:,} tokens in view\n{path}", as_json=as_json)
+    print_result(shown, f"{path.stem}  {read.records} records, about {tokens:,} tokens in view\n{path}", as_json=as_json)
     if not as_json:
-        for note in notes:
-            notice(note)
+        notice(*notes)
         _print_conversation(log, full)
 
 
@@ -109,18 +104,121 @@ def clean_command(length: str | None, everywhere: bool, dry_run: bool, yes: bool
     return clean(length, cwd, everywhere=everywhere, dry_run=dry_run, yes=yes)
 
 
+@sessions_command.command("search")
+@click.argument("term")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many, newest first.")
+@options.cwd("Whose sessions.")
+@options.reports
+def search_command(term: str, limit: int, cwd: Path) -> options.Reported:
+    """Messages and results of earlier sessions that hold TERM. Memory comes first: lamina memory search."""
+    if not term.strip():
+        raise click.UsageError("give a word or a phrase to look for.")
+    from .transcripts import search_sessions
+
+    unread: list[str] = []
+    with waiting("Looking through the sessions"):
+        found = list(islice(search_sessions(term, cwd, unread), limit))
+    notice(*unread)
+    lines = (f"{hit.session_id}  {hit.time[:16].replace('T', ' ')}  {hit.role}: {hit.text}" for hit in found)
+    none = f"Nobody said {term!r} in a session of {cwd}."
+    return [hit._asdict() for hit in found], lines, none
+
+
+@contextmanager
+def _open_session(session: str, cwd: Path) -> Iterator[Session]:
+    """The session, to be changed; what there is to say about opening it goes to stderr."""
+    from ..session.session import Session
+    from .transcripts import locate
+
+    with Session("offline", cwd=cwd, resume=locate(session, cwd)) as found:
+        notice(*found.notices)
+        yield found
+
+
+@sessions_command.command("undo")
+@click.argument("session", shell_complete=completion.sessions)
+@click.argument("decision", required=False)
+@options.cwd("Whose session.")
+@options.reports
+def undo_command(session: str, decision: str | None, cwd: Path) -> options.Reported:
+    """Take back a compaction, clearing, snip or pin of SESSION: the last one, or the one DECISION names."""
+    with _open_session(session, cwd) as found:
+        before = found.tokens
+        undone = found.undo(decision)
+        told = {"session_id": found.id, "undone": undone.id, "kind": undone.kind, "tokens_before": before, "tokens": found.tokens}
+    said = f"Undone: {undone.kind} {undone.id[:8]}. The model sees about {told['tokens']:,} tokens again, it was {before:,}."
+    return told, said
+
+
+@sessions_command.command("expand")
+@click.argument("session", shell_complete=completion.sessions)
+@click.argument("node")
+@click.option("--page", type=click.IntRange(min=1), default=1, show_default=True, help="Long ones come in pages.")
+@options.cwd("Whose session.")
+@options.as_json
+def expand_command(session: str, node: str, page: int, cwd: Path, as_json: bool) -> None:
+    """Show what NODE stands for in SESSION: a summary, a snip, a folded turn, a clearing, or a spilled result."""
+    from ..core.log import Log
+    from ..core.records import Spill
+    from ..disk.transcript import OnDisk, read_transcript
+    from ..layers.l1_results.reopen import open_spill
+    from ..layers.l4_compact.expand import Page, stands_for
+    from ..layers.l4_compact.expand import page as page_of
+    from ..session.edits import page_in
+    from .transcripts import locate
+
+    path = locate(session, cwd)
+    decisions = Log.load(lambda: read_transcript(path)).decisions
+    spill = next((one for uuid, one in decisions.items() if isinstance(one, Spill) and node in (uuid, one.tool_use_id)), None)
+    if spill is not None:
+        shown: Page = page_in(open_spill(spill, path.with_suffix("")), page)
+    else:
+        shown = page_of(stands_for(OnDisk(path), node), page)
+    told = {"session_id": path.stem, "node": node, "page": shown.number, "pages": shown.pages, "text": shown.text}
+    print_result(told, shown.text, as_json=as_json)
+    if shown.pages > 1 and not as_json:
+        click.echo(f"Page {shown.number} of {shown.pages}; --page {shown.number % shown.pages + 1} shows another.", err=True)
+
+
+@sessions_command.command("snip")
+@click.argument("session", shell_complete=completion.sessions)
+@click.argument("turns", required=False)
+@options.cwd("Whose session.")
+@options.reports
+def snip_command(session: str, turns: str | None, cwd: Path) -> options.Reported:
+    """Take TURNS (2, or 2-4) of SESSION out of what the model sees; without TURNS, list them."""
+    with _open_session(session, cwd) as found:
+        if turns is None:
+            listed = [{"number": number, **turn._asdict()} for number, turn in enumerate(found.turns, 1)]
+            lines = (f"{row['number']:>3}  {str(row['words'])[:100]}" for row in listed)
+            return {"session_id": found.id, "turns": listed}, lines
+        before = found.tokens
+        node = found.snip_turns(turns)
+        told = {"session_id": found.id, "snipped": node, "tokens_before": before, "tokens": found.tokens}
+    said = f"Taken out ({node[:8]}): the model sees about {told['tokens']:,} tokens, it was {before:,}."
+    return told, said
+
+
+@sessions_command.command("pin")
+@click.argument("session", shell_complete=completion.sessions)
+@click.argument("text", required=False)
+@click.option("--message", metavar="ID", help="Pin a message in view instead of a text.")
+@options.cwd("Whose session.")
+@options.reports
+def pin_command(session: str, text: str | None, message: str | None, cwd: Path) -> options.Reported:
+    """Keep TEXT through every compaction of SESSION; without TEXT, list what is pinned."""
+    with _open_session(session, cwd) as found:
+        pinned = found.pin(text, message=message) if text is not None or message is not None else None
+        pins = found.pins
+    lines = [f"{uuid[:8]}  {json.dumps(printable(kept), ensure_ascii=False)}" for uuid, kept in pins.items()]
+    if pinned is not None:
+        lines = [f"Pinned ({pinned[:8]}): it will stand word for word after every compaction."]
+    return {"session_id": found.id, "pinned": pinned, "pins": pins}, lines, "Nothing is pinned."
+
+
 def _info(info: SessionInfo) -> dict[str, Any]:
     named = {"session_id" if name == "id" else name: getattr(info, name) for name in info.__struct_fields__}
     return named | {"modified": local_time(info.modified).isoformat(timespec="seconds")}
-
-
-def _print_sessions(found: list[SessionInfo], everywhere: bool) -> None:
-    header = ["id", "when", "size", "from", *(["directory"] if everywhere else []), "about"]
-    rows = [
-        [info.id[:8], minute(info.modified), _size(info.size), info.source, *([info.cwd] if everywhere else []), info.title]
-        for info in found
-    ]
-    print_table(header, rows, right=("size",))
 
 
 def _size(size: int) -> str:

@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ..core.errors import DiskError
+from ..disk.approvals import Approvals, load_approvals
+from ..disk.paths import slug
+from ..disk.settings_files import load_settings, user_home
+from ..disk.transcript_search import newest_transcript
+from ..disk.trust import while_trusted
 
 if TYPE_CHECKING:
     from ..agent.agent import Agent
     from ..core.settings import Settings
-    from ..disk.approvals import Approvals
-    from ..fork.tool_runner import AskPerson
     from ..memory.memory import Memory
     from ..permissions.decision import Mode
-    from ..providers import OnEvent, Provider
+    from ..providers import Provider
     from .signals import StoppableProvider, StopRequest
 
 OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so the offline stand-in answers"
@@ -56,12 +59,6 @@ class MemorySource(NamedTuple):
         return Memory.open(self.cwd, home=self.home, settings=self.settings)
 
 
-def find_home() -> Path | None:
-    from ..disk.settings_files import lamina_home
-
-    return lamina_home(os.environ)
-
-
 def check_rules(options: ChatOptions) -> None:
     """A rule that cannot be read is a slip of the pen, and said before anything runs."""
     from ..core.settings import Permissions
@@ -73,9 +70,6 @@ def check_rules(options: ChatOptions) -> None:
 
 def load_chat_settings(options: ChatOptions, home: Path | None) -> Settings:
     """Hooks and permissions of the working tree count if the person trusts it as it is now."""
-    from ..disk.settings_files import load_settings
-    from ..disk.trust import while_trusted
-
     given: dict[str, Any] = (
         {"permissions": {"allow": list(options.allow), "deny": list(options.deny)}} if options.allow or options.deny else {}
     )
@@ -118,16 +112,11 @@ def is_model_unset(options: ChatOptions, settings: Settings) -> bool:
 
 
 def find_newest(options: ChatOptions, home: Path | None) -> Path:
-    from ..disk.paths import slug
-    from ..disk.transcript_search import newest_transcript
-
     return newest_transcript((home or Path()) / "projects", slug(options.cwd))
 
 
 def read_approvals(cwd: Path, home: Path | None) -> tuple[Approvals, str | None]:
     """Which files outside the project the person let its instructions include, and what is wrong with the note of it."""
-    from ..disk.approvals import Approvals, load_approvals
-
     if home is None:
         return Approvals(), None
     try:
@@ -137,7 +126,6 @@ def read_approvals(cwd: Path, home: Path | None) -> tuple[Approvals, str | None]
 
 
 def find_project(cwd: Path) -> Path:
-    from ..disk.settings_files import user_home
     from ..prompt.instructions import project_of
 
     return project_of(Path(os.path.realpath(cwd)), user_home(os.environ))
@@ -150,10 +138,9 @@ def open_agent(
     *,
     home: Path | None,
     resume: str | Path | None,
-    ask: AskPerson | None = None,
-    on_event: OnEvent | None = None,
-    interactive: bool = False,
+    **listeners: Any,
 ) -> Agent:
+    """`listeners` are what `Agent.open` takes to ask the person and to tell them what happens."""
     from ..agent.agent import Agent
     from ..maintenance.start_checks import starting
 
@@ -166,9 +153,7 @@ def open_agent(
         resume=resume,
         approved=approvals.answer,
         mode=options.mode,
-        ask=ask,
-        on_event=on_event,
-        interactive=interactive,
+        **listeners,
     )
     agent.session.notices += [found.text for found in agent.rules.findings]
     agent.session.notices += [problem] if problem else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,22 +13,16 @@ from ..core.errors import InputError
 from . import completion, options
 from .console import print_result, print_table, terminal_width
 from .output import price
-from .safe_text import counted, document
+from .safe_text import counted
 
 if TYPE_CHECKING:
     from ..core.figures import Figures
     from ..disk.session_list import SessionInfo
-    from ..maintenance.doctor.pollution import Pollution
 
 # A person reads so many rows; --json has all that were asked for.
 MOST_ROWS = 20
 # Below this, all columns together leave no room for what a session is about.
 NARROW = 90
-
-
-class SessionRow(NamedTuple):
-    info: SessionInfo
-    figures: Figures
 
 
 @click.command("stats")
@@ -45,6 +39,7 @@ def stats_command(
     """Show what sessions cost and what the layers saved."""
     from ..core.figures import Figures, figures_of
     from ..disk.transcript import read_transcript
+    from ..maintenance.doctor.pollution import pollution
     from .dream_status import read_dreams, summary, summary_line
     from .progress import waiting
     from .transcripts import find_sessions, locate
@@ -60,33 +55,26 @@ def stats_command(
         path = locate(session, cwd)
         found = figures_of(read_transcript(path))
         if not (found.turns or found.calls):
-            raise InputError(
-                "session", f"{session} holds no messages that Lamina can read", "lamina sessions list shows those that do"
-            )
+            problem = f"{session} holds no messages that Lamina can read"
+            raise InputError("session", problem, "lamina sessions list shows those that do")
         print_result({"session_id": path.stem, **to_json(found)}, lines(found), as_json=as_json)
         return
     since = time.time() - days * 86_400 if days is not None else 0.0
     with waiting("reading the sessions"):
         infos = [info for info in find_sessions(None if everywhere else cwd, "lamina") if info.modified >= since][:limit]
-        rows = [SessionRow(info, figures_of(read_transcript(Path(info.path)))) for info in infos]
-    total = sum((row.figures for row in rows), Figures())
-    if as_json:
-        shown = [{"session_id": row.info.id, "modified": row.info.modified, **to_json(row.figures)} for row in rows]
-        memory, dreams = measure_pollution(cwd).to_json(), summary(read_dreams(cwd))
-        click.echo(document({"sessions": shown, "total": to_json(total), "memory": memory, "dreams": dreams}))
-    elif not rows:
+        rows = [(info, figures_of(read_transcript(Path(info.path)))) for info in infos]
+    if not rows and not as_json:
         click.echo("No sessions here." + ("" if everywhere else " --all looks at those of other directories."), err=True)
-    else:
-        _table(rows)
+        return
+    total = sum((figures for _, figures in rows), Figures())
+    memory, dreams = pollution(cwd=cwd, environ=os.environ, now=time.time()), read_dreams(cwd)
+    shown = [{"session_id": info.id, "modified": info.modified, **to_json(figures)} for info, figures in rows]
+    told = {"sessions": shown, "total": to_json(total), "memory": memory.to_json(), "dreams": summary(dreams)}
+    if not as_json:
+        _print_sessions(rows)
         click.echo(f"\nAll {len(rows)} together:" if len(rows) > 1 else "")
-        last = summary_line(read_dreams(cwd))
-        print_result(None, [*lines(total), *measure_pollution(cwd).lines(), *([last] if last is not None else ())], as_json=False)
-
-
-def measure_pollution(where: Path) -> Pollution:
-    from ..maintenance.doctor.pollution import pollution
-
-    return pollution(cwd=where, environ=os.environ, now=time.time())
+    last = summary_line(dreams)
+    print_result(told, [*lines(total), *memory.lines(), *([last] if last is not None else ())], as_json=as_json)
 
 
 def dollars(figures: Figures) -> float | None:
@@ -166,22 +154,22 @@ def _some(words: str, count: int) -> list[str]:
     return [words.format(count)] if count else []
 
 
-def _table(rows: list[SessionRow]) -> None:
+def _print_sessions(rows: list[tuple[SessionInfo, Figures]]) -> None:
     width = terminal_width()
     # A narrow terminal has room for what a session cost and what it was about.
     left_out = ("turns", "compactions") if width is not None and width < NARROW else ()
     shown = []
-    for row in rows[:MOST_ROWS]:
-        figures, usd = row.figures, dollars(row.figures)
+    for info, figures in rows[:MOST_ROWS]:
+        usd = dollars(figures)
         cells = {
-            "id": row.info.id[:8],
+            "id": info.id[:8],
             "turns": str(figures.turns),
             "calls": str(figures.calls),
             "tokens sent": f"{figures.total.prompt:,}",
             "cached": f"{figures.hit_ratio:.0%}",
             "cost": f"${usd:.4f}" if usd is not None else "?",
             "compactions": str(sum(figures.compactions.values())),
-            "about": row.info.title,
+            "about": info.title,
         }
         shown.append({name: cell for name, cell in cells.items() if name not in left_out})
     header = list(shown[0])

@@ -1,4 +1,4 @@
-"""Recorded sessions: which there are, which one is meant, and whether a file is one.
+"""Recorded sessions: which there are, which one is meant, what was said in them, and whether a file is one.
 
 Never writes. A file is read to its first message; one with damaged lines is still a transcript, one without any message is not.
 """
@@ -8,17 +8,24 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-from ..core.errors import DiskError, InputError, NoSuchSession
+from ..core.errors import DiskError, InputError, LaminaError, NoSuchSession
+from ..core.records import Attachment, Message, Record
+from ..disk.jsonl import Health
 from ..disk.paths import slug
 from ..disk.session_list import SessionInfo, list_sessions, project_directories
 from ..disk.settings_files import lamina_home, user_home
-from ..disk.transcript_search import find_transcript
+from ..disk.transcript import read_transcript
+from ..disk.transcript_search import find_transcript, transcripts
 
 REMEDY = "lamina sessions list shows what there is"
 # Enough to tell text from anything else.
 LOOKED_AT = 4_096
+# What is shown on each side of a hit.
+AROUND = 80
 
 
 def homes(source: str = "all") -> list[Path]:
@@ -49,6 +56,21 @@ def locate(session: str, cwd: Path) -> Path:
     return path
 
 
+class TranscriptReader:
+    """Reads a transcript as often as it is called; how many records there were, and what was wrong, is of the last time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.records = 0
+        self.health = Health()
+
+    def __call__(self) -> Iterator[Record]:
+        self.records, self.health = 0, Health()
+        for record in read_transcript(self._path, health=self.health):
+            self.records += 1
+            yield record
+
+
 def _find_by_id(session: str, cwd: Path) -> Path:
     from ..session.open import checked_id
 
@@ -65,18 +87,11 @@ def _find_by_id(session: str, cwd: Path) -> Path:
 
 def _check(path: Path) -> None:
     """Refuse what is no transcript, with one sentence."""
-    from ..core.records import Attachment, Message
-    from ..disk.jsonl import Health
-    from ..disk.transcript import read_transcript
-
-    head, health, read = _head(path), Health(), 0
+    head, read = _head(path), TranscriptReader(path)
     if not head:
         raise InputError("session", f"{path} is empty: nothing was said in it", REMEDY)
-    for record in read_transcript(path, health=health):
-        if isinstance(record, Message | Attachment):
-            return
-        read += 1
-    raise InputError("session", f"{path} is no transcript: {_why(head, read, health.skipped)}", REMEDY)
+    if not any(isinstance(record, Message | Attachment) for record in read()):
+        raise InputError("session", f"{path} is no transcript: {_why(head, read.records, read.health.skipped)}", REMEDY)
 
 
 def _head(path: Path) -> bytes:
@@ -112,3 +127,49 @@ def _why(head: bytes, read: int, skipped: int) -> str:
     if not read:
         return "none of its lines is a JSON object" if skipped else "it holds only blank lines"
     return f"{'its one record is no message' if read == 1 else f'none of its {read:,} records is a message'} of a conversation"
+
+
+class SearchHit(NamedTuple):
+    session_id: str
+    time: str
+    role: str
+    text: str
+
+
+def search_sessions(term: str, cwd: Path, unread: list[str]) -> Iterator[SearchHit]:
+    """What was said in sessions of this directory, the newest first; what cannot be read is added to `unread`, a sentence each."""
+    home = lamina_home(os.environ)
+    directory = (home or Path()) / "projects" / slug(cwd)
+    if home is None or not directory.is_dir():
+        return
+    for path in sorted(transcripts(directory), key=lambda each: -each.stat().st_mtime):
+        try:
+            said = [record for record in read_transcript(path) if isinstance(record, Message)]
+        except (LaminaError, OSError) as error:
+            unread.append(str(error))
+            continue
+        for record in reversed(said):
+            for text in _texts(record):
+                if (around := _around(text, term)) is not None:
+                    yield SearchHit(path.stem, record.time, record.role, around)
+                    break
+
+
+def _texts(record: Message) -> Iterator[str]:
+    """The words of a message, and of the results in it."""
+    for block in record.blocks:
+        wire = block.wire
+        content = wire.get("text") if wire.get("type") == "text" else wire.get("content")
+        if isinstance(content, str):
+            yield content
+        elif isinstance(content, list):
+            yield from (part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+
+
+def _around(text: str, term: str) -> str | None:
+    at = text.casefold().find(term.casefold())
+    if at < 0:
+        return None
+    start, end = max(0, at - AROUND), at + len(term) + AROUND
+    line = " ".join(text[start:end].split())
+    return f"{'…' if start else ''}{line}{'…' if end < len(text) else ''}"

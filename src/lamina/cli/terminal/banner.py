@@ -52,8 +52,7 @@ def recap(chat: Chat) -> None:
         lines = answers[-1].strip().split("\n")
         if len(lines) > MOST_LINES:
             screen.line(screen.marks.cut, "dim")
-        for line in lines[-MOST_LINES:]:
-            screen.line(line, "dim")
+        screen.line("\n".join(lines[-MOST_LINES:]), "dim")
     if is_unfinished(items):
         screen.note(UNFINISHED, "yellow")
 

@@ -17,7 +17,6 @@ from ..context_report import find_spills, lines, report_on
 from . import compact_command as compacting
 from . import memory_command as memories
 from . import session_picker as sessions
-from .screen import clean, folded
 from .undo import undo_turn
 
 if TYPE_CHECKING:
@@ -80,8 +79,7 @@ def _help(chat: Chat, rest: str) -> None:
     column = max(map(len, names.values())) + 4
     for name, command in COMMANDS.items():
         chat.screen.listed(names[name], "cyan", command.about, column)
-    for text in KEYS:
-        chat.screen.note(text, "dim", indent="  ")
+    chat.screen.notes(KEYS, "dim", indent="  ")
 
 
 def _context(chat: Chat, rest: str) -> None:
@@ -112,8 +110,7 @@ def _pin(chat: Chat, rest: str) -> None:
         if not rest:
             pins = [pin.text or f"message {pin.target}" for pin in c.log.view.pins.values()]
             for text in pins or ["Nothing is pinned; /pin TEXT keeps a text through every compaction."]:
-                for line in text.splitlines():
-                    chat.screen.note(line, indent="  ")
+                chat.screen.notes(text.splitlines(), indent="  ")
             return
     chat.agent.session.pin(rest)
     chat.screen.note("Pinned: it will stand word for word after every compaction.", "dim")
@@ -149,8 +146,7 @@ def _permissions(chat: Chat, rest: str) -> None:
     rules = chat.agent.rules
     for name, found in (("deny", rules.deny), ("ask", rules.ask), ("allow", rules.allow)):
         for rule in found:
-            for line in folded(clean(f"{name:<6} {rule.text}"), chat.screen.width - 1, "  ", " " * 7):
-                chat.screen.line(line)
+            chat.screen.fold(f"{name:<6} {rule.text}", "plain", "  ", " " * 7)
     if not (rules.deny or rules.ask or rules.allow):
         chat.screen.note("There are no rules; an answer of `a` to a question makes one.", "dim", indent="  ")
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...conversation.state import Conversation
 from ...core.errors import Aborted
 from ...core.records import Boundary, Span
 from ...layers.l4_compact.step import Compacted, Preview
@@ -15,7 +16,6 @@ from .input_line import suppress_echo
 from .screen import clean
 
 if TYPE_CHECKING:
-    from ...conversation.state import Conversation
     from .loop import Chat
 
 PREVIEW = "--preview"
@@ -27,8 +27,7 @@ WAYS = {"notes": "with the notes, without a call", "ahead": "with a summary made
 def compact(chat: Chat, rest: str) -> None:
     """/compact [--preview] [INSTRUCTIONS]"""
     if rest.split(None, 1)[:1] == [PREVIEW]:
-        for line in describe_preview(chat.agent.session.preview(), chat.options.cwd):
-            chat.screen.note(line)
+        chat.screen.notes(describe_preview(chat.agent.session.preview(), chat.options.cwd))
         return
     chat.screen.wait(COMPACTING)
     try:
@@ -40,8 +39,7 @@ def compact(chat: Chat, rest: str) -> None:
         return
     finally:
         chat.screen.calm()
-    for line in describe_compaction(done, chat.options.cwd):
-        chat.screen.note(line, "plain" if done.done else "yellow")
+    chat.screen.notes(describe_compaction(done, chat.options.cwd), "plain" if done.done else "yellow")
     chat.tell_notices()
 
 

@@ -24,8 +24,7 @@ def dream(chat: Chat, rest: str) -> None:
         case "":
             _now(chat)
         case "status":
-            for line in status_lines(read_status(chat.memory_source)):
-                chat.screen.note(line, indent="  ")
+            chat.screen.notes(status_lines(read_status(chat.memory_source)), indent="  ")
         case "kill":
             record, said = end_dream(chat.memory_source)
             chat.warn(said)
@@ -50,8 +49,7 @@ def _now(chat: Chat) -> None:
     else:
         back = " /dream undo takes it back." if done(record) else ""
         chat.screen.note(f"Dreamt: {outcome(record)}.{back}")
-        for line in details(record):
-            chat.screen.note(line, "dim", indent="  ")
+        chat.screen.notes(details(record), "dim", indent="  ")
 
 
 def _undo(chat: Chat, which: str | None) -> None:
@@ -59,5 +57,4 @@ def _undo(chat: Chat, which: str | None) -> None:
     chat.warn(undone.said)
     if undone.back or not undone.said:
         chat.screen.note(describe_undo(undone))
-    for one in undone.left:
-        chat.screen.note(f"{one.file} {one.why}", "dim", indent="  ")
+    chat.screen.notes((f"{one.file} {one.why}" for one in undone.left), "dim", indent="  ")

@@ -15,9 +15,10 @@ from typing import Any
 from ...agent.agent import Agent, Answer
 from ...core.errors import Aborted, LaminaError
 from ...core.view import Item
+from ..options import find_home
 from ..output import REFUSED, TurnTally
 from ..signals import StopRequest
-from ..start import ChatOptions, MemorySource, find_home, find_newest, load_chat_settings, open_agent, open_stoppable
+from ..start import ChatOptions, MemorySource, find_newest, load_chat_settings, open_agent, open_stoppable
 from ..stdout import StdoutSink
 from . import banner, commands
 from . import session_picker as sessions
@@ -197,8 +198,7 @@ class Chat:
         self._after(answer)
 
     def _after(self, answer: Answer | None) -> None:
-        for text in answer.notices if answer is not None else ():
-            self.screen.note(text, "dim")
+        self.screen.notes(answer.notices if answer is not None else (), "dim")
         self.tell_notices()
         if self.agent.session.trouble:
             self.fail(self.agent.session.trouble)
@@ -227,8 +227,7 @@ class Chat:
         self._told = len(notices)
 
     def warn(self, texts: Iterable[str], style: Style = "yellow") -> None:
-        for text in texts:
-            self.screen.note(f"lamina: {text}", style)
+        self.screen.notes((f"lamina: {text}" for text in texts), style)
 
     def fail(self, error: object) -> None:
         self.warn([str(error)], "red")

@@ -9,18 +9,15 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ...core.blocks import ToolUse
 from ...core.errors import LaminaError
 from ...fork.tool_runner import Consent, No
+from ...permissions.decision import Ask
+from ..signals import StopRequest
 from .calls import preview, title
 from .input_line import ask
-from .screen import Screen, clean, folded
-
-if TYPE_CHECKING:
-    from ...core.blocks import ToolUse
-    from ...permissions.decision import Ask
-    from ..signals import StopRequest
+from .screen import Screen
 
 YES = frozenset({"y", "yes"})
 ALWAYS = frozenset({"a", "always"})
@@ -90,12 +87,10 @@ class PermissionQuestions(Questions):
         what = call.name if call.name == "Bash" else title(call.name, call.input, self._cwd)
         screen.painted((f"{screen.marks.asks} ", "yellow"), (what, "bold"))
         for shown in preview(call.name, call.input):
-            for line in folded(clean(shown.text), screen.width - 1, "    ", "    "):
-                screen.line(line, shown.style)
+            screen.fold(shown.text, shown.style, "    ", "    ")
         screen.note(verdict.why, "dim", indent="  ")
         if verdict.suggestion is not None:
-            for line in folded(clean(f"a always: {verdict.suggestion}"), screen.width - 1, "  ", "    "):
-                screen.line(line, "dim")
+            screen.fold(f"a always: {verdict.suggestion}", "dim", "  ", "    ")
         screen.note(f"y yes {screen.marks.dash} n no, or say what to do instead", "dim", indent="  ")
 
     def _always(self, rule: str) -> Consent:

@@ -13,7 +13,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from rich.cells import cell_len
@@ -97,6 +97,14 @@ class Screen:
         """A sentence to the person, broken between words."""
         for one in wrapped(clean(text), self.width - 1, indent):
             self.line(one, style)
+
+    def notes(self, texts: Iterable[str], style: Style = "plain", indent: str = "") -> None:
+        for text in texts:
+            self.note(text, style, indent)
+
+    def fold(self, text: str, style: Style, indent: str, hang: str) -> None:
+        """A line that is shown whole, in pieces."""
+        self.line("\n".join(folded(clean(text), self.width - 1, indent, hang)), style)
 
     def listed(self, name: str, style: Style, about: str, column: int) -> None:
         """A name and what it means, the latter from its own column on, or below where there is no room beside it."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...core.errors import DiskError
+from ...core.settings import Settings
 from ...disk.approvals import record_approval
 from ...disk.settings_files import user_home
 from ...disk.trust import trust, trusted, what_it_would_enable
@@ -18,9 +18,6 @@ from ...prompt.instructions import load_instructions
 from ..start import find_project, read_approvals
 from .questions import Questions
 from .screen import Screen
-
-if TYPE_CHECKING:
-    from ...core.settings import Settings
 
 # As the settings' own room words it.
 _WAITS = "waits until you trust this directory"
@@ -31,8 +28,7 @@ def settle_settings(screen: Screen, questions: Questions, home: Path | None, cwd
     if home is None or not lines or trusted(home, cwd):
         return
     screen.line(f"Files in {cwd} want to set:", "yellow")
-    for line in lines:
-        screen.line(f"    {line}")
+    screen.line("\n".join(f"    {line}" for line in lines))
     if not questions.yes_or_no("Do you trust them? Hooks are commands that run on your machine."):
         return
     if what_it_would_enable(cwd) != lines:
