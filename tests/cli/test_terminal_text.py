@@ -18,9 +18,9 @@ from lamina.cli.context_report import WindowReport, lines
 from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, outcome, preview, title
 from lamina.cli.terminal.commands import COMMANDS, find, parse
 from lamina.cli.terminal.compact_command import describe_compaction
-from lamina.cli.terminal.completion import ChatCompleter, CompletionChoice
+from lamina.cli.terminal.completion import ChatCompleter
 from lamina.cli.terminal.screen import Style, clean, folded, wrapped
-from lamina.cli.terminal.status_line import ChatStatus, fitted, parts
+from lamina.cli.terminal.status_line import describe_status, fit_parts
 from lamina.cli.terminal.text_stream import TextStream
 from lamina.conversation.window.breakdown import Breakdown
 from lamina.conversation.window.thresholds import State, state_of, thresholds
@@ -195,24 +195,24 @@ FRESH = State(100.0, above_warning=False, above_error=False, above_autocompact=F
 
 @pytest.mark.spec("T7")
 def test_the_status_line_says_what_is_left_what_was_cached_and_what_it_cost() -> None:
-    status = ChatStatus(FRESH, Usage(input_tokens=25, cache_read=75), 0.0123, Usage(), "ask")
-    assert parts(status) == ["context 100% left", "cache 75%", "$0.0123", "mode ask", "background: none"]
-    unknown = ChatStatus(FRESH, None, None, Usage(input_tokens=1200, output_tokens=34), "all", work="1 dream")
-    assert parts(unknown) == ["context 100% left", "1,234 tokens", "mode all", "background: 1 dream"]
+    status = describe_status(FRESH, Usage(input_tokens=25, cache_read=75), 0.0123, Usage(), "ask")
+    assert status == ["context 100% left", "cache 75%", "$0.0123", "mode ask", "background: none"]
+    unknown = describe_status(FRESH, None, None, Usage(input_tokens=1200, output_tokens=34), "all", work="1 dream")
+    assert unknown == ["context 100% left", "1,234 tokens", "mode all", "background: 1 dream"]
 
 
 @pytest.mark.spec("T7")
 def test_a_window_that_fills_up_is_said_so() -> None:
     warned = State(9.0, above_warning=True, above_error=False, above_autocompact=False, at_blocking=False)
     full = State(0.0, above_warning=True, above_error=True, above_autocompact=True, at_blocking=True)
-    assert parts(ChatStatus(warned, None, 0.0, Usage(), "ask"))[0] == "context 9% left (filling up)"
-    assert "full: /compact, /clear or /undo" in parts(ChatStatus(full, None, 0.0, Usage(), "ask"))[0]
+    assert describe_status(warned, None, 0.0, Usage(), "ask")[0] == "context 9% left (filling up)"
+    assert "full: /compact, /clear or /undo" in describe_status(full, None, 0.0, Usage(), "ask")[0]
 
 
 @given(st.integers(1, 120))
 def test_the_status_line_fits_every_terminal(width: int) -> None:
-    found = parts(ChatStatus(FRESH, Usage(input_tokens=1), 0.5, Usage(), "accept-edits"))
-    line = fitted(found, width)
+    found = describe_status(FRESH, Usage(input_tokens=1), 0.5, Usage(), "accept-edits")
+    line = fit_parts(found, width)
     assert len(line) <= width
     assert line.startswith("context"[:width])
 
@@ -252,9 +252,7 @@ def test_commands_arguments_and_files_are_completed(tmp_path: Path) -> None:
     (tmp_path / "src" / "app.py").touch()
     for name in ("setup.py", ".hidden", "two words.txt", "evil\x1b.txt"):
         (tmp_path / name).touch()
-    completer = ChatCompleter(
-        tmp_path, {"help": "this", "undo": "that"}, {"undo": lambda: [CompletionChoice("one"), CompletionChoice("two")]}
-    )
+    completer = ChatCompleter(tmp_path, {"help": "this", "undo": "that"}, {"undo": lambda: [("one", ""), ("two", "")]})
     assert offered(completer, "/") == ["/help", "/undo"]
     assert offered(completer, "/undo t") == ["two"]
     assert offered(completer, "look at @s") == ["setup.py", "src/"]

@@ -25,8 +25,8 @@ from .dream_status import (
 )
 from .dream_watch import STILL_RUNS, DreamNarrator, describe_end, end_dream, find_running_dream, follow_dream
 from .safe_text import document, minute, printable, sentence
-from .signals import StopRequest
-from .start import ChatOptions, MemorySource, is_model_unset, open_stoppable
+from .signals import StoppableProvider, StopRequest
+from .start import ChatOptions, MemorySource, is_model_unset, open_chosen_provider
 
 OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so memory is put in order by rules, without a model"
 
@@ -47,7 +47,7 @@ def run_now(source: MemorySource, model: str | None, *, as_json: bool) -> int:
     stop, abort = StopRequest(), Event()
     notice(*(finding.text for finding in source.settings.findings))
     with stop.listening():
-        provider = open_stoppable(model, source.settings, stop)
+        provider = StoppableProvider(open_chosen_provider(model, source.settings), stop)
         if provider.name == "offline" and is_model_unset(ChatOptions(source.cwd, model), source.settings):
             notice(OFFLINE)
         with stop.turn(abort.set):

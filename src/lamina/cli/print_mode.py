@@ -12,8 +12,8 @@ from ..core.errors import Aborted, InputError, LaminaError, SettingError
 from .console import notice
 from .options import find_home
 from .output import JsonOutput, TextOutput, TurnTally, ending_of
-from .signals import StopRequest
-from .start import OFFLINE, ChatOptions, find_newest, is_model_unset, load_chat_settings, open_agent, open_stoppable
+from .signals import StoppableProvider, StopRequest
+from .start import OFFLINE, ChatOptions, find_newest, is_model_unset, load_chat_settings, open_agent, open_chosen_provider
 from .stdout import StdoutSink
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bo
         settings = load_chat_settings(options, home)
         notice(*(finding.text for finding in settings.findings))
         again = find_newest(options, home) if options.go_on else options.resume
-        provider = open_stoppable(options.model, settings, stop)
+        provider = StoppableProvider(open_chosen_provider(options.model, settings), stop)
         if provider.name == "offline" and again is None and is_model_unset(options, settings):
             notice(OFFLINE)
         out: TextOutput | JsonOutput = TextOutput(sink)

@@ -119,9 +119,9 @@ def search_command(term: str, limit: int, cwd: Path) -> options.Reported:
     with waiting("Looking through the sessions"):
         found = list(islice(search_sessions(term, cwd, unread), limit))
     notice(*unread)
-    lines = (f"{hit.session_id}  {hit.time[:16].replace('T', ' ')}  {hit.role}: {hit.text}" for hit in found)
+    lines = (f"{hit['session_id']}  {hit['time'][:16].replace('T', ' ')}  {hit['role']}: {hit['text']}" for hit in found)
     none = f"Nobody said {term!r} in a session of {cwd}."
-    return [hit._asdict() for hit in found], lines, none
+    return found, lines, none
 
 
 @contextmanager

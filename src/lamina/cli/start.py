@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..memory.memory import Memory
     from ..permissions.decision import Mode
     from ..providers import Provider
-    from .signals import StoppableProvider, StopRequest
+    from .signals import StoppableProvider
 
 OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so the offline stand-in answers"
 # A window of this size is never filled by what stands before the messages; below it that is counted once.
@@ -99,12 +99,6 @@ def open_chosen_provider(spec: str | None, settings: Settings) -> Provider:
     environ = _environment(settings)
     named = spec or settings.model or settings.provider or configured(environ)
     return open_provider(named, base_url=settings.base_url, environ=environ)
-
-
-def open_stoppable(spec: str | None, settings: Settings, stop: StopRequest) -> StoppableProvider:
-    from .signals import StoppableProvider
-
-    return StoppableProvider(open_chosen_provider(spec, settings), stop)
 
 
 def is_model_unset(options: ChatOptions, settings: Settings) -> bool:

@@ -10,7 +10,6 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from ..core.errors import DiskError, InputError, LaminaError, NoSuchSession
 from ..core.records import Attachment, Message, Record
@@ -129,14 +128,7 @@ def _why(head: bytes, read: int, skipped: int) -> str:
     return f"{'its one record is no message' if read == 1 else f'none of its {read:,} records is a message'} of a conversation"
 
 
-class SearchHit(NamedTuple):
-    session_id: str
-    time: str
-    role: str
-    text: str
-
-
-def search_sessions(term: str, cwd: Path, unread: list[str]) -> Iterator[SearchHit]:
+def search_sessions(term: str, cwd: Path, unread: list[str]) -> Iterator[dict[str, str]]:
     """What was said in sessions of this directory, the newest first; what cannot be read is added to `unread`, a sentence each."""
     home = lamina_home(os.environ)
     directory = (home or Path()) / "projects" / slug(cwd)
@@ -151,7 +143,7 @@ def search_sessions(term: str, cwd: Path, unread: list[str]) -> Iterator[SearchH
         for record in reversed(said):
             for text in _texts(record):
                 if (around := _around(text, term)) is not None:
-                    yield SearchHit(path.stem, record.time, record.role, around)
+                    yield {"session_id": path.stem, "time": record.time, "role": record.role, "text": around}
                     break
 
 

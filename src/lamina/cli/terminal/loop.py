@@ -17,8 +17,8 @@ from ...core.errors import Aborted, LaminaError
 from ...core.view import Item
 from ..options import find_home
 from ..output import REFUSED, TurnTally
-from ..signals import StopRequest
-from ..start import ChatOptions, MemorySource, find_newest, load_chat_settings, open_agent, open_stoppable
+from ..signals import StoppableProvider, StopRequest
+from ..start import ChatOptions, MemorySource, find_newest, load_chat_settings, open_agent, open_chosen_provider
 from ..stdout import StdoutSink
 from . import banner, commands
 from . import session_picker as sessions
@@ -27,7 +27,7 @@ from .history import ChatHistory
 from .input_line import PlainLine, PromptLine, suppress_echo
 from .questions import PermissionQuestions, Questions
 from .screen import Screen, Style
-from .status_line import NO_WORK, ChatStatus, describe_work, fitted, parts
+from .status_line import NO_WORK, describe_status, describe_work, fit_parts
 from .trust_questions import settle_includes, settle_settings
 from .turn_display import TurnDisplay
 
@@ -54,7 +54,7 @@ class Chat:
         settle_includes(screen, self.questions, self.home, options.cwd, self.settings)
         self.display = TurnDisplay(screen, options.cwd, self.home)
         self.tally = TurnTally()
-        self.provider = open_stoppable(options.model, self.settings, stop)
+        self.provider = StoppableProvider(open_chosen_provider(options.model, self.settings), stop)
         self._kept: tuple[str, ...] = ()  # rules of this chat's "always"
         self._told = 0  # of the session's notices
         self._loading = False
@@ -124,7 +124,7 @@ class Chat:
             return list(conversation.log.view.items)
 
     def use_model(self, name: str) -> None:
-        provider = open_stoppable(name, self.settings, self.stop)
+        provider = StoppableProvider(open_chosen_provider(name, self.settings), self.stop)
         self.agent.session.use(provider)
         self.provider = provider
         self.options = self.options._replace(model=name)
@@ -261,8 +261,8 @@ class Chat:
         spent = dollars + beside if dollars is not None and beside is not None else dollars
         resting = f"rests until tomorrow ({session.resting})" if session.resting else NO_WORK
         work = describe_work(session.background, agent.agents.states if agent.agents is not None else ()) or resting
-        status = ChatStatus(session.window, tally.last, spent, tally.usage, agent.mode, work)
-        return fitted(parts(status), self.screen.width, self.screen.marks.dash)
+        status = describe_status(session.window, tally.last, spent, tally.usage, agent.mode, work)
+        return fit_parts(status, self.screen.width, self.screen.marks.dash)
 
     def _preload(self) -> None:
         """An SDK takes a second or two to import: the person is typing meanwhile."""

@@ -12,7 +12,7 @@ from ..console import fit
 from ..safe_text import minute
 from ..transcripts import find_sessions, locate
 from .banner import recap
-from .completion import Arguments, CompletionChoice
+from .completion import Arguments, Choice
 from .questions import Questions
 from .screen import Screen, clean
 
@@ -70,17 +70,14 @@ def arguments(chat: Chat) -> Arguments:
     from ...providers.models import table
     from .commands import DREAM_WORDS, MODE_WORDS
 
-    def models() -> Iterable[CompletionChoice]:
-        return [CompletionChoice("offline", "needs nothing"), *(CompletionChoice(name) for name in sorted(table().models))]
-
-    def memories() -> Iterable[CompletionChoice]:
+    def memories() -> Iterable[Choice]:
         with chat.memory_source.open() as memory:
-            return [CompletionChoice(header.name, header.description) for header in memory.headers()]
+            return [(header.name, header.description) for header in memory.headers()]
 
     return {
-        "dream": lambda: [CompletionChoice(word, about) for word, about in DREAM_WORDS.items()],
+        "dream": DREAM_WORDS.items,
         "memory": memories,
-        "model": models,
-        "resume": lambda: [CompletionChoice(info.id[:SHORT_ID], info.title) for info in others(chat)],
-        "permissions": lambda: [CompletionChoice(mode, words) for mode, words in MODE_WORDS.items()],
+        "model": lambda: [("offline", "needs nothing"), *((name, "") for name in sorted(table().models))],
+        "resume": lambda: [(info.id[:SHORT_ID], info.title) for info in others(chat)],
+        "permissions": MODE_WORDS.items,
     }

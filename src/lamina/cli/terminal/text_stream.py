@@ -37,7 +37,7 @@ class TextStream:
             elif char == " ":
                 out.append(self._flush(width))
                 out.append(self._blank(width))
-            elif not self._fenced and cell_len(char) > 1:
+            elif not self._fenced and not char.isascii() and cell_len(char) > 1:
                 # Scripts without blanks may be broken between any two characters.
                 out.append(self._flush(width))
                 self._word = char
