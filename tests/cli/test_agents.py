@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from lamina.cli.signals import StopRequest
 from lamina.cli.stdout import StdoutSink
-from lamina.cli.terminal.calls import outcome, title
+from lamina.cli.terminal.calls import describe_call, describe_result
 from lamina.cli.terminal.screen import Screen
 from lamina.cli.terminal.status_line import describe_work
 from lamina.cli.terminal.turn_display import TurnDisplay, describe_event
@@ -93,11 +93,11 @@ def test_what_an_agent_does_is_printed_as_documented_events(
 
 
 def test_a_call_of_an_agent_is_told_in_one_line() -> None:
-    assert title("Agent", CALL, Path("/work")) == "Agent find the bug (reviewer)"
+    assert describe_call("Agent", CALL, Path("/work")) == "Agent find the bug (reviewer)"
     facts = {"agent": "ab", "calls": 3, "seconds": 12.4, "tokens": 1234}
-    assert outcome("Agent", CALL, "report", facts, is_error=False) == "3 calls, 12 s, 1,234 tokens"
-    assert outcome("Agent", CALL, "", {"agent": "ab", "background": True}, is_error=False) == "in the background as ab"
-    assert outcome("Agent", CALL, "The agent failed: no.", facts, is_error=True) == "The agent failed: no."
+    assert describe_result("Agent", CALL, "report", facts, is_error=False) == "3 calls, 12 s, 1,234 tokens"
+    assert describe_result("Agent", CALL, "", {"agent": "ab", "background": True}, is_error=False) == "in the background as ab"
+    assert describe_result("Agent", CALL, "The agent failed: no.", facts, is_error=True) == "The agent failed: no."
 
 
 def test_how_far_an_agent_is_stands_in_the_passing_line(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:

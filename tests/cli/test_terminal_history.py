@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from lamina.cli.terminal.history import LONGEST, MOST_LINES, ChatHistory, lines_in, with_line
+from lamina.cli.terminal.history import LONGEST, MOST_LINES, ChatHistory, append_line, read_lines
 
 
 def test_lines_are_kept_newest_first_for_the_next_chat(tmp_path: Path) -> None:
@@ -26,17 +26,17 @@ def test_two_chats_lose_none_of_each_others_lines(tmp_path: Path) -> None:
 def test_the_file_stays_small(tmp_path: Path) -> None:
     content: bytes | None = None
     for number in range(MOST_LINES + 5):
-        content = with_line(content, f"line {number}")
-    assert len(lines_in(content)) == MOST_LINES
-    assert lines_in(content)[-1] == f"line {MOST_LINES + 4}"
+        content = append_line(content, f"line {number}")
+    assert len(read_lines(content)) == MOST_LINES
+    assert read_lines(content)[-1] == f"line {MOST_LINES + 4}"
     history = ChatHistory(tmp_path)
     history.store_string("x" * (LONGEST + 1))
     assert not (tmp_path / "history").exists()
 
 
 def test_a_damaged_file_costs_what_is_damaged() -> None:
-    assert lines_in(b'"one"\n{"no": "text"}\n\xff\xfe\n[[[[\n"two"\n3\n') == ["one", "two"]
-    assert json.loads(with_line(b"garbage", "new")) == "new"
+    assert read_lines(b'"one"\n{"no": "text"}\n\xff\xfe\n[[[[\n"two"\n3\n') == ["one", "two"]
+    assert json.loads(append_line(b"garbage", "new")) == "new"
 
 
 def test_a_home_that_cannot_be_used_costs_the_history_alone(tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.utils import get_cwidth
 
 from lamina.cli.console import fit
-from lamina.cli.context_report import WindowReport, lines
-from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, outcome, preview, title
+from lamina.cli.context_report import WindowReport, format_context
+from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, describe_call, describe_result, preview_call
 from lamina.cli.terminal.commands import COMMANDS, find, parse
 from lamina.cli.terminal.compact_command import describe_compaction
 from lamina.cli.terminal.completion import ChatCompleter
-from lamina.cli.terminal.screen import Style, clean, folded, wrapped
+from lamina.cli.terminal.screen import Style, clean, fold_text, wrap_text
 from lamina.cli.terminal.status_line import describe_status, fit_parts
 from lamina.cli.terminal.text_stream import TextStream
 from lamina.conversation.window.breakdown import Breakdown
@@ -95,15 +95,15 @@ def test_carriage_returns_are_dropped_and_tabs_become_blanks() -> None:
 
 @given(st.text(st.characters(exclude_categories=["C", "Z"]) | st.just(" ")), st.integers(9, 40))
 def test_a_command_is_folded_without_losing_a_character(text: str, width: int) -> None:
-    lines = folded(text, width, "    ", "  ")
+    lines = fold_text(text, width, "    ", "  ")
     first, *rest = lines
     assert (first.removeprefix("    ") + "".join(line.removeprefix("      ") for line in rest)).rstrip() == text.rstrip()
     assert all(get_cwidth(line.rstrip()) <= width for line in lines)
 
 
 def test_a_sentence_is_broken_between_words() -> None:
-    assert wrapped("one two three", 8, "  ") == ["  one", "  two", "  three"]
-    assert wrapped("unbreakable", 4) == ["unbreakable"]
+    assert wrap_text("one two three", 8, "  ") == ["  one", "  two", "  three"]
+    assert wrap_text("unbreakable", 4) == ["unbreakable"]
 
 
 # Calls
@@ -126,7 +126,7 @@ def test_a_sentence_is_broken_between_words() -> None:
     ],
 )
 def test_a_call_is_told_in_one_line(name: str, arguments: Any, shown: str) -> None:
-    assert title(name, arguments, CWD) == shown
+    assert describe_call(name, arguments, CWD) == shown
 
 
 @pytest.mark.parametrize(
@@ -156,36 +156,38 @@ def test_a_call_is_told_in_one_line(name: str, arguments: Any, shown: str) -> No
     ],
 )
 def test_a_result_is_told_in_half_a_line(name: str, content: Any, facts: dict[str, Any], is_error: bool, shown: str) -> None:
-    assert outcome(name, {}, content, facts, is_error=is_error) == shown
+    assert describe_result(name, {}, content, facts, is_error=is_error) == shown
 
 
 def test_a_file_of_the_memory_is_told_by_its_short_path() -> None:
     home = Path("/home/me/.lamina")
     given = {"file_path": "/home/me/.lamina/projects/-work-app/memory/testing-db.md"}
-    assert title("Write", given, CWD, home) == "Write memory/testing-db.md"
-    assert title("Write", given, CWD) == f"Write {given['file_path']}", "the question shows all of it"
-    assert title("Write", {"file_path": "/etc/projects/x/memory/a.md"}, CWD, home) == "Write /etc/projects/x/memory/a.md"
+    assert describe_call("Write", given, CWD, home) == "Write memory/testing-db.md"
+    assert describe_call("Write", given, CWD) == f"Write {given['file_path']}", "the question shows all of it"
+    assert describe_call("Write", {"file_path": "/etc/projects/x/memory/a.md"}, CWD, home) == "Write /etc/projects/x/memory/a.md"
 
 
 def test_a_change_is_told_by_its_lines() -> None:
     arguments = {"old_string": "a\nb", "new_string": "a\nb\nc\n"}
-    assert outcome("Edit", arguments, "", {"line": 7, "replacements": 1}, is_error=False) == "-2 +3 at line 7"
-    assert outcome("Edit", arguments, "", {"line": 7, "replacements": 4}, is_error=False) == "-2 +3 in 4 places from line 7"
+    assert describe_result("Edit", arguments, "", {"line": 7, "replacements": 1}, is_error=False) == "-2 +3 at line 7"
+    assert (
+        describe_result("Edit", arguments, "", {"line": 7, "replacements": 4}, is_error=False) == "-2 +3 in 4 places from line 7"
+    )
 
 
 def test_a_command_is_shown_whole_before_it_is_asked_about() -> None:
     command = "\n".join(f"echo {number}" for number in range(MOST_COMMAND))
-    assert [line.text for line in preview("Bash", {"command": command})] == command.split("\n")
+    assert [line.text for line in preview_call("Bash", {"command": command})] == command.split("\n")
 
 
 def test_what_is_not_shown_of_a_call_is_counted() -> None:
-    long = preview("Bash", {"command": "x\n" * (MOST_COMMAND + 7)})
+    long = preview_call("Bash", {"command": "x\n" * (MOST_COMMAND + 7)})
     assert long[-1].text == "… and 7 more lines that are not shown here"
-    assert preview("Bash", {"command": "x" * (LONGEST + 5)})[0].text.endswith("… and 5 more characters")
-    written = preview("Write", {"content": "x\n" * (MOST_CHANGED + 2)})
+    assert preview_call("Bash", {"command": "x" * (LONGEST + 5)})[0].text.endswith("… and 5 more characters")
+    written = preview_call("Write", {"content": "x\n" * (MOST_CHANGED + 2)})
     assert written[-1].text == "… and 2 more lines that are not shown here"
-    assert preview("Edit", {"old_string": "a", "new_string": "b", "replace_all": True})[0].text == "everywhere in the file"
-    assert preview("Read", {"file_path": "x"}) == []
+    assert preview_call("Edit", {"old_string": "a", "new_string": "b", "replace_all": True})[0].text == "everywhere in the file"
+    assert preview_call("Read", {"file_path": "x"}) == []
 
 
 # Status
@@ -275,7 +277,7 @@ def filled(tokens: int, *, human: int, assistant: int = 0) -> WindowReport:
 @pytest.mark.spec("T8")
 def test_no_kind_takes_more_than_all_of_them_and_no_line_is_too_wide() -> None:
     for width in (200, 80, 40):
-        shown = lines(filled(9_000, human=8_000, assistant=2_000), width)
+        shown = format_context(filled(9_000, human=8_000, assistant=2_000), width)
         assert [int(share) for text, _ in shown for share in re.findall(r"(\d+)%(?! left)", text)] == [80, 20]
         assert all(get_cwidth(text) <= width for text, _ in shown)
 
@@ -283,9 +285,9 @@ def test_no_kind_takes_more_than_all_of_them_and_no_line_is_too_wide() -> None:
 @pytest.mark.spec("T8")
 @pytest.mark.parametrize(("tokens", "style"), [(1_000, "green"), (165_000, "yellow"), (179_000, "red")])
 def test_the_bar_has_the_colour_of_how_full_it_is(tokens: int, style: str) -> None:
-    [(drawn, colour)] = [(text, style) for text, style in lines(filled(tokens, human=tokens), 80) if style]
+    [(drawn, colour)] = [(text, style) for text, style in format_context(filled(tokens, human=tokens), 80) if style]
     assert (colour, drawn[0], drawn[-1], len(drawn)) == (style, "[", "]", 60)
-    assert not any(style for _, style in lines(filled(tokens, human=tokens), 80, picture=False))
+    assert not any(style for _, style in format_context(filled(tokens, human=tokens), 80, picture=False))
 
 
 @pytest.mark.parametrize(

@@ -72,10 +72,10 @@ def memories() -> Offers:
 @_completion
 def removed() -> Offers:
     """What lies in the trash first: that is what is mostly brought back; then what has older versions."""
-    from .memory import trash
+    from .memory import find_trash
 
     with _memory() as memory:
-        yield from ((version.name, "in the trash") for version in trash(memory.log()))
+        yield from ((version.name, "in the trash") for version in find_trash(memory.log()))
         yield from _memories(memory)
 
 

@@ -29,7 +29,7 @@ def context_command(session: str, number: int | None, against: int | None, cwd: 
     if against is not None and number is None:
         raise click.UsageError("--against says what to compare with: give --turn too.")
     from ..disk.settings_files import load_settings
-    from .context_report import lines, report_on_transcript, to_json
+    from .context_report import format_context, report_on_transcript, to_json
     from .transcripts import TranscriptReader, locate
 
     path = locate(session, cwd)
@@ -43,7 +43,7 @@ def context_command(session: str, number: int | None, against: int | None, cwd: 
     if as_json:
         click.echo(document({"session_id": path.stem, "path": str(path), **to_json(report)}))
     else:
-        for text, style in lines(report, shutil.get_terminal_size().columns, picture=terminal_width() is not None):
+        for text, style in format_context(report, shutil.get_terminal_size().columns, picture=terminal_width() is not None):
             click.echo(click.style(text, fg=style) if style else text, color=color())
     if (damage := read.health.sentence(str(path))) is not None:
         notice(damage)

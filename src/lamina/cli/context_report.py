@@ -143,7 +143,7 @@ def to_json(report: WindowReport) -> dict[str, Any]:
     }
 
 
-def rows(report: WindowReport) -> list[tuple[str, int]]:
+def list_kinds(report: WindowReport) -> list[tuple[str, int]]:
     parts = report.parts
     kinds = [
         ("system prompt and tools", report.system),
@@ -160,10 +160,10 @@ def rows(report: WindowReport) -> list[tuple[str, int]]:
     return [(printable(name), tokens) for name, tokens in kinds if tokens]
 
 
-def lines(report: WindowReport, width: int, *, picture: bool = True) -> list[tuple[str, Style]]:
+def format_context(report: WindowReport, width: int, *, picture: bool = True) -> list[tuple[str, Style]]:
     """For a person, in a terminal of this width; `picture`: with bars."""
     width = min(width, WIDEST)
-    found = rows(report)
+    found = list_kinds(report)
     named = min(max((len(name) for name, _ in found), default=0), max(8, width - _NUMBERS - 4))
     room = width - named - _NUMBERS - 2 if picture and width >= BARS_FROM else 0
     most = max((tokens for _, tokens in found), default=1)
@@ -172,13 +172,13 @@ def lines(report: WindowReport, width: int, *, picture: bool = True) -> list[tup
     used = f"about {report.tokens:,} of {report.limits.effective:,} tokens, {report.state.percent_left:.0f}% left"
     bar_line: list[tuple[str, Style]] = []
     if picture:
-        drawn = bar(1 - report.state.percent_left / 100, max(8, min(width, 60) - 2), whole=True)
+        drawn = draw_bar(1 - report.state.percent_left / 100, max(8, min(width, 60) - 2), whole=True)
         full = report.state.at_blocking or report.state.above_autocompact
         bar_line = [(f"[{drawn}]", "red" if full else "yellow" if report.state.above_warning else "green")]
     head = _wrapped(f"{report.model or 'no model yet'}: {used}", width)
     shown = [text for sentence in _window(report) for text in _wrapped(sentence, width)]
     for name, tokens in found:
-        drawn = bar(tokens / most, room) if room > 0 else ""
+        drawn = draw_bar(tokens / most, room) if room > 0 else ""
         shown.append(f"  {shorten(name, named):<{named}}{tokens:>11,}{tokens / whole:>5.0%}  {drawn}".rstrip())
     plain = [*shown, *_repeats(report, width), *_spilled(report, width)]
     return [*((text, "") for text in head), *bar_line, *((text, "") for text in plain)]
@@ -220,7 +220,7 @@ def _spilled(report: WindowReport, width: int) -> Iterator[str]:
         yield f"  and {len(report.spilled) - MOST_SPILLED} before them"
 
 
-def bar(share: float, width: int, *, whole: bool = False) -> str:
+def draw_bar(share: float, width: int, *, whole: bool = False) -> str:
     """`whole` shows the empty part too. What is there is never shown as nothing."""
     utf = (sys.stdout.encoding or "").lower().startswith("utf")
     full, empty = ("█", "░") if utf else ("#", ".")

@@ -13,10 +13,10 @@ from ..layers.l6_dream.run import DreamOutcome
 from .console import notice, print_result
 from .dream_status import (
     PUT_RIGHT,
+    describe_outcome,
     describe_undo,
-    details,
-    done,
-    outcome,
+    list_changes,
+    list_remarks,
     read_status,
     status_json,
     status_lines,
@@ -69,15 +69,15 @@ def _came(came: DreamOutcome, stop: StopRequest, *, as_json: bool) -> int:
         if not as_json:
             _tell(record)
         return 0
-    notice(f"the dream {outcome(record)}")
+    notice(f"the dream {describe_outcome(record)}")
     return stop.code if stop.requested and stop.code else 1
 
 
 def _tell(record: Record) -> None:
-    click.echo(f"Dreamt: {printable(outcome(record))}.")
-    for line in details(record):
+    click.echo(f"Dreamt: {printable(describe_outcome(record))}.")
+    for line in list_remarks(record):
         click.echo(f"  {sentence(line)}")
-    if done(record):
+    if list_changes(record):
         _say("lamina dream --undo takes it back.")
 
 
@@ -100,13 +100,13 @@ def watch(source: MemorySource, *, as_json: bool) -> int:
     elif record.status == "completed":
         _tell(record)
     else:
-        click.echo(f"The dream {printable(outcome(record))}.")
+        click.echo(f"The dream {printable(describe_outcome(record))}.")
     return 0 if record.status == "completed" else 1
 
 
 def _nothing_runs(root: RootDir, *, as_json: bool) -> int:
     last = next(iter(records(root)), None)
-    told = f" The last one, {last.id}: {printable(outcome(last))}." if last is not None else ""
+    told = f" The last one, {last.id}: {printable(describe_outcome(last))}." if last is not None else ""
     print_result(to_json(last) if last is not None else None, (), as_json=as_json, none=f"No dream runs.{told}")
     return 0
 
@@ -129,7 +129,7 @@ def undo(source: MemorySource, dream: str | None, *, as_json: bool) -> int:
 
     def lines() -> Iterator[str]:
         if undone.said and not undone.back:
-            yield f"Dream {undone.record.id} {outcome(undone.record)}."
+            yield f"Dream {undone.record.id} {describe_outcome(undone.record)}."
             return
         yield describe_undo(undone)
         for one in undone.left:

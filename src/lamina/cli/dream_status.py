@@ -79,17 +79,17 @@ def read_dreams(cwd: Path) -> tuple[Record, ...]:
         return ()
 
 
-def summary(known: tuple[Record, ...]) -> dict[str, Any]:
+def summarise(known: tuple[Record, ...]) -> dict[str, Any]:
     """For `lamina stats`."""
     counts = {status: sum(record.status == status for record in known) for status in ("completed", "failed", "killed", "undone")}
     last = next((record for record in known if record.status == "completed"), None)
     return {**counts, "last": _iso(last.ended) if last is not None else None}
 
 
-def summary_line(known: tuple[Record, ...]) -> str | None:
+def describe_last(known: tuple[Record, ...]) -> str | None:
     """What the last dream came to; None where there was none."""
     last = next((record for record in known if record.status != "running"), None)
-    return None if last is None else f"Last dream: {minute(last.ended or last.started)}, {sentence(outcome(last))}"
+    return None if last is None else f"Last dream: {minute(last.ended or last.started)}, {sentence(describe_outcome(last))}"
 
 
 def find_running(known: tuple[Record, ...], holder: Holder | None) -> Record | None:
@@ -180,7 +180,7 @@ def status_lines(found: DreamStatus) -> Iterator[str]:
         yield f"Waiting for a yes: {found.waiting} (lamina inbox)"
     for record in found.records:
         if record is not found.running:
-            yield f"  {record.id}  {outcome(record)}"
+            yield f"  {record.id}  {describe_outcome(record)}"
 
 
 def _running(record: Record, holder: Holder | None) -> str:
@@ -190,14 +190,14 @@ def _running(record: Record, holder: Holder | None) -> str:
     return f"{record.id} since {minute(record.started)}, process {record.pid}, {record.phase}, {answers} so far"
 
 
-def outcome(record: Record) -> str:
+def describe_outcome(record: Record) -> str:
     """What a dream came to, as a sentence without its full stop."""
     match record.status:
         case "running":
             return f"was stopped in the middle; {PUT_RIGHT}"
         case "completed":
             cut = f" (cut short: {sentence(record.why)})" if record.why else ""
-            said = f"{', '.join(done(record)) or 'memory was in order, nothing was changed'}{cut}"
+            said = f"{', '.join(list_changes(record)) or 'memory was in order, nothing was changed'}{cut}"
             return f"was taken back in part; {PUT_RIGHT}" if record.phase == "undoing" else said
         case "undone":
             return "was taken back"
@@ -213,7 +213,7 @@ def describe_undo(undone: Undone) -> str:
     return f"Took back dream {undone.record.id}: {what} as before."
 
 
-def done(record: Record) -> list[str]:
+def list_changes(record: Record) -> list[str]:
     new = {change.file for change in record.changes if not change.before}
     rest = [file for file in record.files if file not in (*record.removed, *record.merged, INDEX)]
     added, changed = [file for file in rest if file in new], [file for file in rest if file not in new]
@@ -231,7 +231,7 @@ def _some(files: Sequence[str]) -> str:
     return ", ".join(file.removesuffix(".md") for file in files[:MOST_NAMED]) + more
 
 
-def details(record: Record) -> Iterator[str]:
+def list_remarks(record: Record) -> Iterator[str]:
     """What a person should know besides."""
     left = [f"left as it is: {one.file} {one.why}" for one in record.skipped]
     yield from capped(left, MOST_NAMED, "and {} more were left as they are; --json lists them")

@@ -14,7 +14,7 @@ from ..core.errors import DiskError
 from ..disk.dream_lock import Lock
 from ..layers.l6_dream.record import Record, kill_request, read_record, records
 from ..layers.l6_dream.run import put_right
-from .dream_status import find_running, outcome
+from .dream_status import describe_outcome, find_running
 from .safe_text import counted, sentence
 from .start import MemorySource
 
@@ -84,5 +84,5 @@ def end_dream(source: MemorySource, *, seconds: float = ENDING_SECONDS) -> tuple
 
 def describe_end(record: Record) -> str:
     if record.status == "completed":
-        return f"It was done before it could be ended: {outcome(record)}."
+        return f"It was done before it could be ended: {describe_outcome(record)}."
     return f"Dream {record.id} is ended; memory is as it was before it."

@@ -14,7 +14,7 @@ from ..disk.ledger import day_of, lines_of
 from ..disk.ledger import days as known
 from ..disk.settings_files import load_settings
 from .console import print_result, print_table
-from .transcripts import homes
+from .transcripts import list_homes
 
 
 def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
@@ -22,10 +22,14 @@ def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
     now, limits = time.time(), limits_of(load_settings(cwd=where, environ=os.environ))
     today, since = day_of(now), day_of(now - (days or 0) * 86_400)
     lines = [
-        (day, line) for home in homes("lamina") for day in known(home) if since <= day <= today for line in lines_of(home, day)
+        (day, line)
+        for home in list_homes("lamina")
+        for day in known(home)
+        if since <= day <= today
+        for line in lines_of(home, day)
     ]
     spent = spent_in(line for day, line in lines if day == today)
-    out, rows = ran_out(spent, limits), grouped(lines)
+    out, rows = ran_out(spent, limits), group_lines(lines)
     if rows and not as_json:
         _table(rows, days is not None)
     facts = {"day": today, "used": to_json(spent), "limits": limits._asdict(), "left": left(spent, limits)}
@@ -34,14 +38,14 @@ def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
         "ran_out": out.what if out else None,
         "rows": [dict(zip(KEYS, key, strict=True)) | to_json(one) for key, one in rows],
     }
-    print_result(told, summary(spent, limits), as_json=as_json)
+    print_result(told, summarise(spent, limits), as_json=as_json)
 
 
 KEYS = ("day", "purpose", "project")
 LedgerRow = tuple[tuple[str, str, str], "Spent"]
 
 
-def grouped(lines: list[tuple[str, Line]]) -> list[LedgerRow]:
+def group_lines(lines: list[tuple[str, Line]]) -> list[LedgerRow]:
     """By day, purpose and project: the newest day first, the dearest of it first."""
     found: dict[tuple[str, str, str], Spent] = {}
     for day, line in lines:
@@ -79,7 +83,7 @@ def _money(spent: Spent) -> str:
     return f"${spent.usd:.4f}" + ("+?" if spent.unpriced else "")
 
 
-def summary(spent: Spent, limits: Limits) -> list[str]:
+def summarise(spent: Spent, limits: Limits) -> list[str]:
     said = [
         f"Background work today: {spent.calls:,} of {limits.calls:,} calls, {spent.tokens:,} of {limits.tokens:,} tokens, "
         f"${spent.usd:.4f} of ${limits.dollars:.2f}."

@@ -113,7 +113,7 @@ def rm_command(memory: Memory, name: str) -> Reported:
 @with_memory
 def log_command(memory: Memory, name: str | None, removed: bool) -> Reported:
     """Every change with who, why and when, newest first."""
-    versions = trash(memory.log(name)) if removed else memory.log(name)
+    versions = find_trash(memory.log(name)) if removed else memory.log(name)
     lines = (f"{one.id}  {minute(one.time)}  {one.action} {one.name}{_by(one)}" for one in versions)
     return [_change(version) for version in versions], lines
 
@@ -283,7 +283,7 @@ def _change(version: Version) -> dict[str, Any]:
     }
 
 
-def trash(versions: list[Version]) -> list[Version]:
+def find_trash(versions: list[Version]) -> list[Version]:
     """Of the changes, newest first, the removals of what has not come back."""
     from ..memory.store.topic import same_name
 

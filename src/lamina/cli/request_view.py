@@ -27,7 +27,7 @@ def print_request(
     found = explain(read(), number, tokens_of)
     changed = difference(explain(read(), against, tokens_of), found) if against is not None else None
     told = {"session_id": session_id, "turn": number, **found.request, **to_json(found, changed, against)}
-    print_result(told, lines(found, changed, against, max(NARROWEST, width)), as_json=as_json)
+    print_result(told, format_request(found, changed, against, max(NARROWEST, width)), as_json=as_json)
 
 
 def tokens_of(block: Block) -> int:
@@ -54,7 +54,7 @@ def _json(piece: Piece) -> dict[str, Any]:
     return {name: getattr(piece, name) for name in ("path", "kind", "why", "tokens", "cached", "record", "words")}
 
 
-def lines(found: Explained, changed: Changed | None, against: int | None, width: int) -> list[str]:
+def format_request(found: Explained, changed: Changed | None, against: int | None, width: int) -> list[str]:
     tokens = sum(piece.tokens for piece in found.pieces)
     shown = [
         printable(

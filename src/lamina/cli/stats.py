@@ -40,7 +40,7 @@ def stats_command(
     from ..core.figures import Figures, figures_of
     from ..disk.transcript import read_transcript
     from ..maintenance.doctor.pollution import pollution
-    from .dream_status import read_dreams, summary, summary_line
+    from .dream_status import describe_last, read_dreams, summarise
     from .progress import waiting
     from .transcripts import find_sessions, locate
 
@@ -57,7 +57,7 @@ def stats_command(
         if not (found.turns or found.calls):
             problem = f"{session} holds no messages that Lamina can read"
             raise InputError("session", problem, "lamina sessions list shows those that do")
-        print_result({"session_id": path.stem, **to_json(found)}, lines(found), as_json=as_json)
+        print_result({"session_id": path.stem, **to_json(found)}, format_figures(found), as_json=as_json)
         return
     since = time.time() - days * 86_400 if days is not None else 0.0
     with waiting("reading the sessions"):
@@ -69,15 +69,15 @@ def stats_command(
     total = sum((figures for _, figures in rows), Figures())
     memory, dreams = pollution(cwd=cwd, environ=os.environ, now=time.time()), read_dreams(cwd)
     shown = [{"session_id": info.id, "modified": info.modified, **to_json(figures)} for info, figures in rows]
-    told = {"sessions": shown, "total": to_json(total), "memory": memory.to_json(), "dreams": summary(dreams)}
+    told = {"sessions": shown, "total": to_json(total), "memory": memory.to_json(), "dreams": summarise(dreams)}
     if not as_json:
         _print_sessions(rows)
         click.echo(f"\nAll {len(rows)} together:" if len(rows) > 1 else "")
-    last = summary_line(dreams)
-    print_result(told, [*lines(total), *memory.lines(), *([last] if last is not None else ())], as_json=as_json)
+    last = describe_last(dreams)
+    print_result(told, [*format_figures(total), *memory.lines(), *([last] if last is not None else ())], as_json=as_json)
 
 
-def dollars(figures: Figures) -> float | None:
+def price_figures(figures: Figures) -> float | None:
     spent = [price(model, usage) for model, usage in figures.usage.items()]
     return None if None in spent else sum(usd or 0.0 for usd in spent)
 
@@ -92,7 +92,7 @@ def to_json(figures: Figures) -> dict[str, Any]:
         **as_is("calls", "turns"),
         "usage": figures.total.wire(),
         "cache_hit_ratio": round(figures.hit_ratio, 4),
-        "cost_usd": dollars(figures),
+        "cost_usd": price_figures(figures),
         "side_calls": figures.side_calls,
         "side_usage": figures.side_usage.wire(),
         "side_cost_usd": figures.side_usd,
@@ -108,8 +108,8 @@ def to_json(figures: Figures) -> dict[str, Any]:
     }
 
 
-def lines(figures: Figures) -> list[str]:
-    total, usd = figures.total, dollars(figures)
+def format_figures(figures: Figures) -> list[str]:
+    total, usd = figures.total, price_figures(figures)
     money = f"${usd:.4f}" if usd is not None else "the cost is not known"
     done = f"{counted(figures.turns, 'turn')}, {counted(figures.calls, 'call')}"
     shown = [
@@ -160,7 +160,7 @@ def _print_sessions(rows: list[tuple[SessionInfo, Figures]]) -> None:
     left_out = ("turns", "compactions") if width is not None and width < NARROW else ()
     shown = []
     for info, figures in rows[:MOST_ROWS]:
-        usd = dollars(figures)
+        usd = price_figures(figures)
         cells = {
             "id": info.id[:8],
             "turns": str(figures.turns),

@@ -27,7 +27,7 @@ LOOKED_AT = 4_096
 AROUND = 80
 
 
-def homes(source: str = "all") -> list[Path]:
+def list_homes(source: str = "all") -> list[Path]:
     """The directories that hold `projects/`, each once."""
     person = user_home(os.environ)
     named = os.environ.get("CLAUDE_CONFIG_DIR")
@@ -41,7 +41,7 @@ def find_sessions(cwd: Path | None, source: str = "all") -> list[SessionInfo]:
     """Of this directory, or of all, newest first; `source` is whose home is looked into."""
     directories = [
         directory
-        for home in homes(source)
+        for home in list_homes(source)
         for directory in (project_directories(home / "projects") if cwd is None else [home / "projects" / slug(cwd)])
     ]
     return list_sessions(directories)
@@ -74,7 +74,7 @@ def _find_by_id(session: str, cwd: Path) -> Path:
     from ..session.open import checked_id
 
     error: NoSuchSession | None = None
-    for home in homes():
+    for home in list_homes():
         try:
             return find_transcript(home / "projects", slug(cwd), checked_id(session))
         except NoSuchSession as missing:

@@ -13,7 +13,7 @@ from ...core.view import Item
 from ..completion import SHORT_ID
 from ..console import fit
 from ..start import OFFLINE, is_model_unset
-from .trust_questions import remarks
+from .trust_questions import describe_findings
 
 if TYPE_CHECKING:
     from .loop import Chat
@@ -33,7 +33,7 @@ def greet(chat: Chat) -> None:
         screen.painted((name, "bold"), (f"{dash}{chat.provider.model}", "plain"))
         screen.note(where)
     screen.line(f"/help lists the commands{dash}Ctrl-C stops{dash}Ctrl-D leaves", "dim")
-    chat.warn(remarks(chat.settings))
+    chat.warn(describe_findings(chat.settings))
     if chat.provider.name == "offline" and is_model_unset(chat.options, chat.settings):
         screen.note(f"{OFFLINE[0].upper()}{OFFLINE[1:]}.", "yellow")
     chat.tell_notices()

@@ -30,16 +30,16 @@ class PreviewLine(NamedTuple):
     style: Style = "plain"
 
 
-def title(name: str, given: object, cwd: Path, home: Path | None = None) -> str:
+def describe_call(name: str, given: object, cwd: Path, home: Path | None = None) -> str:
     """What is called with what, in one line. Paths in `home`, Lamina's own, are told from the project's part of it on."""
     arguments = given if isinstance(given, Mapping) else {}
     match name:
         case "Bash":
             what = _text(arguments, "command")
         case "Read" | "Write" | "Edit":
-            what = near(_text(arguments, "file_path"), cwd, home) + _range(arguments)
+            what = shorten_path(_text(arguments, "file_path"), cwd, home) + _range(arguments)
         case "Grep":
-            where = near(_text(arguments, "path"), cwd, home)
+            where = shorten_path(_text(arguments, "path"), cwd, home)
             what = f"{_text(arguments, 'pattern')!r}" + (f" in {where}" if where else "")
         case "Glob":
             what = _text(arguments, "pattern")
@@ -58,7 +58,7 @@ def title(name: str, given: object, cwd: Path, home: Path | None = None) -> str:
     return " ".join(f"{name} {what}".split())[:TITLE]
 
 
-def near(path: str, cwd: Path, home: Path | None = None) -> str:
+def shorten_path(path: str, cwd: Path, home: Path | None = None) -> str:
     """A path as it is seen from the working directory."""
     if not path or not os.path.isabs(path):
         return path
@@ -77,7 +77,7 @@ def _range(arguments: Mapping[str, Any]) -> str:
     return f":{first}-{first + limit - 1}" if isinstance(limit, int) else f":{first}-"
 
 
-def outcome(name: str, given: object, content: object, facts: Mapping[str, Any], *, is_error: bool) -> str:
+def describe_result(name: str, given: object, content: object, facts: Mapping[str, Any], *, is_error: bool) -> str:
     """What came of a call, in half a line."""
     text = content if isinstance(content, str) else ""
     if facts.get("denied"):
@@ -136,7 +136,7 @@ def _first(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
-def preview(name: str, given: object) -> list[PreviewLine]:
+def preview_call(name: str, given: object) -> list[PreviewLine]:
     """What the call would do, for the question: the command, the change, or the arguments as they are."""
     arguments = given if isinstance(given, Mapping) else {}
     match name:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 from ...core.errors import LaminaError
 from ...permissions.verdicts import Mode, read_mode
-from ..context_report import find_spills, lines, report_on
+from ..context_report import find_spills, format_context, report_on
 from . import compact_command as compacting
 from . import memory_command as memories
 from . import session_picker as sessions
@@ -86,7 +86,7 @@ def _context(chat: Chat, rest: str) -> None:
     with chat.agent.session.working() as c:
         report = report_on(c.log.view, c.count, c.limits, model=c.prompt.model, autocompact=c.autocompact, memo=c.memo)
         report = report._replace(spilled=find_spills(c.log))
-    for text, style in lines(report, chat.screen.width):
+    for text, style in format_context(report, chat.screen.width):
         chat.screen.line(text, style or "plain")
 
 
@@ -130,9 +130,9 @@ def _undo(chat: Chat, rest: str) -> None:
 
 
 def _dream(chat: Chat, rest: str) -> None:
-    from .dream_command import dream
+    from .dream_command import run_dream_command
 
-    dream(chat, rest)
+    run_dream_command(chat, rest)
 
 
 def _permissions(chat: Chat, rest: str) -> None:
@@ -166,7 +166,7 @@ COMMANDS: dict[str, ChatCommand] = {
     "expand": ChatCommand("what a summary, a folded turn or a marker stands for", compacting.expand, "ID [PAGE]"),
     "model": ChatCommand("who answers, or another model from here on", _model, "[NAME]"),
     "resume": ChatCommand("go on with an earlier session", sessions.resume, "[ID]"),
-    "memory": ChatCommand("what is remembered and what of it came here, or one memory", memories.memory, "[NAME]"),
+    "memory": ChatCommand("what is remembered and what of it came here, or one memory", memories.show_memory, "[NAME]"),
     "dream": ChatCommand("put memory in order now, or see, end and take back dreams", _dream, DREAM_TAKES),
     "pin": ChatCommand("keep a text through every compaction, or list such texts", _pin, "[TEXT]"),
     "undo": ChatCommand("take back the last turn, or a compaction", _undo, "[ID]"),

@@ -11,7 +11,7 @@ from ...core.errors import Aborted
 from ...core.records import Boundary, Span
 from ...layers.l4_compact.step import Compacted, Preview
 from ..console import fit
-from .calls import near
+from .calls import shorten_path
 from .input_line import suppress_echo
 from .screen import clean
 
@@ -79,7 +79,7 @@ def describe_preview(found: Preview, cwd: Path) -> list[str]:
 
 
 def _near(files: Sequence[str], cwd: Path) -> str:
-    return ", ".join(near(file, cwd) for file in files)
+    return ", ".join(shorten_path(file, cwd) for file in files)
 
 
 def snip(chat: Chat, rest: str) -> None:

@@ -9,7 +9,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from ...agent.manual_dream import run_by_hand
-from ..dream_status import describe_undo, details, done, outcome, read_status, status_lines, undo_dream
+from ..dream_status import describe_outcome, describe_undo, list_changes, list_remarks, read_status, status_lines, undo_dream
 from ..dream_watch import STILL_RUNS, DreamNarrator, describe_end, end_dream
 from .commands import DREAM_TAKES
 from .input_line import suppress_echo
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .loop import Chat
 
 
-def dream(chat: Chat, rest: str) -> None:
+def run_dream_command(chat: Chat, rest: str) -> None:
     word, _, more = rest.partition(" ")
     match word:
         case "":
@@ -45,11 +45,11 @@ def _now(chat: Chat) -> None:
         if came.stop is not None:
             chat.screen.note(f"No dream: {came.stop.why}.", "yellow")
     elif record.status != "completed":
-        chat.screen.note(f"The dream {outcome(record)}.", "yellow")
+        chat.screen.note(f"The dream {describe_outcome(record)}.", "yellow")
     else:
-        back = " /dream undo takes it back." if done(record) else ""
-        chat.screen.note(f"Dreamt: {outcome(record)}.{back}")
-        chat.screen.notes(details(record), "dim", indent="  ")
+        back = " /dream undo takes it back." if list_changes(record) else ""
+        chat.screen.note(f"Dreamt: {describe_outcome(record)}.{back}")
+        chat.screen.notes(list_remarks(record), "dim", indent="  ")
 
 
 def _undo(chat: Chat, which: str | None) -> None:

@@ -67,7 +67,7 @@ class Chat:
         about = {name: command.about for name, command in commands.COMMANDS.items()}
         return PromptLine(
             history=ChatHistory(self.home),
-            completer=ChatCompleter(self.options.cwd, about, sessions.arguments(self)),
+            completer=ChatCompleter(self.options.cwd, about, sessions.collect_arguments(self)),
             toolbar=self._toolbar,
             next_mode=self._next_mode,
             colours=self.screen.colours,
@@ -80,7 +80,7 @@ class Chat:
         if self.options.go_on:
             return find_newest(self.options, self.home)
         if self.options.resume == "":
-            return sessions.choose(self.screen, self.questions, sessions.here(self.options.cwd))
+            return sessions.choose(self.screen, self.questions, sessions.list_here(self.options.cwd))
         return self.options.resume
 
     def _open(self, resume: str | Path | None) -> Agent:

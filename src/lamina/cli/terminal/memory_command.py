@@ -33,7 +33,7 @@ def find_recalled(records: Iterable[Record], branch: Collection[str], view: Coll
     return found
 
 
-def memory(chat: Chat, rest: str) -> None:
+def show_memory(chat: Chat, rest: str) -> None:
     with chat.memory_source.open() as memory:
         if rest:
             topic = memory.get(rest)

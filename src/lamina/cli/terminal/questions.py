@@ -15,7 +15,7 @@ from ...core.errors import LaminaError
 from ...fork.tool_runner import Consent, No
 from ...permissions.decision import Ask
 from ..signals import StopRequest
-from .calls import preview, title
+from .calls import describe_call, preview_call
 from .input_line import ask
 from .screen import Screen
 
@@ -84,9 +84,9 @@ class PermissionQuestions(Questions):
         screen = self._screen
         screen.calm()
         # A command stands below, whole; in the title it would stand twice.
-        what = call.name if call.name == "Bash" else title(call.name, call.input, self._cwd)
+        what = call.name if call.name == "Bash" else describe_call(call.name, call.input, self._cwd)
         screen.painted((f"{screen.marks.asks} ", "yellow"), (what, "bold"))
-        for shown in preview(call.name, call.input):
+        for shown in preview_call(call.name, call.input):
             screen.fold(shown.text, shown.style, "    ", "    ")
         screen.note(verdict.why, "dim", indent="  ")
         if verdict.suggestion is not None:

@@ -95,7 +95,7 @@ class Screen:
 
     def note(self, text: str, style: Style = "plain", indent: str = "") -> None:
         """A sentence to the person, broken between words."""
-        for one in wrapped(clean(text), self.width - 1, indent):
+        for one in wrap_text(clean(text), self.width - 1, indent):
             self.line(one, style)
 
     def notes(self, texts: Iterable[str], style: Style = "plain", indent: str = "") -> None:
@@ -104,7 +104,7 @@ class Screen:
 
     def fold(self, text: str, style: Style, indent: str, hang: str) -> None:
         """A line that is shown whole, in pieces."""
-        self.line("\n".join(folded(clean(text), self.width - 1, indent, hang)), style)
+        self.line("\n".join(fold_text(clean(text), self.width - 1, indent, hang)), style)
 
     def listed(self, name: str, style: Style, about: str, column: int) -> None:
         """A name and what it means, the latter from its own column on, or below where there is no room beside it."""
@@ -113,7 +113,7 @@ class Screen:
             self.line(f"  {name}", style)
             self.note(about, indent=" " * 6)
             return
-        first, *rest = wrapped(clean(about), room, " " * column)
+        first, *rest = wrap_text(clean(about), room, " " * column)
         self.painted((f"  {name}".ljust(column), style), (first[column:], "plain"))
         for one in rest:
             self.line(one)
@@ -192,7 +192,7 @@ def clean(text: str) -> str:
     return printable(text.replace("\r", "")).replace("\t", TAB)
 
 
-def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+def wrap_text(text: str, width: int, indent: str = "") -> list[str]:
     """Lines of at most so many columns, broken between words; a word that is longer than a line stays whole."""
     lines, line = list[str](), indent
     for word in text.split():
@@ -203,7 +203,7 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     return [*lines, line]
 
 
-def folded(text: str, width: int, indent: str = "", hang: str = "") -> list[str]:
+def fold_text(text: str, width: int, indent: str = "", hang: str = "") -> list[str]:
     """A line in pieces of at most so many columns, broken between words where there are any: nothing is lost, and nothing added but
     the indents; `hang` stands behind the indent of each piece but the first."""
     lines, line = list[str](), indent

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_LISTED = 15
 
 
-def here(cwd: Path, *, but: Path | None = None) -> list[SessionInfo]:
+def list_here(cwd: Path, *, but: Path | None = None) -> list[SessionInfo]:
     """Newest first, without the one that is open."""
     return [info for info in find_sessions(cwd) if info.path != str(but)][:MOST_LISTED]
 
@@ -39,23 +39,23 @@ def choose(screen: Screen, questions: Questions, found: list[SessionInfo]) -> st
             fit(clean(f"{number:>3}  {info.id[:SHORT_ID]}  {minute(info.modified)[5:]}  {info.title}{whose}"), screen.width - 1)
         )
     answer = questions.read("Which one? Number or id, Enter for none: ")
-    return named(answer, found) if answer else None
+    return resolve_choice(answer, found) if answer else None
 
 
-def named(word: str, found: list[SessionInfo]) -> str:
+def resolve_choice(word: str, found: list[SessionInfo]) -> str:
     """A number of the list, or an id as it is."""
     return found[int(word) - 1].path if word.isdecimal() and 1 <= int(word) <= len(found) else word
 
 
-def others(chat: Chat) -> list[SessionInfo]:
-    return here(chat.options.cwd, but=chat.agent.session.path)
+def list_others(chat: Chat) -> list[SessionInfo]:
+    return list_here(chat.options.cwd, but=chat.agent.session.path)
 
 
 def resume(chat: Chat, rest: str) -> None:
-    word = rest or choose(chat.screen, chat.questions, others(chat))
+    word = rest or choose(chat.screen, chat.questions, list_others(chat))
     if word is None:
         return
-    path = locate(named(word, others(chat)), chat.options.cwd)
+    path = locate(resolve_choice(word, list_others(chat)), chat.options.cwd)
     if path == chat.agent.session.path:
         chat.screen.note("That is the session you are in.", "dim")
         return
@@ -65,7 +65,7 @@ def resume(chat: Chat, rest: str) -> None:
     recap(chat)
 
 
-def arguments(chat: Chat) -> Arguments:
+def collect_arguments(chat: Chat) -> Arguments:
     """What may stand behind a command, for completion."""
     from ...providers.models import table
     from .commands import DREAM_WORDS, MODE_WORDS
@@ -78,6 +78,6 @@ def arguments(chat: Chat) -> Arguments:
         "dream": DREAM_WORDS.items,
         "memory": memories,
         "model": lambda: [("offline", "needs nothing"), *((name, "") for name in sorted(table().models))],
-        "resume": lambda: [(info.id[:SHORT_ID], info.title) for info in others(chat)],
+        "resume": lambda: [(info.id[:SHORT_ID], info.title) for info in list_others(chat)],
         "permissions": MODE_WORDS.items,
     }

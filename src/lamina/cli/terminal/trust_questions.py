@@ -62,7 +62,7 @@ def settle_includes(screen: Screen, questions: Questions, home: Path | None, cwd
             screen.note(f"That could not be noted: {error}", "red")
 
 
-def remarks(settings: Settings) -> list[str]:
+def describe_findings(settings: Settings) -> list[str]:
     """What the settings' room found; everything that waits for trust in one line."""
     waiting = dict.fromkeys(found.key for found in settings.findings if _WAITS in found.text)
     others = [found.text for found in settings.findings if _WAITS not in found.text]

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..console import fit
 from ..safe_text import counted
-from .calls import outcome, title
+from .calls import describe_call, describe_result
 from .screen import Screen, clean
 from .text_stream import TextStream
 
@@ -153,7 +153,7 @@ class TurnDisplay:
             return ANSWERING
         far = f", {counted(calls, 'call')}" if calls else ""
         more = f" and {len(running) - 1} more" if len(running) > 1 else ""
-        return title(*running[0], self._cwd, self._home) + far + more
+        return describe_call(*running[0], self._cwd, self._home) + far + more
 
     def _result(self, event: dict[str, Any]) -> None:
         with self._lock:
@@ -161,8 +161,8 @@ class TurnDisplay:
             self._tails.pop(event["id"], None)
             self._progress.pop(event["id"], None)
         self._screen.below(())
-        said = outcome(name, given, event["content"], event["facts"], is_error=event["is_error"])
-        self.line(title(name, given, self._cwd, self._home), said, is_error=event["is_error"])
+        said = describe_result(name, given, event["content"], event["facts"], is_error=event["is_error"])
+        self.line(describe_call(name, given, self._cwd, self._home), said, is_error=event["is_error"])
         self._screen.wait(self._what_runs())
 
     def line(self, what: str, said: str, *, is_error: bool) -> None:
