@@ -63,7 +63,7 @@ def test_every_kind_has_its_tokens_and_files_read_again_are_named(
     with talk(messages_server, client, work) as agent:
         live = report(agent.session.id)
         assert live["session_id"] == agent.session.id
-        tokens, left = agent.session.tokens, agent.session.window.percent_left
+        tokens, left = agent.session.tokens, agent.session.window_state.percent_left
     found = report(live["session_id"][:8])
     assert found == live, "a live session reads as a recorded one"
     for kind in ("human", "assistant", "thinking", "memory", "system_and_tools"):
@@ -99,7 +99,7 @@ def test_a_person_gets_a_table_that_fits(
 def test_the_window_and_its_thresholds_are_named(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Session("anthropic:claude-haiku-4-5", cwd=work) as session:
         session.sync([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}])
-        with session.working() as c:
+        with session._working() as c:
             limits = c.limits
     asked = {"size": 200_000, "source": "model", "auto_compact": True}
     names = ("effective", "warning", "autocompact", "blocking")
@@ -155,7 +155,7 @@ def test_what_was_taken_back_no_longer_counts(tmp_path: Path, work: Path) -> Non
         before = report(agent.session.id)
         agent.run("Remember: two, " + "and so on " * 500)
         assert report(agent.session.id)["human"] > before["human"] + 500
-        with agent.session.working() as conversation:
+        with agent.session._working() as conversation:
             undo_turn(conversation)
         assert report(agent.session.id)["human"] == before["human"]
 
@@ -216,7 +216,7 @@ def test_two_requests_are_compared_block_by_block(
 ) -> None:
     with talk(messages_server, client, work, rounds=2) as agent:
         name = agent.session.id
-        with agent.session.working() as conversation:
+        with agent.session._working() as conversation:
             undo_turn(conversation)
         messages_server.reply(text="Something else.")
         agent.run("And now?")

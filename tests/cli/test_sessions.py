@@ -11,8 +11,8 @@ import pytest
 from tests.session.foreign import SESSION, TEXTS, foreign_transcript
 from tests.session.play import compact, turns
 
-from lamina.disk.paths import slug
-from lamina.disk.session_list import SessionInfo
+from lamina.disk.paths.project import slug
+from lamina.disk.transcripts.session_list import SessionInfo
 from lamina.session.session import Session
 
 from .running import failed, here, lamina, misused, on_a_terminal, one_line

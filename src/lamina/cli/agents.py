@@ -26,7 +26,7 @@ SHOWN = ("id", "session_id", "type", "description", "summary")
 
 
 def load_types(where: Path, home: Path | None) -> Catalog:
-    from ..disk.trust import while_trusted
+    from ..disk.home.trust import while_trusted
     from ..layers.l7_agents.files import load_kinds
 
     if home is None:
@@ -82,10 +82,10 @@ def _list_types(where: Path, as_json: bool) -> None:
 
 def find_running_agents(cwd: Path, home: Path | None) -> list[dict[str, Any]]:
     """Of the sessions of this project that are open now; what a session that crashed wrote counts for nothing."""
-    from ..disk.agent_states import FILE, read_states
-    from ..disk.lock import live_holder
-    from ..disk.paths import slug
-    from ..disk.transcript import lock_path
+    from ..disk.locks.lock_file import live_holder
+    from ..disk.paths.project import slug
+    from ..disk.session_files.agent_states import FILE, read_states
+    from ..disk.transcripts.store import lock_path
 
     found: list[dict[str, Any]] = []
     for file in sorted((home / "projects" / slug(cwd)).glob(f"*/{FILE}")) if home is not None else ():
@@ -109,7 +109,7 @@ def print_running_agents(found: list[dict[str, Any]]) -> None:
 @options.reports
 def send_command(name: str, text: str) -> options.Reported:
     """Put TEXT into the mailbox NAME or NAME@TEAM; its session reads it at its next round of tools."""
-    from ..disk.mailbox import DEFAULT_TEAM, deliver, members, read_address
+    from ..disk.home.mailbox import DEFAULT_TEAM, deliver, members, read_address
     from ..disk.settings_files import load_settings
     from ..layers.l7_agents.letters import MOST_TEXT, Letter, line_of
 

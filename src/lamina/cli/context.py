@@ -30,10 +30,10 @@ def context_command(session: str, number: int | None, against: int | None, cwd: 
         raise click.UsageError("--against says what to compare with: give --turn too.")
     from ..disk.settings_files import load_settings
     from .context_report import format_context, report_on_transcript, to_json
-    from .transcripts import TranscriptReader, locate
+    from .transcripts import CountedTranscript, locate
 
     path = locate(session, cwd)
-    read = TranscriptReader(path)
+    read = CountedTranscript(path)
     if number is not None:
         from .request_view import print_request
 

@@ -17,7 +17,7 @@ from ..conversation.window.count import Count
 from ..conversation.window.estimate import estimate
 from ..conversation.window.features import Memo, measure_all
 from ..conversation.window.recount import recount
-from ..conversation.window.thresholds import State, Thresholds, state_of, thresholds
+from ..conversation.window.thresholds import Thresholds, WindowState, state_of, thresholds
 from ..conversation.window.window import ModelFacts, window_for
 from ..core.blocks import Wire, canonical, text
 from ..core.errors import InputError
@@ -58,7 +58,7 @@ class WindowReport(NamedTuple):
     model: str
     tokens: int
     limits: Thresholds
-    state: State
+    state: WindowState
     system: int  # the system prompt and the tools
     parts: Breakdown
     spilled: tuple[Spill, ...] = ()  # results that lie in files; a preview of each is in the window

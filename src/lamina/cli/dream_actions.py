@@ -7,7 +7,7 @@ from threading import Event
 
 import click
 
-from ..disk.paths import RootDir
+from ..disk.trees.rootdir import RootDir
 from ..layers.l6_dream.record import Record, records
 from ..layers.l6_dream.run import DreamOutcome
 from .console import notice, print_result

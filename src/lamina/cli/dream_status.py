@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.budget import limits_of, ran_out
 from ..core.errors import DiskError
-from ..disk.dream_lock import Holder, Lock
-from ..disk.ledger import Ledger
-from ..disk.paths import RootDir, slug
+from ..disk.home.ledger import UsageLedger
+from ..disk.locks.dream_lock import DreamLock
+from ..disk.locks.dream_lock_owner import DreamLockHolder
+from ..disk.paths.project import slug
 from ..disk.settings_files import load_settings, user_home
+from ..disk.trees.rootdir import RootDir
 from ..layers.l6_dream.gates import Standing, Stop, last_dream, stopped, too_few
 from ..layers.l6_dream.record import Record, records
 from ..layers.l6_dream.sessions import newer, places
@@ -42,7 +44,7 @@ class DreamStatus(NamedTuple):
 
     records: tuple[Record, ...]
     running: Record | None
-    holder: Holder | None
+    holder: DreamLockHolder | None
     last: float | None
     stop: Stop | None
     waiting: int
@@ -51,7 +53,7 @@ class DreamStatus(NamedTuple):
 def read_status(source: MemorySource) -> DreamStatus:
     with source.open() as memory:
         store = memory.store("private")
-        lock, known = Lock(store.store.root), tuple(records(store.store.root))
+        lock, known = DreamLock(store.store.root), tuple(records(store.store.root))
         last_ns, holder = lock.last_ns(), lock.holder()
         running = find_running(known, holder)
         waiting = sum(proposal.why.who == "dream" for proposal in store.inbox.waiting())
@@ -92,7 +94,7 @@ def describe_last(known: tuple[Record, ...]) -> str | None:
     return None if last is None else f"Last dream: {minute(last.ended or last.started)}, {sentence(describe_outcome(last))}"
 
 
-def find_running(known: tuple[Record, ...], holder: Holder | None) -> Record | None:
+def find_running(known: tuple[Record, ...], holder: DreamLockHolder | None) -> Record | None:
     """The dream that runs, or whose process died: `holder` tells which."""
     return next((record for record in known if record.status == "running"), None) if holder is not None else None
 
@@ -101,7 +103,7 @@ def _seconds(last_ns: int | None) -> float | None:
     return None if last_ns is None else last_ns / 1e9
 
 
-def _in_the_way(root: RootDir, source: MemorySource, last_ns: int | None, holder: Holder | None) -> Stop | None:
+def _in_the_way(root: RootDir, source: MemorySource, last_ns: int | None, holder: DreamLockHolder | None) -> Stop | None:
     """As the end of a turn would find it, for a person who sits there."""
     settings = source.settings
     writable = plan_write(settings.memory_mode["private"], "dream") != "refuse"
@@ -115,7 +117,7 @@ def _in_the_way(root: RootDir, source: MemorySource, last_ns: int | None, holder
         return stop
     if (stop := _lacking(root, source, last_ns, now_ns)) is not None or source.home is None:
         return stop
-    out = ran_out(Ledger(source.home).today(), limits_of(settings))
+    out = ran_out(UsageLedger(source.home).today(), limits_of(settings))
     return Stop("budget", out.sentence()) if out is not None else None
 
 
@@ -183,7 +185,7 @@ def status_lines(found: DreamStatus) -> Iterator[str]:
             yield f"  {record.id}  {describe_outcome(record)}"
 
 
-def _running(record: Record, holder: Holder | None) -> str:
+def _running(record: Record, holder: DreamLockHolder | None) -> str:
     if holder is not None and not holder.alive:
         return f"{record.id}, but its process {record.pid} is gone; {PUT_RIGHT}"
     answers = counted(len(record.turns), "answer")

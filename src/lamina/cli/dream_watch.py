@@ -11,7 +11,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from ..core.errors import DiskError
-from ..disk.dream_lock import Lock
+from ..disk.locks.dream_lock import DreamLock
 from ..layers.l6_dream.record import Record, kill_request, read_record, records
 from ..layers.l6_dream.run import put_right
 from .dream_status import describe_outcome, find_running
@@ -19,7 +19,7 @@ from .safe_text import counted, sentence
 from .start import MemorySource
 
 if TYPE_CHECKING:
-    from ..disk.paths import RootDir
+    from ..disk.trees.rootdir import RootDir
 
 # How often a running dream is looked at: a person sees each answer as it comes, and a look is one small file.
 LOOK_SECONDS = 0.2
@@ -48,7 +48,7 @@ class DreamNarrator:
 
 
 def find_running_dream(root: RootDir) -> Record | None:
-    return find_running(tuple(records(root)), Lock(root).holder())
+    return find_running(tuple(records(root)), DreamLock(root).holder())
 
 
 def follow_dream(root: RootDir, record: Record, *, heard: Callable[[Record], None], seconds: float | None = None) -> Record:
@@ -56,7 +56,7 @@ def follow_dream(root: RootDir, record: Record, *, heard: Callable[[Record], Non
     began = monotonic()
     while True:
         # Asked before the record is read: who lets go of the lock has written it.
-        holder = Lock(root).holder()
+        holder = DreamLock(root).holder()
         record = read_record(root, record.id) or record
         heard(record)
         gone = holder is None or not holder.alive

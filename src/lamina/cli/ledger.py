@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from ..core.budget import Limits, Line, Spent, left, limits_of, ran_out, spent_in
-from ..disk.ledger import day_of, lines_of
-from ..disk.ledger import days as known
+from ..core.budget import LedgerLine, Limits, Spent, left, limits_of, ran_out, spent_in
+from ..disk.home.ledger import day_of, read_ledger_day
+from ..disk.home.ledger import list_ledger_days as known
 from ..disk.settings_files import load_settings
 from .console import print_result, print_table
 from .transcripts import list_homes
@@ -26,7 +26,7 @@ def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
         for home in list_homes("lamina")
         for day in known(home)
         if since <= day <= today
-        for line in lines_of(home, day)
+        for line in read_ledger_day(home, day)
     ]
     spent = spent_in(line for day, line in lines if day == today)
     out, rows = ran_out(spent, limits), group_lines(lines)
@@ -45,7 +45,7 @@ KEYS = ("day", "purpose", "project")
 LedgerRow = tuple[tuple[str, str, str], "Spent"]
 
 
-def group_lines(lines: list[tuple[str, Line]]) -> list[LedgerRow]:
+def group_lines(lines: list[tuple[str, LedgerLine]]) -> list[LedgerRow]:
     """By day, purpose and project: the newest day first, the dearest of it first."""
     found: dict[tuple[str, str, str], Spent] = {}
     for day, line in lines:

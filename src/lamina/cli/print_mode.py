@@ -49,8 +49,8 @@ def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bo
                 code = _turn(agent, prompt, out, stop)
             finally:
                 notice(*agent.session.notices[told:])
-        if agent.session.trouble:
-            notice(agent.session.trouble)
+        if agent.session.status.write_error:
+            notice(agent.session.status.write_error)
     if sink.trouble:
         notice(f"standard output: {sink.trouble}, so the answer is not there as a whole; the session has it")
         return 1

@@ -9,7 +9,7 @@ from typing import Any
 from ..conversation.window.estimate import estimate
 from ..conversation.window.features import measure
 from ..core.blocks import Block
-from ..core.explain import MEMORY, Changed, Explained, Piece, difference, explain
+from ..core.explanation import MEMORY, Changed, Explained, Piece, difference, explain
 from ..core.records import Record
 from .console import print_result
 from .safe_text import printable, sentence, shorten

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from ..disk.session_list import project_directories
 from ..disk.settings_files import load_settings
+from ..disk.transcripts.search import project_directories
 from ..maintenance import retention
 from ..maintenance.forget.scope import project_of
 from ..maintenance.retention import DAY, Plan

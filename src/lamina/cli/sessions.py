@@ -22,7 +22,7 @@ from .safe_text import local_time, minute, printable, sentence
 
 if TYPE_CHECKING:
     from ..core.blocks import Block
-    from ..disk.session_list import SessionInfo
+    from ..disk.transcripts.session_list import SessionInfo
     from ..session.session import Session
 
 SOURCES = ("all", "lamina", "claude-code")
@@ -68,10 +68,10 @@ def show_command(session: str, full: bool, cwd: Path, as_json: bool) -> None:
     """Show the session SESSION: an id, the beginning of one, or a transcript file."""
     from ..conversation.window.recount import recount
     from ..core.log import Log
-    from .transcripts import TranscriptReader, locate
+    from .transcripts import CountedTranscript, locate
 
     path = locate(session, cwd)
-    read = TranscriptReader(path)
+    read = CountedTranscript(path)
     log = Log.load(read)
     notes, tokens = _notes(log, read.health, path), recount(log.view).tokens
     shown = {
@@ -159,21 +159,16 @@ def undo_command(session: str, decision: str | None, cwd: Path) -> options.Repor
 def expand_command(session: str, node: str, page: int, cwd: Path, as_json: bool) -> None:
     """Show what NODE stands for in SESSION: a summary, a snip, a folded turn, a clearing, or a spilled result."""
     from ..core.log import Log
-    from ..core.records import Spill
-    from ..disk.transcript import OnDisk, read_transcript
-    from ..layers.l1_results.reopen import open_spill
-    from ..layers.l4_compact.expand import Page, stands_for
-    from ..layers.l4_compact.expand import page as page_of
-    from ..session.edits import page_in
+    from ..disk.transcripts.store import TranscriptReader, read_transcript
+    from ..layers.l1_results.reopen import spilled_text
+    from ..layers.l4_compact.expand import page_of, stands_for, text_of
+    from ..session.expand import spill_in
     from .transcripts import locate
 
     path = locate(session, cwd)
-    decisions = Log.load(lambda: read_transcript(path)).decisions
-    spill = next((one for uuid, one in decisions.items() if isinstance(one, Spill) and node in (uuid, one.tool_use_id)), None)
-    if spill is not None:
-        shown: Page = page_in(open_spill(spill, path.with_suffix("")), page)
-    else:
-        shown = page_of(stands_for(OnDisk(path), node), page)
+    spill = spill_in(Log.load(lambda: read_transcript(path)), node)
+    text = spilled_text(spill, path.with_suffix("")) if spill is not None else text_of(stands_for(TranscriptReader(path), node))
+    shown = page_of(text, page)
     told = {"session_id": path.stem, "node": node, "page": shown.number, "pages": shown.pages, "text": shown.text}
     print_result(told, shown.text, as_json=as_json)
     if shown.pages > 1 and not as_json:
@@ -193,7 +188,7 @@ def snip_command(session: str, turns: str | None, cwd: Path) -> options.Reported
             lines = (f"{row['number']:>3}  {str(row['words'])[:100]}" for row in listed)
             return {"session_id": found.id, "turns": listed}, lines
         before = found.tokens
-        node = found.snip_turns(turns)
+        node = found.hide_messages(turns=turns)
         told = {"session_id": found.id, "snipped": node, "tokens_before": before, "tokens": found.tokens}
     said = f"Taken out ({node[:8]}): the model sees about {told['tokens']:,} tokens, it was {before:,}."
     return told, said

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ..core.errors import DiskError
-from ..disk.approvals import Approvals, load_approvals
-from ..disk.paths import slug
+from ..disk.home.approvals import Approvals, load_approvals
+from ..disk.home.trust import while_trusted
+from ..disk.paths.project import slug
 from ..disk.settings_files import load_settings, user_home
-from ..disk.transcript_search import newest_transcript
-from ..disk.trust import while_trusted
+from ..disk.transcripts.search import newest_transcript
 
 if TYPE_CHECKING:
     from ..agent.agent import Agent
@@ -149,10 +149,8 @@ def open_agent(
         mode=options.mode,
         **listeners,
     )
-    agent.session.notices += [found.text for found in agent.rules.findings]
-    agent.session.notices += [problem] if problem else []
-    agent.session.notices += starting(options.cwd, home, settings, environ=os.environ)
-    agent.session.notices += _warn_of_small_window(agent)
+    agent.notify(*(found.text for found in agent.rules.findings), *([problem] if problem else ()))
+    agent.notify(*starting(options.cwd, home, settings, environ=os.environ), *_warn_of_small_window(agent))
     if options.rounds is not None:
         agent.rounds = options.rounds
     return agent
@@ -160,7 +158,7 @@ def open_agent(
 
 def _warn_of_small_window(agent: Agent) -> list[str]:
     """A window that the prompt fills by half before anything is said: no compaction makes room there."""
-    with agent.session.working() as c:
+    with agent.session._working() as c:
         effective = c.limits.effective
         if effective >= ROOMY:
             return []

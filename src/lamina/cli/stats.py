@@ -16,8 +16,8 @@ from .output import price
 from .safe_text import counted
 
 if TYPE_CHECKING:
-    from ..core.figures import Figures
-    from ..disk.session_list import SessionInfo
+    from ..core.session_stats import SessionStats
+    from ..disk.transcripts.session_list import SessionInfo
 
 # A person reads so many rows; --json has all that were asked for.
 MOST_ROWS = 20
@@ -37,8 +37,8 @@ def stats_command(
     session: str | None, everywhere: bool, days: float | None, limit: int, ledger: bool, cwd: Path, as_json: bool
 ) -> None:
     """Show what sessions cost and what the layers saved."""
-    from ..core.figures import Figures, figures_of
-    from ..disk.transcript import read_transcript
+    from ..core.session_stats import SessionStats, session_stats
+    from ..disk.transcripts.store import read_transcript
     from ..maintenance.doctor.pollution import pollution
     from .dream_status import describe_last, read_dreams, summarise
     from .progress import waiting
@@ -53,7 +53,7 @@ def stats_command(
         return
     if session is not None:
         path = locate(session, cwd)
-        found = figures_of(read_transcript(path))
+        found = session_stats(read_transcript(path))
         if not (found.turns or found.calls):
             problem = f"{session} holds no messages that Lamina can read"
             raise InputError("session", problem, "lamina sessions list shows those that do")
@@ -62,11 +62,11 @@ def stats_command(
     since = time.time() - days * 86_400 if days is not None else 0.0
     with waiting("reading the sessions"):
         infos = [info for info in find_sessions(None if everywhere else cwd, "lamina") if info.modified >= since][:limit]
-        rows = [(info, figures_of(read_transcript(Path(info.path)))) for info in infos]
+        rows = [(info, session_stats(read_transcript(Path(info.path)))) for info in infos]
     if not rows and not as_json:
         click.echo("No sessions here." + ("" if everywhere else " --all looks at those of other directories."), err=True)
         return
-    total = sum((figures for _, figures in rows), Figures())
+    total = sum((figures for _, figures in rows), SessionStats())
     memory, dreams = pollution(cwd=cwd, environ=os.environ, now=time.time()), read_dreams(cwd)
     shown = [{"session_id": info.id, "modified": info.modified, **to_json(figures)} for info, figures in rows]
     told = {"sessions": shown, "total": to_json(total), "memory": memory.to_json(), "dreams": summarise(dreams)}
@@ -77,12 +77,12 @@ def stats_command(
     print_result(told, [*format_figures(total), *memory.lines(), *([last] if last is not None else ())], as_json=as_json)
 
 
-def price_figures(figures: Figures) -> float | None:
+def price_figures(figures: SessionStats) -> float | None:
     spent = [price(model, usage) for model, usage in figures.usage.items()]
     return None if None in spent else sum(usd or 0.0 for usd in spent)
 
 
-def to_json(figures: Figures) -> dict[str, Any]:
+def to_json(figures: SessionStats) -> dict[str, Any]:
     fidelity = {"facts": figures.facts, "answerable": figures.answerable, **figures.fidelity} if figures.facts else None
 
     def as_is(*names: str) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def to_json(figures: Figures) -> dict[str, Any]:
     }
 
 
-def format_figures(figures: Figures) -> list[str]:
+def format_figures(figures: SessionStats) -> list[str]:
     total, usd = figures.total, price_figures(figures)
     money = f"${usd:.4f}" if usd is not None else "the cost is not known"
     done = f"{counted(figures.turns, 'turn')}, {counted(figures.calls, 'call')}"
@@ -154,7 +154,7 @@ def _some(words: str, count: int) -> list[str]:
     return [words.format(count)] if count else []
 
 
-def _print_sessions(rows: list[tuple[SessionInfo, Figures]]) -> None:
+def _print_sessions(rows: list[tuple[SessionInfo, SessionStats]]) -> None:
     width = terminal_width()
     # A narrow terminal has room for what a session cost and what it was about.
     left_out = ("turns", "compactions") if width is not None and width < NARROW else ()

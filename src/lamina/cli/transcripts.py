@@ -13,12 +13,12 @@ from pathlib import Path
 
 from ..core.errors import DiskError, InputError, LaminaError, NoSuchSession
 from ..core.records import Attachment, Message, Record
-from ..disk.jsonl import Health
-from ..disk.paths import slug
-from ..disk.session_list import SessionInfo, list_sessions, project_directories
+from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home, user_home
-from ..disk.transcript import read_transcript
-from ..disk.transcript_search import find_transcript, transcripts
+from ..disk.transcripts.jsonl import Health
+from ..disk.transcripts.search import find_transcript, list_transcripts, project_directories
+from ..disk.transcripts.session_list import SessionInfo, list_sessions
+from ..disk.transcripts.store import read_transcript
 
 REMEDY = "lamina sessions list shows what there is"
 # Enough to tell text from anything else.
@@ -55,7 +55,7 @@ def locate(session: str, cwd: Path) -> Path:
     return path
 
 
-class TranscriptReader:
+class CountedTranscript:
     """Reads a transcript as often as it is called; how many records there were, and what was wrong, is of the last time."""
 
     def __init__(self, path: Path) -> None:
@@ -86,7 +86,7 @@ def _find_by_id(session: str, cwd: Path) -> Path:
 
 def _check(path: Path) -> None:
     """Refuse what is no transcript, with one sentence."""
-    head, read = _head(path), TranscriptReader(path)
+    head, read = _head(path), CountedTranscript(path)
     if not head:
         raise InputError("session", f"{path} is empty: nothing was said in it", REMEDY)
     if not any(isinstance(record, Message | Attachment) for record in read()):
@@ -134,7 +134,7 @@ def search_sessions(term: str, cwd: Path, unread: list[str]) -> Iterator[dict[st
     directory = (home or Path()) / "projects" / slug(cwd)
     if home is None or not directory.is_dir():
         return
-    for path in sorted(transcripts(directory), key=lambda each: -each.stat().st_mtime):
+    for path in sorted(list_transcripts(directory), key=lambda each: -each.stat().st_mtime):
         try:
             said = [record for record in read_transcript(path) if isinstance(record, Message)]
         except (LaminaError, OSError) as error:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...conversation.compaction.commit import Compacted
 from ...conversation.state import Conversation
 from ...core.errors import Aborted
 from ...core.records import Boundary, Span
-from ...layers.l4_compact.step import Compacted, Preview
+from ...layers.l4_compact.step import CompactionPreview
 from ..console import fit
 from .calls import shorten_path
 from .input_line import suppress_echo
@@ -27,7 +28,7 @@ WAYS = {"notes": "with the notes, without a call", "ahead": "with a summary made
 def compact(chat: Chat, rest: str) -> None:
     """/compact [--preview] [INSTRUCTIONS]"""
     if rest.split(None, 1)[:1] == [PREVIEW]:
-        chat.screen.notes(describe_preview(chat.agent.session.preview(), chat.options.cwd))
+        chat.screen.notes(describe_preview(chat.agent.session.preview_compaction(), chat.options.cwd))
         return
     chat.screen.wait(COMPACTING)
     try:
@@ -62,7 +63,7 @@ def describe_compaction(done: Compacted, cwd: Path) -> list[str]:
     return lines
 
 
-def describe_preview(found: Preview, cwd: Path) -> list[str]:
+def describe_preview(found: CompactionPreview, cwd: Path) -> list[str]:
     if found.why:
         return [f"Nothing would be compacted: {found.why}."]
     lines = [
@@ -93,7 +94,7 @@ def snip(chat: Chat, rest: str) -> None:
         none = "" if session.turns else "There are no turns in view. "
         chat.screen.note(f"{none}/snip N or N-M takes turns out of what the model sees; /undo brings them back.", "dim")
         return
-    node = session.snip_turns(rest)
+    node = session.hide_messages(turns=rest)
     chat.screen.note(f"Taken out: the model sees about {session.tokens:,} tokens. /undo {node[:8]} brings it back.")
 
 

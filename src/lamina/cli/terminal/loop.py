@@ -120,12 +120,12 @@ class Chat:
         return any(item.kind == "said" for item in self.items())
 
     def items(self) -> list[Item]:
-        with self.agent.session.working() as conversation:
+        with self.agent.session._working() as conversation:
             return list(conversation.log.view.items)
 
     def use_model(self, name: str) -> None:
         provider = StoppableProvider(open_chosen_provider(name, self.settings), self.stop)
-        self.agent.session.use(provider)
+        self.agent.session.switch_model(provider)
         self.provider = provider
         self.options = self.options._replace(model=name)
         self._loading = False
@@ -147,15 +147,15 @@ class Chat:
 
     def _leave(self, agent: Agent) -> None:
         """What background work brings last is still told; that it is waited for is shown."""
-        with suppress(LaminaError), agent.session.working() as conversation:
+        with suppress(LaminaError), agent.session._working() as conversation:
             if names := conversation.background.names:
                 self.screen.wait(f"finishing {', '.join(names)}")
         try:
             agent.close()
         finally:
             self.display.end()
-            if agent.session.trouble:
-                self.fail(agent.session.trouble)
+            if agent.session.status.write_error:
+                self.fail(agent.session.status.write_error)
 
     def _talk(self) -> None:
         warned = False
@@ -200,8 +200,8 @@ class Chat:
     def _after(self, answer: Answer | None) -> None:
         self.screen.notes(answer.notices if answer is not None else (), "dim")
         self.tell_notices()
-        if self.agent.session.trouble:
-            self.fail(self.agent.session.trouble)
+        if self.agent.session.status.write_error:
+            self.fail(self.agent.session.status.write_error)
         match answer.ended if answer is not None else None:
             case "cut off":
                 self.screen.note(CUT_OFF, "yellow")
@@ -257,11 +257,11 @@ class Chat:
     def _toolbar(self) -> str:
         tally, agent = self.tally, self.agent
         session = agent.session
-        dollars, beside = tally.dollars, session.side_cost.usd
+        dollars, beside = tally.dollars, session.status.side_cost.usd
         spent = dollars + beside if dollars is not None and beside is not None else dollars
-        resting = f"rests until tomorrow ({session.resting})" if session.resting else NO_WORK
-        work = describe_work(session.background, agent.agents.states if agent.agents is not None else ()) or resting
-        status = describe_status(session.window, tally.last, spent, tally.usage, agent.mode, work)
+        resting = f"rests until tomorrow ({session.status.budget_exhausted})" if session.status.budget_exhausted else NO_WORK
+        work = describe_work(session.status.background_jobs, agent.agents.states if agent.agents is not None else ()) or resting
+        status = describe_status(session.window_state, tally.last, spent, tally.usage, agent.mode, work)
         return fit_parts(status, self.screen.width, self.screen.marks.dash)
 
     def _preload(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...disk.session_list import SessionInfo
+from ...disk.transcripts.session_list import SessionInfo
 from ..completion import SHORT_ID
 from ..console import fit
 from ..safe_text import minute

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...conversation.window.thresholds import State
+from ...conversation.window.thresholds import WindowState
 from ...core.usage import Usage
 from ...layers.l7_agents.report import State as Agent
 from ...layers.l7_agents.summary import PURPOSE as SUMMARIES
@@ -22,7 +22,7 @@ def describe_work(jobs: Sequence[str], agents: Sequence[Agent]) -> str:
 
 
 def describe_status(
-    window: State, last: Usage | None, dollars: float | None, usage: Usage, mode: str, work: str = NO_WORK
+    window: WindowState, last: Usage | None, dollars: float | None, usage: Usage, mode: str, work: str = NO_WORK
 ) -> list[str]:
     """`last` is of the last call; `dollars` is None where the model has no known price; `work` goes on in the background."""
     warning = " (nearly full)" if window.above_error else " (filling up)" if window.above_warning else ""

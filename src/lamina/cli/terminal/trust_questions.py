@@ -11,9 +11,9 @@ from pathlib import Path
 
 from ...core.errors import DiskError
 from ...core.settings import Settings
-from ...disk.approvals import record_approval
+from ...disk.home.approvals import record_approval
+from ...disk.home.trust import trust, trusted, what_it_would_enable
 from ...disk.settings_files import user_home
-from ...disk.trust import trust, trusted, what_it_would_enable
 from ...prompt.instructions import load_instructions
 from ..start import find_project, read_approvals
 from .questions import Questions
