@@ -22,16 +22,16 @@ from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer, Received
 
 from .doing import PATIENCE
-from .test_extraction import RULE, WORDS, StoppableProvider, arrives, forks, topic, writes
+from .test_extraction import RULE, WORDS, Watched, arrives, forks, topic, writes
 
 Open = Callable[..., Agent]
-Watch = Callable[..., StoppableProvider]
+Watch = Callable[..., Watched]
 FORCE = "Deploys always use the option force on main."
 
 
 @pytest.fixture
 def watched(opened: Open) -> Watch:
-    return lambda **given: StoppableProvider(opened, **given)
+    return lambda **given: Watched(opened, **given)
 
 
 def asked(received: Received) -> str:
