@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.prompt.globs import MOST_ALTERNATIVES, matches
+from lamina.core.globs import MAX_ALTERNATIVES
+from lamina.prompt.globs import matches
 
 
 @pytest.mark.parametrize(
@@ -82,6 +83,6 @@ def test_a_hostile_pattern_ends(pattern: str, path: str) -> None:
 
 
 def test_braces_beyond_the_limit_are_left_out() -> None:
-    pattern = "{" + ",".join(f"n{number}" for number in range(MOST_ALTERNATIVES + 10)) + "}"
+    pattern = "{" + ",".join(f"n{number}" for number in range(MAX_ALTERNATIVES + 10)) + "}"
     assert matches(pattern, "n1")
-    assert not matches(pattern, f"n{MOST_ALTERNATIVES + 5}")
+    assert not matches(pattern, f"n{MAX_ALTERNATIVES + 5}")

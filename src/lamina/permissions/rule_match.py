@@ -7,12 +7,12 @@ files and for commands that name one; `Edit` rules for every tool that changes f
 
 from __future__ import annotations
 
-import fnmatch
 import os
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import assert_never
 
+from ..core.globs import compile_name
 from .patterns import Bases, PathPattern, could_cover_below, covers
 from .readonly.plan import Plan
 from .request import Asked
@@ -115,12 +115,12 @@ def _is_for(rule: str, tool: str, *, loosely: bool = False) -> bool:
     """Whether a rule for one tool speaks of another: `Edit` of Write, `mcp__server` of the server's tools."""
     if rule == tool or (rule in ("Read", "Edit") and tool in _FAMILIES[rule.lower()]):
         return True
-    if rule.startswith("mcp__") and (_is_server(rule, tool) or fnmatch.fnmatchcase(tool, rule)):
+    if rule.startswith("mcp__") and (_is_server(rule, tool) or compile_name(rule).match(tool)):
         return True
     if not loosely:
         return False
     family = _FAMILIES.get(rule.casefold(), ())
-    return rule.casefold() == tool.casefold() or tool in family or fnmatch.fnmatchcase(tool, rule)
+    return rule.casefold() == tool.casefold() or tool in family or compile_name(rule).match(tool) is not None
 
 
 def _is_server(rule: str, tool: str) -> bool:

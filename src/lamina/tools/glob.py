@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.blocks import Wire
+from ..core.globs import compile_path, expand_braces, match_path, split_path
 from ..disk.user_paths import missing, resolve, shown
-from .globs import components, expand, matches
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, Output, failure, prompt
 from .walk import SKIPPED, walk
 
@@ -56,7 +56,7 @@ def _act(arguments: Wire, context: Context) -> Output:
         return failure(_relative(pattern))
     if not os.path.isdir(root):
         return failure(f"{root} is no directory: give one as path." if os.path.lexists(root) else missing(root, context.cwd))
-    patterns = [components(text) for text in expand(pattern.replace(os.sep, "/"))]
+    patterns = [split_path(text) for text in expand_braces(pattern.replace(os.sep, "/"))]
     if any(".." in parts for parts in patterns):
         return failure("pattern: `..` is not understood: give the directory as path.")
     found, stopped = _find(root, patterns, context)
@@ -77,11 +77,12 @@ def _find(root: Path, patterns: list[tuple[str, ...]], context: Context) -> tupl
     """What matches, and whether the walk was given up before its end."""
     matched, seen, deadline = list[_Match](), 0, time.monotonic() + SECONDS
     named = frozenset(SKIPPED).intersection(part for parts in patterns for part in parts)
+    globs = [compile_path(parts) for parts in patterns]
     for found in walk(str(root), ignore=False, skipped=frozenset(SKIPPED) - named, links=True):
         seen += 1
         if seen > MAX_SEEN or (found is None and (context.abort.is_set() or time.monotonic() > deadline)):
             return matched, True
-        if found is not None and any(matches(pattern, found.parts) for pattern in patterns):
+        if found is not None and any(match_path(glob, found.parts) for glob in globs):
             try:
                 age = -found.entry.stat(follow_symlinks=False).st_mtime_ns
             except OSError:

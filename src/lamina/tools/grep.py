@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.blocks import Wire
+from ..core.globs import compile_name
 from ..disk.user_paths import missing, resolve, shown
 from .engines import find_ripgrep, find_worker, ripgrep_argv, worker_argv
 from .environ import child_environ
-from .globs import one
 from .process import Ended, run_process
 from .search import Spec
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, Output, failure, prompt
@@ -148,7 +148,7 @@ class _Rows:
         self.more = False
         self._most = most
         self._may_show = cache(may_show)
-        self._names = [one(glob) for glob in names]
+        self._names = [compile_name(glob) for glob in names]
         self._room = MAX_RESULT
         self._rest = b""
 

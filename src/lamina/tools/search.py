@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
-from .globs import one
+from ..core.globs import compile_name
 from .walk import open_read, walk
 
 _BLOCK = 4 << 20
@@ -67,7 +67,7 @@ class Search:
         if self.spec.name:
             yield self.spec.name
             return
-        types = [one(glob) for glob in self.spec.names]
+        types = [compile_name(glob) for glob in self.spec.names]
         for found in walk(self.spec.root, globs=self.spec.globs):
             if found is not None and (not types or any(glob.match(found.entry.name) for glob in types)):
                 yield "/".join(found.parts)

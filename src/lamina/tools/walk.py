@@ -14,7 +14,7 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from .globs import expand, matches, one
+from ..core.globs import PathGlob, compile_name, compile_path, expand_braces, match_path, split_path
 
 # Never what is meant, and often larger than everything else together.
 SKIPPED = (".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__")
@@ -32,9 +32,9 @@ class Found(NamedTuple):
 
 
 class Rule(NamedTuple):
-    parts: tuple[str, ...]  # as `globs.matches` takes them; one part: any component's name
+    name: re.Pattern[str] | None  # of a line without a slash: the last component is compared, at any depth
+    glob: PathGlob  # of any other: the whole path
     wanted: bool  # a line that begins with `!` in a .gitignore, and one that does not in a list of globs
-    anywhere: bool
     only_directories: bool
 
 
@@ -46,7 +46,7 @@ class Rules:
     def __init__(self, rules: Sequence[Rule], base: int) -> None:
         self.base = base
         self._rules = tuple(reversed(rules))
-        names = [one(rule.parts[0]).pattern for rule in rules if rule.anywhere]
+        names = [rule.name.pattern for rule in rules if rule.name is not None]
         # Most rules are names and most names match none of them: one look settles that.
         self._names = re.compile("|".join(names)) if len(names) == len(rules) and names else None
 
@@ -60,9 +60,9 @@ class Rules:
         return None
 
     def _applies(self, rule: Rule, path: Sequence[str]) -> bool:
-        if rule.anywhere:
-            return one(rule.parts[0]).match(path[-1]) is not None
-        return matches(rule.parts, path[self.base :])
+        if rule.name is not None:
+            return rule.name.match(path[-1]) is not None
+        return match_path(rule.glob, path[self.base :])
 
 
 def read_rule(line: str, *, wanted: bool) -> Rule | None:
@@ -70,12 +70,11 @@ def read_rule(line: str, *, wanted: bool) -> Rule | None:
     if line.startswith("!"):
         line, wanted = line[1:], not wanted
     line = line.removeprefix("\\")
-    body = line.rstrip("/")
-    parts = tuple(part for part in body.split("/") if part not in ("", "."))
+    parts = split_path(line)
     if not parts:
         return None
-    anywhere = "/" not in body
-    return Rule(parts, wanted, anywhere, line.endswith("/"))
+    name = compile_name(parts[0]) if "/" not in line.rstrip("/") else None
+    return Rule(name, compile_path(parts), wanted, line.endswith("/"))
 
 
 def open_read(path: str) -> int:
@@ -105,7 +104,7 @@ class Globs:
     __slots__ = ("_naming", "_rules")
 
     def __init__(self, patterns: Sequence[str], base: int) -> None:
-        rules = [rule for text in patterns for one in expand(text) if (rule := read_rule(one, wanted=True)) is not None]
+        rules = [rule for text in patterns for each in expand_braces(text) if (rule := read_rule(each, wanted=True)) is not None]
         self._rules = Rules(rules, base) if rules else None
         self._naming = any(rule.wanted for rule in rules)
 

@@ -10,12 +10,12 @@ order is that of the bytes. Brackets are accepted where every locale reads them 
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ...core.globs import compile_name, quote_name
 from .places import Places
 from .words import Unfit, Word
 
@@ -70,11 +70,11 @@ def _steps(word: Word) -> Iterator[_Step]:
 
 
 def _pattern(part: str, wild: set[int], *, plain: bool) -> re.Pattern[str]:
-    """`fnmatch` with what was quoted put into brackets, so that it stands for itself."""
+    """The part as the engine spells it, with what was quoted put into brackets, so that it stands for itself."""
     pieces, at = list[str](), 0
     while at < len(part):
         if at not in wild:
-            pieces.append(f"[{part[at]}]" if part[at] in "*?[" else part[at])
+            pieces.append(quote_name(part[at]))
             at += 1
         elif part[at] == "[":
             bracket = _BRACKET.match(part, at) if plain else None
@@ -85,7 +85,7 @@ def _pattern(part: str, wild: set[int], *, plain: bool) -> re.Pattern[str]:
         else:
             pieces.append(part[at])
             at += 1
-    return re.compile(fnmatch.translate("".join(pieces)))
+    return compile_name("".join(pieces))
 
 
 def _next(base: str, step: _Step, places: Places) -> Iterator[str]:
