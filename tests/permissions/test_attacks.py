@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.permissions.house import House, build, call, rules
 
-from lamina.permissions.decision import Allow, Ask, Deny, Verdict
 from lamina.permissions.shell_rules import ShellPattern, holds_back, read_shell
+from lamina.permissions.verdicts import Allow, AskUser, Deny, Verdict
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def test_a_command_that_is_surely_forbidden_is_seen(line: str, house: House) -> 
 @pytest.mark.parametrize("line", POSSIBLY, ids=lambda line: line[:30])
 def test_a_command_whose_name_is_known_only_when_it_runs_may_be_the_forbidden_one(line: str, house: House) -> None:
     assert denied(line) == "maybe"
-    assert isinstance(house.decide(call("Bash", command=line), "all", rules(deny=["Bash(rm:*)"])), Ask)
+    assert isinstance(house.decide(call("Bash", command=line), "all", rules(deny=["Bash(rm:*)"])), AskUser)
 
 
 @pytest.mark.parametrize("line", NOT_AT_ALL)
@@ -284,11 +284,11 @@ def test_the_question_says_where_a_link_leads(house: House) -> None:
         (call("Write", file_path="notes/tasks.json"), house.cwd / ".vscode" / "tasks.json"),
     ):
         verdict = house.decide(asked, "accept-edits")
-        assert isinstance(verdict, Ask)
+        assert isinstance(verdict, AskUser)
         assert f"(which leads to {there})" in verdict.why
     for cwd in (house.cwd, house.base / "way"):
         verdict = house.decide(call("Write", file_path="src/new.py"), cwd=cwd)
-        assert isinstance(verdict, Ask)
+        assert isinstance(verdict, AskUser)
         assert "leads to" not in verdict.why
 
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.prompt.includes import MOST_PER_FILE, Ask, Load, Reach, Refuse, find_includes, judge, meant_as_file, resolve
+from lamina.prompt.includes import MOST_PER_FILE, Ask, IncludeReach, Load, Refuse, find_includes, judge, meant_as_file, resolve
 
 PROJECT = Path("/home/ann/project")
-REACH = Reach(PROJECT, (PROJECT,))
+REACH = IncludeReach(PROJECT, (PROJECT,))
 
 
 @pytest.mark.spec("I2")
@@ -140,8 +140,8 @@ def test_keys_and_system_files_are_refused_without_a_question(real: str) -> None
     ],
 )
 def test_what_lies_inside_the_project_is_loaded(real: str, project: str) -> None:
-    assert judge(Path(real), Reach(Path(project), (Path(project),))) == Load()
+    assert judge(Path(real), IncludeReach(Path(project), (Path(project),))) == Load()
 
 
 def test_a_project_at_the_root_of_the_disk_does_not_own_the_system() -> None:
-    assert isinstance(judge(Path("/etc/passwd"), Reach(Path("/"), (Path("/"),))), Refuse)
+    assert isinstance(judge(Path("/etc/passwd"), IncludeReach(Path("/"), (Path("/"),))), Refuse)

@@ -21,7 +21,7 @@ from lamina.hooks.events import HookOutcome
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
-from lamina.tools.reads import ReadState
+from lamina.tools.read_state import ReadRange, ReadState
 
 from .compacting import LONG, boundaries, kinds, opened, records, rounds, summaries, summarising, told, until_compacted
 from .words import Wire, said
@@ -53,7 +53,7 @@ def test_what_comes_back_stands_behind_what_was_kept_in_a_fixed_order(messages_s
     (tmp_path / "read.py").write_text("def now(): ...\n")
     with opened(messages_server, tmp_path) as session:
         session.host.reads = ReadState()
-        session.host.reads.note(tmp_path / "read.py", mtime_ns=0, size=0, digest=b"", whole=True)
+        session.host.reads.note(tmp_path / "read.py", ReadRange(b""))
         session.host.todos = lambda: "- [ ] ship it"
         session.host.session_start = lambda source: HookOutcome(context=("a hook's words",))
         session.host.restorable.append(lambda: [Restorable("background", "b", "one agent works")])
@@ -125,7 +125,7 @@ def test_a_plan_that_is_a_file_comes_back_as_the_plan_only(messages_server: Mess
     plan.write_text("first this\n")
     with opened(messages_server, tmp_path) as session:
         session.host.reads = ReadState()
-        session.host.reads.note(plan, mtime_ns=0, size=0, digest=b"", whole=True)
+        session.host.reads.note(plan, ReadRange(b""))
         session.restorable("plan", str(plan), plan.read_text)
         rounds(session, messages_server, 4)
         assert session.compact().files == ()

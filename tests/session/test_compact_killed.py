@@ -20,7 +20,7 @@ from lamina.core.view import Item
 from lamina.disk.transcript import read_transcript
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.session import Session
-from lamina.tools.reads import ReadState
+from lamina.tools.read_state import ReadRange, ReadState
 
 from .compacting import quiet
 from .words import READ, answer, call, refused, said, unmarked
@@ -54,7 +54,7 @@ def talked(directory: Path, policy: Policy) -> None:
 def compacted(session: Session, directory: Path, part: str) -> bool:
     (directory / "read.py").write_text("x = 1\n")
     session.host.reads = ReadState()
-    session.host.reads.note(directory / "read.py", mtime_ns=0, size=0, digest=b"", whole=True)
+    session.host.reads.note(directory / "read.py", ReadRange(b""))
     session.host.todos = lambda: "1. [ ] more"
     pivot = None
     if part != "all":

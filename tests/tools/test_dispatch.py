@@ -15,7 +15,7 @@ from lamina.core.blocks import ToolUse, Wire, read_block
 from lamina.providers import stream
 from lamina.tools import registry as dispatch
 from lamina.tools.registry import builtin_tools, run_call, run_tool
-from lamina.tools.tool import Builtin, Context, Output, Tool, definition
+from lamina.tools.tool import Builtin, Context, Tool, ToolOutput, definition
 
 from .doing import context
 
@@ -26,7 +26,7 @@ def use(name: str, given: Any) -> ToolUse:
     return block
 
 
-def fail(arguments: Wire, context: Context) -> Output:
+def fail(arguments: Wire, context: Context) -> ToolOutput:
     raise ZeroDivisionError("x" * 10_000)
 
 

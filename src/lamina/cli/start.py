@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..core.settings import Settings
     from ..disk.approvals import Approvals
     from ..fork.tool_runner import AskPerson
-    from ..permissions.decision import Mode
+    from ..permissions.verdicts import Mode
     from ..providers import OnEvent
     from .signals import Stop, Watched
 

@@ -20,7 +20,7 @@ from typing import IO, Any
 import msgspec
 
 from ..core.settings import Hooks
-from .events import Event, HookOutcome, Planned, Ran, outcome, plan
+from .events import Event, HookCommand, HookOutcome, HookRun, fold_outcome, plan_hooks
 
 # What one hook may say; the rest is read and dropped, so that it never blocks on a full pipe.
 MAX_OUTPUT = 64 << 10
@@ -41,11 +41,11 @@ def run_hooks(
     matching: str = "",
     abort: threading.Event | None = None,
 ) -> HookOutcome:
-    planned, faults = plan(event, hooks, matching=matching)
+    planned, faults = plan_hooks(event, hooks, matching=matching)
     if not planned:
         return HookOutcome(faults=faults)
     given = msgspec.json.encode({"hook_event_name": event, "cwd": str(cwd), **payload})
-    stop = _Stop(abort if abort is not None else threading.Event())
+    stop = _HookStop(abort if abort is not None else threading.Event())
     with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(planned))) as pool:
         try:
             ran = tuple(pool.map(lambda one: _run(one, given, cwd, environ, stop), planned))
@@ -53,10 +53,10 @@ def run_hooks(
             # It reaches only this thread; the commands are in sessions of their own.
             stop.set()
             raise
-    return outcome(event, ran, faults)
+    return fold_outcome(event, ran, faults)
 
 
-class _Stop:
+class _HookStop:
     """An abort of the turn, or Ctrl-C in the middle of this event. The next turn takes its abort back; a command whose thread was still
     starting, so that nobody waits for it, must end all the same."""
 
@@ -72,9 +72,9 @@ class _Stop:
         return self._here or self._abort.is_set()
 
 
-def _run(planned: Planned, given: bytes, cwd: Path, environ: Mapping[str, str], stop: _Stop) -> Ran:
+def _run(planned: HookCommand, given: bytes, cwd: Path, environ: Mapping[str, str], stop: _HookStop) -> HookRun:
     if stop.is_set():
-        return Ran(planned.command, None, "", "")
+        return HookRun(planned.command, None, "", "")
     try:
         process = subprocess.Popen(
             planned.command,
@@ -87,7 +87,7 @@ def _run(planned: Planned, given: bytes, cwd: Path, environ: Mapping[str, str], 
             start_new_session=True,
         )
     except OSError as error:
-        return Ran(planned.command, 127, "", str(error))
+        return HookRun(planned.command, 127, "", str(error))
     out, err = bytearray(), bytearray()
     readers = [_reader(process.stdout, out), _reader(process.stderr, err)]
     feeder = threading.Thread(target=_feed, args=(process.stdin, given), daemon=True)
@@ -97,10 +97,10 @@ def _run(planned: Planned, given: bytes, cwd: Path, environ: Mapping[str, str], 
     _end(process)
     for reader in readers:
         reader.join(GRACE_SECONDS)
-    return Ran(planned.command, code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+    return HookRun(planned.command, code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
 
-def _waited(process: subprocess.Popen[bytes], deadline: float, stop: _Stop) -> int | None:
+def _waited(process: subprocess.Popen[bytes], deadline: float, stop: _HookStop) -> int | None:
     """Its exit code; None where it had to be stopped."""
     while not stop.is_set() and (left := deadline - time.monotonic()) > 0:
         with suppress(subprocess.TimeoutExpired):

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from .readonly.plan import Plan
+from .readonly.plan import ReadOnlyPlan
 
 Mode: TypeAlias = Literal["ask", "accept-edits", "read-only", "all"]
 
@@ -26,10 +26,10 @@ _MODES: Mapping[str, Mode] = {
 
 class Allow(msgspec.Struct, frozen=True):
     why: str
-    plan: Plan | None = None  # if set, this is run by `run_readonly`, and the tool is not
+    plan: ReadOnlyPlan | None = None  # if set, this is run by `run_readonly`, and the tool is not
 
 
-class Ask(msgspec.Struct, frozen=True):
+class AskUser(msgspec.Struct, frozen=True):
     why: str
     suggestion: str | None = None  # the rule to offer as "always"; None where no rule would help
 
@@ -38,7 +38,7 @@ class Deny(msgspec.Struct, frozen=True):
     why: str
 
 
-Verdict: TypeAlias = Allow | Ask | Deny
+Verdict: TypeAlias = Allow | AskUser | Deny
 
 
 def _none_is(_: str) -> bool:

@@ -28,7 +28,7 @@ from typing import NamedTuple
 from ..core.errors import DiskError
 from ..core.settings.kinds import printable
 from ..disk.spool import Spool
-from .repository import Head, Repository, comparison_settings, default_branch, find_repository, head_of
+from .repository import GitHead, GitRepository, comparison_settings, default_branch, find_repository, head_of
 
 # A session must not wait for a huge working tree: what is not known by then is left out, and said to be.
 SECONDS = 2.0
@@ -48,14 +48,14 @@ _UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard", "--directory",
 _LOG = ("log", "-z", f"--max-count={MOST_COMMITS}", "--no-decorate", "--no-show-signature", "--format=%h %s")
 
 
-class Answer(NamedTuple):
+class GitAnswer(NamedTuple):
     """The fields of a command's output; not `whole` where it took too long, said too much or failed."""
 
     fields: tuple[str, ...]
     whole: bool
 
 
-class Running(NamedTuple):
+class GitProcess(NamedTuple):
     process: subprocess.Popen[bytes]
     deadline: threading.Timer
 
@@ -71,7 +71,7 @@ def git_status(cwd: Path, *, environ: Mapping[str, str], seconds: float = SECOND
     return "\n".join(_report(head, default_branch(repository), answers))
 
 
-def _program(environ: Mapping[str, str], repository: Repository) -> str | None:
+def _program(environ: Mapping[str, str], repository: GitRepository) -> str | None:
     """The git on the person's path; never one that lies in the working tree."""
     directories = [directory for directory in environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(directory)]
     outside = [directory for directory in directories if not Path(os.path.realpath(directory)).is_relative_to(repository.top)]
@@ -79,7 +79,7 @@ def _program(environ: Mapping[str, str], repository: Repository) -> str | None:
     return found if found is not None and not Path(os.path.realpath(found)).is_relative_to(repository.top) else None
 
 
-def _ask(git: str, repository: Repository, head: Head, environ: Mapping[str, str], seconds: float) -> dict[str, Answer]:
+def _ask(git: str, repository: GitRepository, head: GitHead, environ: Mapping[str, str], seconds: float) -> dict[str, GitAnswer]:
     """All commands at the same time."""
     exclude = repository.common / "info" / "exclude"
     commands: dict[str, Sequence[str]] = {
@@ -99,7 +99,7 @@ def _ask(git: str, repository: Repository, head: Head, environ: Mapping[str, str
 
 
 @contextmanager
-def _copied_index(repository: Repository) -> Iterator[Path]:
+def _copied_index(repository: GitRepository) -> Iterator[Path]:
     """A copy of the index: to compare without being fooled by times, diff refreshes the index, and would write it back."""
     index = repository.git / "index"
     data = b""
@@ -117,7 +117,7 @@ def _copied_index(repository: Repository) -> Iterator[Path]:
         yield spool.path
 
 
-def _environment(repository: Repository, environ: Mapping[str, str]) -> dict[str, str]:
+def _environment(repository: GitRepository, environ: Mapping[str, str]) -> dict[str, str]:
     return {
         **{name: environ[name] for name in _PASSED_ON if name in environ},
         "LC_ALL": "C",
@@ -136,7 +136,7 @@ def _environment(repository: Repository, environ: Mapping[str, str]) -> dict[str
     }
 
 
-def _start(command: Sequence[str], top: Path, environ: Mapping[str, str], seconds: float) -> Running | None:
+def _start(command: Sequence[str], top: Path, environ: Mapping[str, str], seconds: float) -> GitProcess | None:
     try:
         process = subprocess.Popen(
             command,
@@ -152,12 +152,12 @@ def _start(command: Sequence[str], top: Path, environ: Mapping[str, str], second
     deadline = threading.Timer(seconds, _end, [process])
     deadline.daemon = True
     deadline.start()
-    return Running(process, deadline)
+    return GitProcess(process, deadline)
 
 
-def _answer(running: Running | None) -> Answer:
+def _answer(running: GitProcess | None) -> GitAnswer:
     if running is None:
-        return Answer((), False)
+        return GitAnswer((), False)
     process, deadline = running
     try:
         assert process.stdout is not None
@@ -170,7 +170,7 @@ def _answer(running: Running | None) -> Answer:
         deadline.cancel()
     fields = data[:MOST_OUTPUT].decode("utf-8", "replace").split("\0")
     # What follows the last NUL is nothing, or a field that was cut.
-    return Answer(tuple(fields[:-1]), code == 0)
+    return GitAnswer(tuple(fields[:-1]), code == 0)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -182,7 +182,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _report(head: Head, main: str | None, answers: Mapping[str, Answer]) -> list[str]:
+def _report(head: GitHead, main: str | None, answers: Mapping[str, GitAnswer]) -> list[str]:
     lines = [f"Branch: {_line(head.branch)}" if head.branch is not None else "Branch: none (a commit is checked out)"]
     if main is not None and main != head.branch:
         lines.append(f"Main branch: {_line(main)}")
@@ -195,7 +195,7 @@ def _report(head: Head, main: str | None, answers: Mapping[str, Answer]) -> list
     return lines
 
 
-def _changes(answers: Mapping[str, Answer]) -> list[str]:
+def _changes(answers: Mapping[str, GitAnswer]) -> list[str]:
     """One line for each, as `git status --short` has them: staged, changed in the working tree, untracked."""
     staged, changed = (_pairs(answers[name].fields) if name in answers else {} for name in ("staged", "changed"))
     lines = [f"{staged.get(path, ' ')}{changed.get(path, ' ')} {_line(path)}" for path in sorted({*staged, *changed})]

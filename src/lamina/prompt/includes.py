@@ -64,12 +64,12 @@ _KEYS = frozenset(
 _ENVIRONMENT = re.compile(r"\.env\.(?!(?:example|sample|template|dist)$).+")
 
 
-class Target(NamedTuple):
+class IncludeTarget(NamedTuple):
     path: Path  # as it is spelled
     real: Path  # with all links resolved
 
 
-class Reach(NamedTuple):
+class IncludeReach(NamedTuple):
     """What a file may load. A person's own files (managed, user) load anything; all others what lies inside these directories, and
     what was approved."""
 
@@ -127,7 +127,7 @@ def meant_as_file(spelled: str) -> bool:
     return spelled.startswith(_EXPLICIT) or PurePosixPath(spelled).suffix.lower() in _TEXT_SUFFIXES
 
 
-def resolve(spelled: str, *, beside: Path, person: Path | None) -> Target | None:
+def resolve(spelled: str, *, beside: Path, person: Path | None) -> IncludeTarget | None:
     """What an include leads to. `beside` is the directory of the file that names it, `person` the one `~` stands for; None where
     that is not known."""
     if spelled.startswith("~/"):
@@ -139,11 +139,11 @@ def resolve(spelled: str, *, beside: Path, person: Path | None) -> Target | None
     return target_of(Path(os.path.normpath(path)))
 
 
-def target_of(path: Path) -> Target:
-    return Target(path, Path(os.path.realpath(path)))
+def target_of(path: Path) -> IncludeTarget:
+    return IncludeTarget(path, Path(os.path.realpath(path)))
 
 
-def judge(real: Path, reach: Reach) -> Verdict:
+def judge(real: Path, reach: IncludeReach) -> Verdict:
     if reach.exempt:
         return Load()
     if problem := _never(real, reach.project):

@@ -10,9 +10,9 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .includes import Reach
-from .instruction_files import NOTHING_IN_VIEW, Approved, Gathering, Instructions, InView
-from .rules import Kind, ScopedRule, rule_files, rules_for
+from .includes import IncludeReach
+from .instruction_files import NOTHING_IN_VIEW, Approved, InstructionLoader, Instructions, InView
+from .rules import InstructionKind, ScopedRule, rule_files, rules_for
 
 MANAGED = Path("/etc/lamina")
 NAMES = ("CLAUDE.md", "AGENTS.md")
@@ -32,8 +32,8 @@ def load_instructions(
     managed files."""
     here = Path(os.path.realpath(cwd))
     project = project_of(here, person)
-    gathering = Gathering(person=person, excludes=excludes, approved=approved)
-    own = Reach(project, (), exempt=True)
+    gathering = InstructionLoader(person=person, excludes=excludes, approved=approved)
+    own = IncludeReach(project, (), exempt=True)
     _either(gathering, managed, "managed", own)
     if home is not None:
         _either(gathering, home, "user", own)
@@ -61,7 +61,7 @@ def nested_for(
     globs it fits. `rules` are those of the load, `already` is what the model has in view."""
     here, real = Path(os.path.realpath(cwd)), Path(os.path.realpath(read_path))
     project = project_of(here, person)
-    gathering = Gathering(person=person, excludes=excludes, approved=approved, already=already)
+    gathering = InstructionLoader(person=person, excludes=excludes, approved=approved, already=already)
     gathering.pass_over(real)
     directories = list(_between(here, real.parent))
     for directory in directories:
@@ -69,7 +69,7 @@ def nested_for(
     for directory in directories:
         _local_files(gathering, directory, project)
     for rule in rules_for((*rules, *gathering.scoped), real):
-        own = Reach(project, (), exempt=True)
+        own = IncludeReach(project, (), exempt=True)
         gathering.add(rule.path, rule.kind, own if rule.kind == "user" else _reach(rule.base, project)[0])
     return gathering.result()
 
@@ -84,7 +84,7 @@ def project_of(here: Path, person: Path | None) -> Path:
     return here
 
 
-def _project_files(gathering: Gathering, directory: Path, project: Path) -> None:
+def _project_files(gathering: InstructionLoader, directory: Path, project: Path) -> None:
     reach, guarded = _reach(directory, project)
     if not gathering.add(directory / NAMES[0], "project", reach, guarded=guarded):
         gathering.add(directory / NAMES[1], "project", reach, guarded=guarded)
@@ -94,19 +94,19 @@ def _project_files(gathering: Gathering, directory: Path, project: Path) -> None
             gathering.add(rule, "project", reach, base=directory, guarded=guarded)
 
 
-def _local_files(gathering: Gathering, directory: Path, project: Path) -> None:
+def _local_files(gathering: InstructionLoader, directory: Path, project: Path) -> None:
     reach, guarded = _reach(directory, project)
     for name in LOCAL_NAMES:
         gathering.add(directory / name, "local", reach, guarded=guarded)
 
 
-def _reach(directory: Path, project: Path) -> tuple[Reach, bool]:
+def _reach(directory: Path, project: Path) -> tuple[IncludeReach, bool]:
     """A file above the project may load what lies beside and below it too."""
     above = not directory.is_relative_to(project)
-    return Reach(project, (project, directory) if above else (project,)), above
+    return IncludeReach(project, (project, directory) if above else (project,)), above
 
 
-def _either(gathering: Gathering, directory: Path, kind: Kind, reach: Reach) -> None:
+def _either(gathering: InstructionLoader, directory: Path, kind: InstructionKind, reach: IncludeReach) -> None:
     if not gathering.add(directory / NAMES[0], kind, reach):
         gathering.add(directory / NAMES[1], kind, reach)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # layer 4 is loaded when somebody asks for it
     from ..layers.l4_compact.expand import Page
     from ..layers.l4_compact.plan import Pivot
     from ..layers.l4_compact.step import Preview
-    from ..tools.expand import Opened
+    from ..tools.expand import ExpandedPage
 
 # The beginning of an id that is worth comparing.
 SHORTEST = 4
@@ -132,11 +132,11 @@ class Shaping:
 
             return Page(*self.opened(node, page_number))
 
-    def opened(self, node: str, number: int | None) -> Opened:
+    def opened(self, node: str, number: int | None) -> ExpandedPage:
         """`expand` for a tool, which runs while its turn holds the session; None: all pages."""
         from ..layers.l1_results.reopen import open_spill
         from ..layers.l4_compact.expand import Page, page, stands_for
-        from ..tools.expand import Opened
+        from ..tools.expand import ExpandedPage
 
         if (pinned := self._pin_text(node)) is not None:
             shown = page_in(pinned, number or 1) if number is not None else Page(pinned, 1, 1)
@@ -149,7 +149,7 @@ class Shaping:
                 last.text = page(stands_for(self._c.store, node), 1, size=sys.maxsize).text
                 last.node = node
             shown = page_in(last.text, number) if number is not None else Page(last.text, 1, 1)
-        return Opened(*shown)
+        return ExpandedPage(*shown)
 
     def _pin_text(self, node: str) -> str | None:
         """All of what a pin keeps: a compaction may have had to cut it. A message's words are in the log."""

@@ -23,10 +23,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.blocks import Wire
+from ..core.prompt_files import prompt_text
 from .capture import FILE_BYTES, Capture, Captured
 from .environ import child_environ
-from .process import Ended, run_process
-from .tool import Builtin, Context, Output, failure, prompt
+from .process import ProcessEnd, run_process
+from .tool import Builtin, Context, ToolOutput, failure
 
 # What people know, in milliseconds.
 DEFAULT_TIMEOUT = 120_000
@@ -53,16 +54,16 @@ SCHEMA: Wire = {
 
 
 def tool() -> Builtin:
-    return Builtin(name="Bash", description=prompt("bash"), schema=SCHEMA, read_only=False, act=_act)
+    return Builtin(name="Bash", description=prompt_text(__file__, "bash"), schema=SCHEMA, read_only=False, act=_act)
 
 
-class Ran(NamedTuple):
-    ended: Ended
+class CommandRun(NamedTuple):
+    ended: ProcessEnd
     captured: Captured
     timeout: float  # milliseconds
 
 
-def _act(arguments: Wire, context: Context) -> Output:
+def _act(arguments: Wire, context: Context) -> ToolOutput:
     command = arguments["command"]
     if "\0" in command:
         return failure("command holds a NUL character, which no command line can: leave it out.")
@@ -82,7 +83,7 @@ def _act(arguments: Wire, context: Context) -> Output:
             abort=context.abort,
             take=capture.take,
         )
-        return told(Ran(ended, capture.close(), timeout))
+        return render_run(CommandRun(ended, capture.close(), timeout))
     except OSError as error:
         return failure(f"The shell can't be started: {error.strerror or error}.")
     finally:
@@ -98,7 +99,7 @@ def _shell(environ: Mapping[str, str]) -> list[str]:
     return [environ.get("COMSPEC", "cmd.exe"), "/d", "/s", "/c"] if os.name == "nt" else ["/bin/sh", "-c"]
 
 
-def told(ran: Ran) -> Output:
+def render_run(ran: CommandRun) -> ToolOutput:
     """What the model reads of it. Pure."""
     ended, captured = ran.ended, ran.captured
     facts: Wire = {"exit_code": ended.code, "why": ended.why, "bytes": captured.size, "lines": captured.lines}
@@ -109,10 +110,10 @@ def told(ran: Ran) -> Output:
     failed = ended.why != "exit" or ended.code != 0
     text = captured.text.rstrip()
     parts = [*_before(ran), *([text] if text else []), *_after(ran)]
-    return Output("\n".join(parts) or EMPTY, is_error=failed, facts=facts)
+    return ToolOutput("\n".join(parts) or EMPTY, is_error=failed, facts=facts)
 
 
-def _before(ran: Ran) -> Iterator[str]:
+def _before(ran: CommandRun) -> Iterator[str]:
     match ran.ended.why:
         case "exit":
             if ran.ended.code < 0:
@@ -127,7 +128,7 @@ def _before(ran: Ran) -> Iterator[str]:
             yield f"Stopped after it had printed {FILE_BYTES >> 20} MB: send the output to a file, or print less."
 
 
-def _after(ran: Ran) -> Iterator[str]:
+def _after(ran: CommandRun) -> Iterator[str]:
     if ran.ended.held:
         yield "[Something it left in the background still writes here; send its output to a file to see it.]"
     if ran.captured.lost:

@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 from ..core.blocks import Wire
 from ..core.globs import compile_path, expand_braces, match_path, split_path
+from ..core.prompt_files import prompt_text
 from ..disk.user_paths import missing, resolve, shown
-from .tool import MAX_RESULT, STOPPED, Builtin, Context, Output, failure, prompt
+from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure
 from .walk import SKIPPED, walk
 
 # Enough to choose from; who needs all of them wants a narrower pattern or a command.
@@ -40,15 +41,15 @@ SCHEMA: Wire = {
 
 
 def tool() -> Builtin:
-    return Builtin(name="Glob", description=prompt("glob"), schema=SCHEMA, read_only=True, act=_act)
+    return Builtin(name="Glob", description=prompt_text(__file__, "glob"), schema=SCHEMA, read_only=True, act=_act)
 
 
-class _Match(NamedTuple):
+class _GlobMatch(NamedTuple):
     age: int
     path: str
 
 
-def _act(arguments: Wire, context: Context) -> Output:
+def _act(arguments: Wire, context: Context) -> ToolOutput:
     root = resolve(arguments.get("path") or ".", context.cwd)
     pattern = arguments["pattern"]
     if os.path.isabs(pattern):
@@ -73,9 +74,9 @@ def _relative(pattern: str) -> str:
     return f"pattern must be relative to path: give path={above} and pattern={below} instead."
 
 
-def _find(root: Path, patterns: list[tuple[str, ...]], context: Context) -> tuple[list[_Match], bool]:
+def _find(root: Path, patterns: list[tuple[str, ...]], context: Context) -> tuple[list[_GlobMatch], bool]:
     """What matches, and whether the walk was given up before its end."""
-    matched, seen, deadline = list[_Match](), 0, time.monotonic() + SECONDS
+    matched, seen, deadline = list[_GlobMatch](), 0, time.monotonic() + SECONDS
     named = frozenset(SKIPPED).intersection(part for parts in patterns for part in parts)
     globs = [compile_path(parts) for parts in patterns]
     for found in walk(str(root), ignore=False, skipped=frozenset(SKIPPED) - named, links=True):
@@ -87,11 +88,11 @@ def _find(root: Path, patterns: list[tuple[str, ...]], context: Context) -> tupl
                 age = -found.entry.stat(follow_symlinks=False).st_mtime_ns
             except OSError:
                 continue
-            matched.append(_Match(age, "/".join(found.parts)))
+            matched.append(_GlobMatch(age, "/".join(found.parts)))
     return matched, False
 
 
-def _told(paths: list[str], stopped: bool) -> Output:
+def _told(paths: list[str], stopped: bool) -> ToolOutput:
     room, kept = MAX_RESULT - _NOTES, list[str]()
     for path in paths[:MAX_SHOWN]:
         room -= len(path) + 1
@@ -106,4 +107,4 @@ def _told(paths: list[str], stopped: bool) -> Output:
         notes.append(f"[The {len(kept):,} newest of {len(paths):,}: use a narrower pattern or path to see others.]")
     if stopped:
         notes.append("[The tree is too large to be looked through: give a directory as path.]")
-    return Output("\n".join([*kept, *notes]), facts={"files": len(kept), "more": more})
+    return ToolOutput("\n".join([*kept, *notes]), facts={"files": len(kept), "more": more})

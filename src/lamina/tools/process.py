@@ -35,7 +35,7 @@ _WINDOWS = os.name == "nt"
 Why = Literal["exit", "timeout", "abort", "full"]
 
 
-class Ended(NamedTuple):
+class ProcessEnd(NamedTuple):
     code: int  # as the system gives it; negative for a signal
     why: Why
     held: bool  # whether something in the background still had the pipe
@@ -57,7 +57,7 @@ def run_process(
     timeout: float,
     abort: threading.Event,
     take: Callable[[bytes], bool],
-) -> Ended:
+) -> ProcessEnd:
     """Runs to the end; `take` gets every piece of output and returns False to have the program stopped. OSError if it can't start."""
     process = subprocess.Popen(
         argv,
@@ -79,7 +79,7 @@ def run_process(
         if not ended:
             _end(process, pipe, take)
             ended = True
-        return Ended(process.wait(), why, held)
+        return ProcessEnd(process.wait(), why, held)
     finally:
         # An exception in `take` or Ctrl-C: the program must not go on without anybody watching.
         if not ended:

@@ -12,7 +12,7 @@ from functools import cache
 
 from ..core.blocks import ToolResult, ToolUse, tool_result
 from . import bash, edit, expand, glob, grep, read, todo, write
-from .tool import STOPPED, Context, Output, Tool, failure
+from .tool import STOPPED, Context, Tool, ToolOutput, failure
 
 # The key under which a provider keeps a tool's input that it could not parse.
 UNPARSED = "lamina:unparsed"
@@ -32,7 +32,7 @@ def run_tool(tools: Sequence[Tool], call: ToolUse, context: Context) -> ToolResu
     return tool_result(call.id, output.content, is_error=output.is_error)
 
 
-def run_call(tools: Sequence[Tool], call: ToolUse, context: Context) -> Output:
+def run_call(tools: Sequence[Tool], call: ToolUse, context: Context) -> ToolOutput:
     """As `run_tool`, with the facts: a layer that spills needs them."""
     found = next((tool for tool in tools if tool.name == call.name), None)
     if found is None:
@@ -48,7 +48,9 @@ def run_call(tools: Sequence[Tool], call: ToolUse, context: Context) -> Output:
         return failure(
             f"{found.name} failed: {type(error).__name__}: {str(error)[:_LONGEST_MESSAGE]}", error=type(error).__name__
         )
-    return output if isinstance(output, Output) else failure(f"{found.name} failed: it returned no Output.", error="TypeError")
+    return (
+        output if isinstance(output, ToolOutput) else failure(f"{found.name} failed: it returned no Output.", error="TypeError")
+    )
 
 
 def _unknown(name: str, known: list[str]) -> str:

@@ -35,7 +35,7 @@ _LINE_BOUND = re.compile(r"\\[AZ]|\(\?[^:P]|[+*?}]\+")
 Emit = Callable[[int, str, str], None]
 
 
-class Spec(NamedTuple):
+class SearchSpec(NamedTuple):
     """What to search; the field names are those of the request."""
 
     root: str
@@ -50,8 +50,8 @@ class Spec(NamedTuple):
     names: tuple[str, ...] = ()  # globs for file names (a type of file)
 
 
-class Search:
-    def __init__(self, spec: Spec, write: Callable[[bytes], object]) -> None:
+class FileSearch:
+    def __init__(self, spec: SearchSpec, write: Callable[[bytes], object]) -> None:
         flags = (re.IGNORECASE if spec.ignore_case else 0) | re.MULTILINE | (re.DOTALL if spec.multiline else 0)
         self.spec = spec
         self.found = False
@@ -190,7 +190,7 @@ def main() -> None:
     request: dict[str, Any] = json.loads(sys.argv[2])
     out = sys.stdout.buffer
     try:
-        search = Search(Spec(**request), out.write)
+        search = FileSearch(SearchSpec(**request), out.write)
     except (re.error, RecursionError, OverflowError) as error:
         print(f"regex parse error: {error}", file=sys.stderr)
         sys.exit(2)

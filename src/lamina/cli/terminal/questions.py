@@ -19,7 +19,7 @@ from .screen import Screen, clean, folded
 
 if TYPE_CHECKING:
     from ...core.blocks import ToolUse
-    from ...permissions.decision import Ask
+    from ...permissions.verdicts import AskUser
     from ..signals import Stop
 
 YES = frozenset({"y", "yes"})
@@ -63,7 +63,7 @@ class Permission(Questions):
         self._cwd = cwd
         self._keep = keep
 
-    def __call__(self, call: ToolUse, verdict: Ask) -> Consent | No:
+    def __call__(self, call: ToolUse, verdict: AskUser) -> Consent | No:
         self._show(call, verdict)
         while (answer := self.read("  > ")) is not None:
             word, _, rest = answer.partition(" ")
@@ -83,7 +83,7 @@ class Permission(Questions):
         self._stop.wish(self._stop.signal or signal.SIGINT)
         return "no"
 
-    def _show(self, call: ToolUse, verdict: Ask) -> None:
+    def _show(self, call: ToolUse, verdict: AskUser) -> None:
         screen = self._screen
         screen.calm()
         # A command stands below, whole; in the title it would stand twice.

@@ -12,32 +12,32 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from .commands import Command, Long
-from .words import Unfit, Word
+from .commands import LongOption, ReadOnlyCommand
+from .tokenizer import NotReadOnly, ShellWord
 
 
-class Given(msgspec.Struct, frozen=True):
+class CommandArguments(msgspec.Struct, frozen=True):
     """What a command was given, each option allowed."""
 
     options: tuple[str, ...]  # in their order, as they will be passed
-    operands: tuple[Word, ...]
+    operands: tuple[ShellWord, ...]
     names: frozenset[str]  # letters and long names that were used
-    wild: tuple[Word, ...]  # options and values with an unquoted wildcard: a shell might expand them
+    wild: tuple[ShellWord, ...]  # options and values with an unquoted wildcard: a shell might expand them
 
 
-class _Taker:
+class _OptionReader:
     """Walks over the words of one command; it lives only while they are read."""
 
-    def __init__(self, name: str, command: Command, words: Sequence[Word]) -> None:
+    def __init__(self, name: str, command: ReadOnlyCommand, words: Sequence[ShellWord]) -> None:
         self.name = name
         self.command = command
-        self.rest: Iterator[Word] = iter(words)
+        self.rest: Iterator[ShellWord] = iter(words)
         self.options: list[str] = []
-        self.operands: list[Word] = []
+        self.operands: list[ShellWord] = []
         self.names: set[str] = set()
-        self.wild: list[Word] = []
+        self.wild: list[ShellWord] = []
 
-    def take(self) -> Given:
+    def take(self) -> CommandArguments:
         for word in self.rest:
             text = word.text
             if text == "--":
@@ -47,9 +47,9 @@ class _Taker:
             else:
                 self.note_wild(word)
                 self.long(text) if text.startswith("--") else self.letters(text)
-        return Given(tuple(self.options), tuple(self.operands), frozenset(self.names), tuple(self.wild))
+        return CommandArguments(tuple(self.options), tuple(self.operands), frozenset(self.names), tuple(self.wild))
 
-    def note_wild(self, word: Word) -> None:
+    def note_wild(self, word: ShellWord) -> None:
         if word.wild:
             self.wild.append(word)
 
@@ -65,10 +65,10 @@ class _Taker:
         elif known.value is not None and not known.optional:
             self.options.append(self.following(name, known))
 
-    def following(self, name: str, known: Long) -> str:
+    def following(self, name: str, known: LongOption) -> str:
         value = next(self.rest, None)
         if value is None:
-            raise Unfit(f"{self.name} {name} needs a value; give it one.")
+            raise NotReadOnly(f"{self.name} {name} needs a value; give it one.")
         self.note_wild(value)
         self.check(name, value.text, known.value)
         return value.text
@@ -86,18 +86,18 @@ class _Taker:
                 if text[place:]:
                     self.check(f"-{letter}", text[place:], pattern)
                 else:
-                    self.options.append(self.following(f"-{letter}", Long(pattern)))
+                    self.options.append(self.following(f"-{letter}", LongOption(pattern)))
                 return
             if letter not in self.command.flags:
                 raise self.unknown(text if len(text) == 2 else f"-{letter} (in {text})")
 
     def check(self, name: str, value: str, pattern: str | None) -> None:
         if pattern is None or re.fullmatch(pattern, value) is None:
-            raise Unfit(f"{self.name} {name} does not take this value here; leave it out.")
+            raise NotReadOnly(f"{self.name} {name} does not take this value here; leave it out.")
 
-    def unknown(self, option: str) -> Unfit:
-        return Unfit(f"{self.name} {option} is not among the options that are known only to read; leave it out.")
+    def unknown(self, option: str) -> NotReadOnly:
+        return NotReadOnly(f"{self.name} {option} is not among the options that are known only to read; leave it out.")
 
 
-def take_options(name: str, command: Command, words: Sequence[Word]) -> Given:
-    return _Taker(name, command, words).take()
+def read_options(name: str, command: ReadOnlyCommand, words: Sequence[ShellWord]) -> CommandArguments:
+    return _OptionReader(name, command, words).take()

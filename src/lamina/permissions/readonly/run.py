@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from .plan import Pipeline, Plan, Stage
+from .plan import Pipeline, PlannedProgram, ReadOnlyPlan
 
 TIMEOUT = 10.0
 MAX_OUTPUT = 1 << 20
@@ -39,7 +39,7 @@ _BY_SIGNAL = 128
 Ended: TypeAlias = Literal["by itself", "time is up", "too much output", "aborted"]
 
 
-class Result(msgspec.Struct, frozen=True):
+class ReadOnlyResult(msgspec.Struct, frozen=True):
     """What the programs wrote, cut at the limit, and how it ended."""
 
     exit_code: int
@@ -48,17 +48,17 @@ class Result(msgspec.Struct, frozen=True):
     ended: Ended = "by itself"
 
 
-class _Stopped(Exception):
+class _RunStopped(Exception):
     """Ends the run before its programs do."""
 
     def __init__(self, ended: Ended) -> None:
         self.ended: Ended = ended
 
 
-class _Run:
+class _PlanRun:
     """Output and limits of one run; it lives only while the plan is run."""
 
-    def __init__(self, plan: Plan, timeout: float, max_output: int, abort: threading.Event | None) -> None:
+    def __init__(self, plan: ReadOnlyPlan, timeout: float, max_output: int, abort: threading.Event | None) -> None:
         self.plan = plan
         self.deadline = time.monotonic() + timeout
         self.room = max_output
@@ -66,15 +66,15 @@ class _Run:
         self.stdout = bytearray()
         self.stderr = bytearray()
 
-    def run(self) -> Result:
+    def run(self) -> ReadOnlyResult:
         code = 0
         try:
             for pipeline in self.plan.pipelines:
                 if pipeline.when == "always" or (pipeline.when == "after success") == (code == 0):
                     code = self.pipeline(pipeline)
-        except _Stopped as stopped:
-            return Result(_BY_SIGNAL + signal.SIGKILL, bytes(self.stdout), bytes(self.stderr), stopped.ended)
-        return Result(code, bytes(self.stdout), bytes(self.stderr))
+        except _RunStopped as stopped:
+            return ReadOnlyResult(_BY_SIGNAL + signal.SIGKILL, bytes(self.stdout), bytes(self.stderr), stopped.ended)
+        return ReadOnlyResult(code, bytes(self.stdout), bytes(self.stderr))
 
     def pipeline(self, pipeline: Pipeline) -> int:
         if (missing := next((stage.argv[0] for stage in pipeline.stages if _program(stage) is None), None)) is not None:
@@ -132,16 +132,16 @@ class _Run:
     def keep(self, stream: bytearray, chunk: bytes) -> None:
         stream += chunk[: self.room]
         if len(chunk) > self.room:
-            raise _Stopped("too much output")
+            raise _RunStopped("too much output")
         self.room -= len(chunk)
 
     def patience(self) -> float:
         """How long to wait for output; raises when waiting is over."""
         if self.abort is not None and self.abort.is_set():
-            raise _Stopped("aborted")
+            raise _RunStopped("aborted")
         left = self.deadline - time.monotonic()
         if left <= 0:
-            raise _Stopped("time is up")
+            raise _RunStopped("time is up")
         return min(left, ABORT_CHECK) if self.abort is not None else left
 
     def codes(self, started: list[subprocess.Popen[bytes]]) -> list[int]:
@@ -149,24 +149,24 @@ class _Run:
         try:
             codes = [process.wait(max(0.0, self.deadline - time.monotonic())) for process in started]
         except subprocess.TimeoutExpired:
-            raise _Stopped("time is up") from None
+            raise _RunStopped("time is up") from None
         return [code if code >= 0 else _BY_SIGNAL - code for code in codes]
 
 
 def run_readonly(
-    plan: Plan, *, timeout: float = TIMEOUT, max_output: int = MAX_OUTPUT, abort: threading.Event | None = None
-) -> Result:
+    plan: ReadOnlyPlan, *, timeout: float = TIMEOUT, max_output: int = MAX_OUTPUT, abort: threading.Event | None = None
+) -> ReadOnlyResult:
     """Runs what was planned; a failing program is a result, never an exception."""
-    return _Run(plan, timeout, max_output, abort).run()
+    return _PlanRun(plan, timeout, max_output, abort).run()
 
 
-def _program(stage: Stage) -> str | None:
+def _program(stage: PlannedProgram) -> str | None:
     """The program itself, looked up here: what stands in the working directory or the person's PATH has no say."""
     paths = (f"{directory}/{stage.argv[0]}" for directory in _DIRECTORIES)
     return next((path for path in paths if os.access(path, os.X_OK)), None)
 
 
-def _start(stage: Stage, cwd: str, stdin: int | None, stdout: int, stderr: int) -> subprocess.Popen[bytes]:
+def _start(stage: PlannedProgram, cwd: str, stdin: int | None, stdout: int, stderr: int) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
         stage.argv,
         executable=_program(stage),

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...core.globs import compile_name, quote_name
-from .places import Places
-from .words import Unfit, Word
+from .readable_roots import ReadableRoots
+from .tokenizer import NotReadOnly, ShellWord
 
 # A directory with more entries than this takes long to list; a command line with more names is no longer read by anyone.
 MAX_ENTRIES = 20_000
@@ -28,31 +28,31 @@ _BRACKET = re.compile(r"\[(?P<no>[!^]?)(?P<set>(?:[0-9]-[0-9]|[a-z]-[a-z]|[A-Z]-
 _PLAIN_START = re.compile(r"[\w./]")
 
 
-class _Step(NamedTuple):
+class _WordStep(NamedTuple):
     """One component of a pattern; `pattern` is None where it is plain text."""
 
     text: str
     pattern: re.Pattern[str] | None
 
 
-def expand(word: Word, places: Places) -> tuple[str, ...]:
+def expand_word(word: ShellWord, places: ReadableRoots) -> tuple[str, ...]:
     """The names a word stands for, in order; the word itself where it has no wildcard or nothing matches."""
     if not word.wild:
         return (word.text,)
-    found = sorted(matches(word, places), key=os.fsencode)
+    found = sorted(matching_names(word, places), key=os.fsencode)
     if any(not name.isprintable() for name in found):
-        raise Unfit(f"{word.text} matches a name with invisible characters; name the files one by one.")
+        raise NotReadOnly(f"{word.text} matches a name with invisible characters; name the files one by one.")
     return tuple(_safe(name) for name in found) or (word.text,)
 
 
-def matches(word: Word, places: Places) -> list[str]:
+def matching_names(word: ShellWord, places: ReadableRoots) -> list[str]:
     if "//" in word.text:
-        raise Unfit(f"{word.text} has an empty component; write one slash.")
+        raise NotReadOnly(f"{word.text} has an empty component; write one slash.")
     found = [""]
     for step in _steps(word):
         found = [name for base in found for name in _next(base, step, places)]
         if len(found) > MAX_MATCHES:
-            raise Unfit(f"{word.text} matches more than {MAX_MATCHES:,} names; use find or a narrower pattern.")
+            raise NotReadOnly(f"{word.text} matches more than {MAX_MATCHES:,} names; use find or a narrower pattern.")
     return found
 
 
@@ -60,12 +60,12 @@ def _safe(name: str) -> str:
     return name if _PLAIN_START.match(name) else f"./{name}"
 
 
-def _steps(word: Word) -> Iterator[_Step]:
+def _steps(word: ShellWord) -> Iterator[_WordStep]:
     """The components with the slash that follows each; a wildcard never spans two."""
     start = 0
     for part in re.findall(r"[^/]*/|[^/]+", word.text):
         wild = {at - start for at in word.wild if start <= at < start + len(part)}
-        yield _Step(part, _pattern(part.rstrip("/"), wild, plain=word.plain) if wild else None)
+        yield _WordStep(part, _pattern(part.rstrip("/"), wild, plain=word.plain) if wild else None)
         start += len(part)
 
 
@@ -79,7 +79,7 @@ def _pattern(part: str, wild: set[int], *, plain: bool) -> re.Pattern[str]:
         elif part[at] == "[":
             bracket = _BRACKET.match(part, at) if plain else None
             if bracket is None:
-                raise Unfit(f"The bracket in {part} can be read in several ways; put it in single quotes or leave it out.")
+                raise NotReadOnly(f"The bracket in {part} can be read in several ways; put it in single quotes or leave it out.")
             pieces.append(f"[{'!' if bracket['no'] else ''}{bracket['set']}]")
             at = bracket.end()
         else:
@@ -88,7 +88,7 @@ def _pattern(part: str, wild: set[int], *, plain: bool) -> re.Pattern[str]:
     return compile_name("".join(pieces))
 
 
-def _next(base: str, step: _Step, places: Places) -> Iterator[str]:
+def _next(base: str, step: _WordStep, places: ReadableRoots) -> Iterator[str]:
     slash = "/" if step.text.endswith("/") else ""
     if step.pattern is None:
         names = [step.text.removesuffix("/")]
@@ -101,12 +101,12 @@ def _next(base: str, step: _Step, places: Places) -> Iterator[str]:
             yield base + name + slash
 
 
-def _entries(base: str, places: Places) -> list[str]:
+def _entries(base: str, places: ReadableRoots) -> list[str]:
     try:
         with os.scandir(places.real(base or ".", opens=True)) as found:
             names = [entry.name for entry, _ in zip(found, range(MAX_ENTRIES + 1), strict=False)]
     except OSError:
         return []
     if len(names) > MAX_ENTRIES:
-        raise Unfit(f"{base or 'The directory'} holds more than {MAX_ENTRIES:,} names; use find instead of a wildcard.")
+        raise NotReadOnly(f"{base or 'The directory'} holds more than {MAX_ENTRIES:,} names; use find instead of a wildcard.")
     return names
