@@ -21,7 +21,6 @@ import msgspec
 from ..core.settings import Hooks
 
 Event: TypeAlias = Literal["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop"]
-EVENTS: tuple[Event, ...] = ("SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop")
 
 # Where plain output is meant for the model; elsewhere it is only logged.
 ADDS_CONTEXT: frozenset[Event] = frozenset({"SessionStart", "UserPromptSubmit", "PreCompact"})

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple, TypeAlias, assert_never
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -20,20 +20,18 @@ from ..core.settings.kinds import printable
 from .globs import matches
 from .includes import (
     DEEPEST,
-    Ask,
+    ForbiddenInclude,
     IncludeReach,
     IncludeTarget,
-    Load,
-    Refuse,
     find_includes,
-    judge,
+    judge_include,
     meant_as_file,
     resolve,
     target_of,
 )
 from .markdown import without_comments
 from .rules import InstructionKind, ScopedRule, read_scope
-from .safe_read import FileText, UnusableFile, read_text
+from .safe_read import UnusableFile, read_text
 
 # True: load it; False: the person said no; None: nobody was asked yet.
 Approved: TypeAlias = Callable[[Path], bool | None] | Collection[Path]
@@ -109,7 +107,13 @@ def digest(text: str) -> bytes:
 
 class InstructionLoader:
     def __init__(
-        self, *, person: Path | None, excludes: Sequence[str], approved: Approved, already: InView = NOTHING_IN_VIEW
+        self,
+        *,
+        person: Path | None,
+        excludes: Sequence[str],
+        approved: Approved,
+        already: InView = NOTHING_IN_VIEW,
+        passed_over: Path | None = None,
     ) -> None:
         self._person = person
         self._excludes = [_anywhere(pattern, person) for pattern in excludes]
@@ -117,22 +121,15 @@ class InstructionLoader:
         self._already = already
         self._files: list[InstructionFile] = []
         self._pending: dict[Path, PendingFile] = {}
-        self._scoped: list[ScopedRule] = []
+        self.scoped: list[ScopedRule] = []
         self._findings: dict[str, None] = {}
-        self._seen: set[Path] = set()
+        self._seen = {passed_over}
         self._opened = 0
         self._digests: set[bytes] = set(already.digests)
 
     def result(self) -> Instructions:
         files = self._within_budget()
-        return Instructions(files, tuple(self._pending.values()), tuple(self._scoped), tuple(self._findings))
-
-    @property
-    def scoped(self) -> Sequence[ScopedRule]:
-        return self._scoped
-
-    def pass_over(self, real: Path) -> None:
-        self._seen.add(real)
+        return Instructions(files, tuple(self._pending.values()), tuple(self.scoped), tuple(self._findings))
 
     def add(
         self, path: Path, kind: InstructionKind, reach: IncludeReach, *, base: Path | None = None, guarded: bool = False
@@ -152,41 +149,32 @@ class InstructionLoader:
             return
         content = read_text(target.real)
         self._opened += content is not None
-        match content:
-            case FileText():
-                self._seen.add(target.real)
-                if not (wanted.guarded and self._is_foreign(target.path, content.owner)):
-                    self._keep(wanted, content.text)
-            case None:
-                self._complain(wanted, "is not there")
-            case UnusableFile(problem):
-                self._complain(wanted, problem)
-            case _:
-                assert_never(content)
+        if content is None:
+            self._complain(wanted, "is not there")
+        elif isinstance(content, UnusableFile):
+            self._complain(wanted, content.problem)
+        else:
+            self._seen.add(target.real)
+            if not (wanted.guarded and self._is_foreign(target.path, content.owner)):
+                self._keep(wanted, content.text)
 
     def _excluded(self, target: IncludeTarget) -> bool:
         return any(matches(pattern, path.as_posix()) for pattern in self._excludes for path in target)
 
     def _may_load(self, wanted: WantedFile) -> bool:
         real = wanted.target.real
-        verdict = judge(real, wanted.reach)
-        match verdict:
-            case Load():
-                return True
-            case Refuse(problem):
-                self._find(f"{shown(real)} {problem} and is never loaded for a project{_named_in(wanted)}.")
-                return False
-            case Ask():
-                answer = self._approved(real)
-                # What is not there needs no approval: the finding says so.
-                if answer is None and os.path.isfile(real):
-                    self._pending.setdefault(real, PendingFile(real, wanted.spelled, wanted.included_from))
-                    self._find(f"{shown(real)} lies outside the project and waits for approval{_named_in(wanted)}.")
-                elif answer is None:
-                    self._complain(wanted, "is not there")
-                return answer is True
-            case _:
-                assert_never(verdict)
+        verdict = judge_include(real, wanted.reach)
+        if isinstance(verdict, ForbiddenInclude):
+            self._find(f"{shown(real)} {verdict.problem} and is never loaded for a project{_named_in(wanted)}.")
+            return False
+        answer = verdict == "load" or self._approved(real)
+        # What is not there needs no approval: the finding says so.
+        if answer is None and os.path.isfile(real):
+            self._pending.setdefault(real, PendingFile(real, wanted.spelled, wanted.included_from))
+            self._find(f"{shown(real)} lies outside the project and waits for approval{_named_in(wanted)}.")
+        elif answer is None:
+            self._complain(wanted, "is not there")
+        return answer is True
 
     def _complain(self, wanted: WantedFile, problem: str) -> None:
         """A word after @ that names no file may be anybody's handle: only what is meant as a file is worth a sentence."""
@@ -210,7 +198,7 @@ class InstructionLoader:
         if scope.problem is not None and wanted.base is not None:
             self._find(f"{shown(path)}: its front matter {scope.problem}; the rule holds for all files.")
         if scope.globs and wanted.base is not None:
-            self._scoped.append(ScopedRule(path, wanted.kind, wanted.base, scope.globs))
+            self.scoped.append(ScopedRule(path, wanted.kind, wanted.base, scope.globs))
             self._seen.discard(real)
             return
         text, truncated = self._prepared(path, scope.text)

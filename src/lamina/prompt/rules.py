@@ -94,13 +94,8 @@ def _parts(text: str) -> list[str]:
 
 def rules_for(rules: Iterable[ScopedRule], path: Path) -> tuple[ScopedRule, ...]:
     """The rules that hold for a file, given by its real path."""
-    return tuple(
-        rule for rule in rules if path.is_relative_to(rule.base) and _holds(rule, path.relative_to(rule.base).as_posix())
-    )
-
-
-def _holds(rule: ScopedRule, relative: str) -> bool:
-    return any(matches(glob, relative) for glob in rule.globs)
+    below = ((rule, path.relative_to(rule.base).as_posix()) for rule in rules if path.is_relative_to(rule.base))
+    return tuple(rule for rule, relative in below if any(matches(glob, relative) for glob in rule.globs))
 
 
 def rule_files(directory: Path) -> list[Path]:

@@ -14,16 +14,12 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
+from ..disk.dirfd import READ
+from ..disk.files import read_head
+
 # Twenty-five times what is sent of a file (I3): beyond this it is data, not instructions.
 MOST_BYTES = 1 << 20
 
-_INERT = (
-    getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_BINARY", 0)
-)
 # A name too long for the file system names nothing.
 _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL}
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
@@ -45,7 +41,7 @@ def read_text(real: Path, *, most: int = MOST_BYTES) -> FileText | UnusableFile 
     try:
         if problem := _unfit(os.lstat(real), most):
             return UnusableFile(problem)
-        number = os.open(real, os.O_RDONLY | _INERT)
+        number = os.open(real, READ)
     except OSError as fault:
         return None if fault.errno in _ABSENT else UnusableFile(f"can't be read ({_reason(fault)})")
     except ValueError:  # a NUL in the name
@@ -54,8 +50,7 @@ def read_text(real: Path, *, most: int = MOST_BYTES) -> FileText | UnusableFile 
         found = os.fstat(number)
         if problem := _unfit(found, most):
             return UnusableFile(problem)
-        with open(number, "rb", closefd=False) as file:
-            data = file.read(most + 1)
+        data = read_head(number, most + 1)
     except OSError as fault:
         return UnusableFile(f"can't be read ({_reason(fault)})")
     finally:

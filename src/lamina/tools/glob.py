@@ -19,7 +19,7 @@ from ..core.blocks import Wire
 from ..core.globs import compile_path, expand_braces, match_path, split_path
 from ..core.prompt_files import prompt_text
 from ..disk.user_paths import missing, resolve, shown
-from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure
+from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure, fit_lines
 from .walk import SKIPPED, walk
 
 # Enough to choose from; who needs all of them wants a narrower pattern or a command.
@@ -93,12 +93,7 @@ def _find(root: Path, patterns: list[tuple[str, ...]], context: Context) -> tupl
 
 
 def _told(paths: list[str], stopped: bool) -> ToolOutput:
-    room, kept = MAX_RESULT - _NOTES, list[str]()
-    for path in paths[:MAX_SHOWN]:
-        room -= len(path) + 1
-        if room < 0:
-            break
-        kept.append(path)
+    kept = fit_lines(paths[:MAX_SHOWN], MAX_RESULT - _NOTES)
     more = stopped or len(kept) < len(paths)
     notes = []
     if not paths:

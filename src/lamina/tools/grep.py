@@ -28,7 +28,7 @@ from .environ import child_environ
 from .file_types import TYPES
 from .process import ProcessEnd, run_process
 from .search import SearchSpec
-from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure
+from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure, fit_lines
 
 # What people know.
 DEFAULT_LIMIT = 250
@@ -215,27 +215,17 @@ def _told(ran: _SearchRun, arguments: Wire, spec: SearchSpec, context: Context, 
     base = Path(spec.root)
     lines = {"files": _newest, "count": _counted, "content": _content}[spec.mode](rows.rows, base, context.cwd, arguments)
     limit = arguments.get("head_limit", DEFAULT_LIMIT) or len(lines)
-    text, count = _fitted(lines[:limit])
-    more = rows.more or count < len(lines)
+    kept = fit_lines(lines[:limit], MAX_RESULT - _NOTES)
+    more = rows.more or len(kept) < len(lines)
     notes = []
     if not lines:
         notes.append("No matches.")
     if more:
-        notes.append(f"[{count:,} shown, there are more: narrow the search, or raise head_limit.]")
+        notes.append(f"[{len(kept):,} shown, there are more: narrow the search, or raise head_limit.]")
     if ended.why == "timeout":
         notes.append(f"[Stopped after {SECONDS:.0f} s: search a smaller part.]")
-    facts: Wire = {"files": len({row.path for row in rows.rows}), "lines": count, "more": more, "engine": engine}
-    return ToolOutput("\n".join([*([text] if text else []), *notes]), facts=facts)
-
-
-def _fitted(lines: list[str]) -> tuple[str, int]:
-    room, kept = MAX_RESULT - _NOTES, list[str]()
-    for line in lines:
-        room -= len(line) + 1
-        if room < 0:
-            break
-        kept.append(line)
-    return "\n".join(kept), len(kept)
+    facts: Wire = {"files": len({row.path for row in rows.rows}), "lines": len(kept), "more": more, "engine": engine}
+    return ToolOutput("\n".join([*kept, *notes]), facts=facts)
 
 
 def _newest(rows: list[GrepRow], base: Path, cwd: Path, _: Wire) -> list[str]:

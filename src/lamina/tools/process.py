@@ -72,48 +72,42 @@ def run_process(
     )
     assert process.stdout is not None
     pipe: _Pipe = _ThreadPipe(process.stdout.fileno()) if _WINDOWS else _SelectPipe(process.stdout.fileno())
-    ended = False
     try:
         why, held = _follow(process, pipe, time.monotonic() + timeout, abort, take)
-        ended = why == "exit"
-        if not ended:
+        if why != "exit":
             _end(process, pipe, take)
-            ended = True
-        return ProcessEnd(process.wait(), why, held)
-    finally:
+    except BaseException:
         # An exception in `take` or Ctrl-C: the program must not go on without anybody watching.
-        if not ended:
-            _kill(process)
-            process.wait()
+        _kill(process)
+        process.wait()
+        raise
+    finally:
         pipe.close()
         process.stdout.close()
-
-
-class _Followed(NamedTuple):
-    why: Why
-    held: bool
+    return ProcessEnd(process.wait(), why, held)
 
 
 def _follow(
     process: subprocess.Popen[bytes], pipe: _Pipe, deadline: float, abort: threading.Event, take: Callable[[bytes], bool]
-) -> _Followed:
+) -> tuple[Why, bool]:
+    """Why the program is not followed any longer, and whether something in the background still has the pipe."""
     gone: float | None = None  # when the program was first seen to have ended
     while True:
         now = time.monotonic()
         if gone is not None and now >= gone + LINGER:
-            return _Followed("exit", held=True)
+            return "exit", True
         if abort.is_set():
-            return _Followed("abort", held=False)
+            return "abort", False
         if now >= deadline and gone is None:
-            return _Followed("timeout", held=False)
+            return "timeout", False
         part = pipe.next(min(POLL, max(0.0, (deadline if gone is None else gone + LINGER) - now)))
         if part is None:
             break
         if part and not take(part):
-            return _Followed("full", held=False)
+            return "full", False
         if gone is None and process.poll() is not None:
             gone = time.monotonic()
-    return _Followed(_wait(process, deadline, abort), held=False)
+    return _wait(process, deadline, abort), False
 
 
 def _wait(process: subprocess.Popen[bytes], deadline: float, abort: threading.Event) -> Why:

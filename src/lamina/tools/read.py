@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import assert_never
@@ -82,8 +82,9 @@ def _text(path: Path, fd: int, text: TextKind, arguments: Wire, context: Context
     size = os.fstat(fd).st_size
     small = size <= MAX_DIGESTED
     first = max(1, arguments.get("offset", 1))
-    source = _Hashed(chunks(fd, context.abort, most=MAX_DIGESTED if small else None), len(text.bom))
-    lines = as_utf8(source, text.codec)
+    hashed = blake2b(digest_size=DIGEST_BYTES)
+    parts = chunks(fd, context.abort, most=MAX_DIGESTED if small else None)
+    lines = as_utf8(_hash_all(parts, hashed.update, bom=len(text.bom)), text.codec)
     # A result that was too large to show may be one line of any length.
     folded = FoldedLines(lines) if context.scratch is not None and path.parent == context.scratch else None
     page = read_page(
@@ -97,7 +98,7 @@ def _text(path: Path, fd: int, text: TextKind, arguments: Wire, context: Context
         return failure(STOPPED)
     if not page.lines and first > 1:
         return failure(f"{path} has {page.total:,} lines, so there is no line {first:,}: use a smaller offset.", path=str(path))
-    seen = ReadRange(source.digest() if small else b"", arguments.get("offset", 0), arguments.get("limit"))
+    seen = ReadRange(hashed.digest() if small else b"", arguments.get("offset", 0), arguments.get("limit"))
     context.reads.note(path, seen)
     facts: Wire = {"path": str(path), "bytes": size, "lines": len(page.lines), "first": first, "more": page.more}
     if page.ended:
@@ -135,20 +136,9 @@ def _image(path: Path, fd: int, media_type: str, context: Context) -> ToolOutput
     return ToolOutput([{"type": "image", "source": source}], facts=facts)
 
 
-class _Hashed:
+def _hash_all(parts: Iterable[bytes], update: Callable[[bytes], None], *, bom: int) -> Iterator[bytes]:
     """Passes chunks on and hashes all of them; the byte order mark is hashed and not passed on."""
-
-    def __init__(self, parts: Iterable[bytes], bom: int) -> None:
-        self._parts = parts
-        self._bom = bom
-        self._hash = blake2b(digest_size=DIGEST_BYTES)
-
-    def __iter__(self) -> Iterator[bytes]:
-        skip = self._bom
-        for part in self._parts:
-            self._hash.update(part)
-            yield part[skip:]
-            skip = 0
-
-    def digest(self) -> bytes:
-        return self._hash.digest()
+    for part in parts:
+        update(part)
+        yield part[bom:]
+        bom = 0

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 
-from ..core.blocks import ToolResult, ToolUse, tool_result
+from ..core.blocks import ToolUse
 from . import bash, edit, expand, glob, grep, read, todo, write
 from .tool import STOPPED, Context, Tool, ToolOutput, failure
 
@@ -26,14 +26,8 @@ def builtin_tools() -> tuple[Tool, ...]:
     return (read.tool(), write.tool(), edit.tool(), grep.tool(), glob.tool(), bash.tool(), todo.tool(), expand.tool())
 
 
-def run_tool(tools: Sequence[Tool], call: ToolUse, context: Context) -> ToolResult:
-    """One call, one result; never raises for what the model or the tool did."""
-    output = run_call(tools, call, context)
-    return tool_result(call.id, output.content, is_error=output.is_error)
-
-
 def run_call(tools: Sequence[Tool], call: ToolUse, context: Context) -> ToolOutput:
-    """As `run_tool`, with the facts: a layer that spills needs them."""
+    """Run one call; never raises for what the model or the tool did."""
     found = next((tool for tool in tools if tool.name == call.name), None)
     if found is None:
         return failure(_unknown(call.name, [tool.name for tool in tools]))

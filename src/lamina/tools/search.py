@@ -32,8 +32,6 @@ MAX_LINE = 4_096
 # anchors to the text's ends, looking around, and groups and repetitions that never give back.
 _LINE_BOUND = re.compile(r"\\[AZ]|\(\?[^:P]|[+*?}]\+")
 
-Emit = Callable[[int, str, str], None]
-
 
 class SearchSpec(NamedTuple):
     """What to search; the field names are those of the request."""

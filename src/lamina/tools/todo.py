@@ -44,7 +44,7 @@ def tool() -> Builtin:
 
 
 def _act(arguments: Wire, context: Context) -> ToolOutput:
-    todos = [Todo(row["content"], row["status"], row.get("activeForm", "")) for row in arguments["todos"]]
+    todos = [Todo(row["content"], row["status"]) for row in arguments["todos"]]
     active = [todo.content for todo in todos if todo.status == "in_progress"]
     if len(active) > 1:
         return failure(f"todos: at most one may be in_progress, not {len(active)}: {'; '.join(active[:3])}. Choose one.")

@@ -6,7 +6,8 @@ failing command are Outputs with `is_error` and one clear sentence. What an Outp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
@@ -57,7 +58,6 @@ class KeeperVerdict(msgspec.Struct, frozen=True):
 class Todo(msgspec.Struct, frozen=True):
     content: str
     status: Status = "pending"
-    active_form: str = ""  # what is being done, for a person to see while it is
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,6 +159,12 @@ def _note(path: Path, data: bytes, context: Context) -> None:
 def definition(tool: Tool) -> Wire:
     """As the API takes it."""
     return {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
+
+
+def fit_lines(lines: Sequence[str], room: int) -> list[str]:
+    """The first lines, as many as have so many characters together."""
+    sizes = accumulate(len(line) + 1 for line in lines)
+    return [line for line, size in zip(lines, sizes, strict=True) if size <= room]
 
 
 def failure(sentence: str, **facts: object) -> ToolOutput:
