@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from .crash_points import point
+from .process_group import signal_group
 
 MOST_OUTPUT = 1 << 20
 _PASSED_ON = ("HOME", "USERPROFILE", "SYSTEMROOT", "TMPDIR", "TEMP")
@@ -33,6 +32,21 @@ def git_program(environ: Mapping[str, str], *, outside: Path | None = None) -> s
     return found
 
 
+def git_environ(environ: Mapping[str, str], git_dir: Path) -> dict[str, str]:
+    """All that git gets of our environment, and the switches that keep other configuration away from it."""
+    return {
+        **{name: environ[name] for name in _PASSED_ON if name in environ},
+        "LC_ALL": "C",
+        "GIT_DIR": str(git_dir),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+
+
 def run_git(
     program: str,
     arguments: Sequence[str],
@@ -44,24 +58,12 @@ def run_git(
     more: Mapping[str, str] | None = None,
 ) -> bytes | None:
     """What it printed; None where it failed, took too long or could not be started."""
-    given = {
-        **{name: environ[name] for name in _PASSED_ON if name in environ},
-        "LC_ALL": "C",
-        "GIT_DIR": str(git_dir),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        **(more or {}),
-    }
     try:
         point("git.run")
         process = subprocess.Popen(
             [program, "--no-pager", *_QUIET, *arguments],
             cwd=git_dir if git_dir.is_dir() else git_dir.parent,
-            env=given,
+            env={**git_environ(environ, git_dir), **(more or {})},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -73,19 +75,11 @@ def run_git(
     try:
         printed, _ = process.communicate(stdin, timeout=seconds)
     except subprocess.TimeoutExpired:
-        _end(process)
+        signal_group(process)
         process.communicate()
         return None
     except BaseException:
-        _end(process)
+        signal_group(process)
         process.communicate()
         raise
     return printed[:MOST_OUTPUT] if process.returncode == 0 else None
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if not hasattr(os, "killpg"):
-        process.kill()
-        return
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)

@@ -6,20 +6,21 @@ or floods is reported and passed over; only its word "no" stops anything. An abo
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
 from ..core.settings import Hooks
+from ..disk.process_group import signal_group
 from .events import Event, HookCommand, HookOutcome, HookRun, fold_outcome, plan_hooks
 
 # What one hook may say; the rest is read and dropped, so that it never blocks on a full pipe.
@@ -89,9 +90,8 @@ def _run(planned: HookCommand, given: bytes, cwd: Path, environ: Mapping[str, st
     except OSError as error:
         return HookRun(planned.command, 127, "", str(error))
     out, err = bytearray(), bytearray()
-    readers = [_reader(process.stdout, out), _reader(process.stderr, err)]
-    feeder = threading.Thread(target=_feed, args=(process.stdin, given), daemon=True)
-    feeder.start()
+    readers = [_started(_read, process.stdout, out), _started(_read, process.stderr, err)]
+    _started(_feed, process.stdin, given)
     code = _waited(process, time.monotonic() + planned.timeout, stop)
     # Children that outlive the command would keep the pipes open.
     _end(process)
@@ -108,34 +108,28 @@ def _waited(process: subprocess.Popen[bytes], deadline: float, stop: _HookStop) 
     return None
 
 
-def _feed(pipe: IO[bytes] | None, given: bytes) -> None:
-    """A command that does not read its input is not at fault."""
-    assert pipe is not None
-    with suppress(BrokenPipeError, OSError), pipe:
-        pipe.write(given)
-
-
-def _reader(pipe: IO[bytes] | None, into: bytearray) -> threading.Thread:
-    def read() -> None:
-        assert pipe is not None
-        with pipe:
-            while piece := pipe.read1(8192):  # type: ignore[attr-defined]  # a pipe of Popen is buffered
-                into.extend(piece[: max(0, MAX_OUTPUT - len(into))])
-
-    thread = threading.Thread(target=read, daemon=True)
+def _started(target: Callable[..., None], *args: object) -> threading.Thread:
+    thread = threading.Thread(target=target, args=args, daemon=True)
     thread.start()
     return thread
 
 
+def _feed(pipe: IO[bytes], given: bytes) -> None:
+    """A command that does not read its input is not at fault."""
+    with suppress(BrokenPipeError, OSError), pipe:
+        pipe.write(given)
+
+
+def _read(pipe: BufferedReader, into: bytearray) -> None:
+    with pipe:
+        while piece := pipe.read1(8192):
+            into.extend(piece[: max(0, MAX_OUTPUT - len(into))])
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
-    if not hasattr(os, "killpg"):
-        process.kill()
-        return
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGTERM)
+    signal_group(process, signal.SIGTERM)
     try:
         process.wait(GRACE_SECONDS)
     except subprocess.TimeoutExpired:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        signal_group(process)
         process.wait()

@@ -53,15 +53,11 @@ def _task(part: CommandPart) -> str | None:
     words = [word.text for word in part.words]
     for task, count in _TASKS.items():
         known = task.split()
-        if words[: len(known)] == known and len(words) > count and not _is_option(words[count - 1]):
+        if words[: len(known)] == known and len(words) > count and not words[count - 1].startswith("-"):
             if " ".join(words[:2]) in _RUNS_ANYTHING:
                 return None
             return _fitting(f"Bash({canonical(part.words[:count]).replace('*', chr(92) + '*')}:*)")
     return None
-
-
-def _is_option(word: str) -> bool:
-    return word.startswith("-")
 
 
 def for_path(tool: str, path: Path, cwd: Path) -> str | None:

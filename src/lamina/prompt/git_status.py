@@ -16,17 +16,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from ..core.errors import DiskError
 from ..core.settings.kinds import printable
+from ..disk.git import git_environ
+from ..disk.process_group import signal_group
 from ..disk.spool import Spool
 from .repository import GitHead, GitRepository, comparison_settings, default_branch, find_repository, head_of
 
@@ -41,8 +42,6 @@ LONGEST_LINE = 200
 MOST_INDEX_BYTES = 64 << 20
 
 EMPTY_REPOSITORY = Path(__file__).parent / "empty_repository"
-# All that git gets of our environment; the home is for the person's excludes file.
-_PASSED_ON = ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "SYSTEMROOT", "TMPDIR", "TEMP")
 _DIFF = ("diff", "--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
 _UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard", "--directory", "--no-empty-directory")
 _LOG = ("log", "-z", f"--max-count={MOST_COMMITS}", "--no-decorate", "--no-show-signature", "--format=%h %s")
@@ -119,20 +118,14 @@ def _copied_index(repository: GitRepository) -> Iterator[Path]:
 
 def _environment(repository: GitRepository, environ: Mapping[str, str]) -> dict[str, str]:
     return {
-        **{name: environ[name] for name in _PASSED_ON if name in environ},
-        "LC_ALL": "C",
-        "GIT_DIR": str(EMPTY_REPOSITORY),
+        **git_environ(environ, EMPTY_REPOSITORY),
+        # For the person's excludes file, as the home is.
+        **({"XDG_CONFIG_HOME": environ["XDG_CONFIG_HOME"]} if "XDG_CONFIG_HOME" in environ else {}),
         "GIT_WORK_TREE": str(repository.top),
         "GIT_OBJECT_DIRECTORY": str(repository.common / "objects"),
         "GIT_SHALLOW_FILE": str(repository.common / "shallow"),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_NO_LAZY_FETCH": "1",
         # Git would write a refreshed index back.
         "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
     }
 
 
@@ -149,7 +142,7 @@ def _start(command: Sequence[str], top: Path, environ: Mapping[str, str], second
         )
     except OSError:
         return None
-    deadline = threading.Timer(seconds, _end, [process])
+    deadline = threading.Timer(seconds, signal_group, [process])
     deadline.daemon = True
     deadline.start()
     return GitProcess(process, deadline)
@@ -164,22 +157,13 @@ def _answer(running: GitProcess | None) -> GitAnswer:
         with process.stdout as pipe:
             data = pipe.read(MOST_OUTPUT + 1)
         if len(data) > MOST_OUTPUT:
-            _end(process)
+            signal_group(process)
         code = process.wait()
     finally:
         deadline.cancel()
     fields = data[:MOST_OUTPUT].decode("utf-8", "replace").split("\0")
     # What follows the last NUL is nothing, or a field that was cut.
     return GitAnswer(tuple(fields[:-1]), code == 0)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """With all that it has started: a child of a wrapper would keep the pipe open."""
-    if not hasattr(os, "killpg"):
-        process.kill()
-        return
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _report(head: GitHead, main: str | None, answers: Mapping[str, GitAnswer]) -> list[str]:

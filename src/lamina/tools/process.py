@@ -23,6 +23,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
+from ..disk.process_group import signal_group
+
 # How long an abort can go unnoticed: below what a person feels, and 20 wake-ups a second cost nothing.
 POLL = 0.05
 # A program gets this long to clean up between being asked to end and being killed.
@@ -128,7 +130,7 @@ def _end(process: subprocess.Popen[bytes], pipe: _Pipe, take: Callable[[bytes], 
     """Asks the group to end, keeps what it says meanwhile, and kills what is left of it."""
     if not _WINDOWS:
         deadline = time.monotonic() + GRACE
-        _signal(process, signal.SIGTERM)
+        signal_group(process, signal.SIGTERM)
         _drain(pipe, take, deadline, lambda: _exited(process))
         # Nobody may be writing any more while the program itself is still tidying up.
         while not _exited(process) and (rest := deadline - time.monotonic()) > 0:
@@ -163,13 +165,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             )
         process.kill()
     else:
-        _signal(process, signal.SIGKILL)
-
-
-def _signal(process: subprocess.Popen[bytes], number: int) -> None:
-    # The group may be gone already; on macOS a group of zombies says EPERM.
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
+        signal_group(process)
 
 
 class _SelectPipe:

@@ -41,23 +41,23 @@ class IgnoreRule(NamedTuple):
 class IgnoreRules:
     """The lines of one .gitignore, or a list of globs, for the directory with so many components."""
 
-    __slots__ = ("_names", "_rules", "base")
+    __slots__ = ("_names", "_others", "_rules", "base")
 
-    def __init__(self, rules: Sequence[IgnoreRule], base: int) -> None:
+    def __init__(self, rules: Sequence[IgnoreRule], base: int, *, others: bool | None = None) -> None:
         self.base = base
         self._rules = tuple(reversed(rules))
+        self._others = others  # the verdict on files that no line speaks of
         names = [rule.name.pattern for rule in rules if rule.name is not None]
         # Most rules are names and most names match none of them: one look settles that.
         self._names = re.compile("|".join(names)) if len(names) == len(rules) and names else None
 
     def verdict(self, path: Sequence[str], is_directory: bool) -> bool | None:
         """Whether the path is wanted; None when no line speaks of it."""
-        if self._names is not None and not self._names.match(path[-1]):
-            return None
-        for rule in self._rules:
-            if (is_directory or not rule.only_directories) and self._applies(rule, path):
-                return rule.wanted
-        return None
+        if self._names is None or self._names.match(path[-1]):
+            for rule in self._rules:
+                if (is_directory or not rule.only_directories) and self._applies(rule, path):
+                    return rule.wanted
+        return None if is_directory else self._others
 
     def _applies(self, rule: IgnoreRule, path: Sequence[str]) -> bool:
         if rule.name is not None:
@@ -98,19 +98,10 @@ def read_ignore(directory: str, base: int) -> IgnoreRules | None:
     return IgnoreRules(rules, base) if rules else None
 
 
-class WantedGlobs:
+def read_globs(patterns: Sequence[str], base: int) -> IgnoreRules:
     """A caller's own patterns: what one names is wanted whatever .gitignore says, and with one that names, nothing else is."""
-
-    __slots__ = ("_naming", "_rules")
-
-    def __init__(self, patterns: Sequence[str], base: int) -> None:
-        rules = [rule for text in patterns for each in expand_braces(text) if (rule := read_rule(each, wanted=True)) is not None]
-        self._rules = IgnoreRules(rules, base) if rules else None
-        self._naming = any(rule.wanted for rule in rules)
-
-    def verdict(self, path: Sequence[str], is_directory: bool) -> bool | None:
-        said = self._rules.verdict(path, is_directory) if self._rules is not None else None
-        return False if said is None and self._naming and not is_directory else said
+    rules = [rule for text in patterns for each in expand_braces(text) if (rule := read_rule(each, wanted=True)) is not None]
+    return IgnoreRules(rules, base, others=False if any(rule.wanted for rule in rules) else None)
 
 
 class _OpenDirectory(NamedTuple):
@@ -123,7 +114,7 @@ class _OpenDirectory(NamedTuple):
 class _WalkOptions(NamedTuple):
     """What the caller asked for."""
 
-    globs: WantedGlobs
+    globs: IgnoreRules
     depth: int  # components of the root
     ignore: bool
     skipped: Container[str]
@@ -139,7 +130,7 @@ def walk(
     """
     top = _top(os.path.abspath(root), ignore)
     depth = len(top.parts)
-    choice = _WalkOptions(WantedGlobs(globs, depth), depth, ignore, skipped, os.path.realpath(root) if links else "")
+    choice = _WalkOptions(read_globs(globs, depth), depth, ignore, skipped, os.path.realpath(root) if links else "")
     stack: list[_OpenDirectory | FoundFile] = [top]
     while stack:
         match stack.pop():

@@ -58,10 +58,6 @@ def _long(names: str, values: Mapping[str, str] = MappingProxyType({}), **option
     return MappingProxyType(plain | valued | {f"--{name}": LongOption(value, True) for name, value in optional.items()})
 
 
-def _values(**letters: str) -> Mapping[str, str]:
-    return MappingProxyType(letters)
-
-
 _LS = ReadOnlyCommand(
     takes="files",
     flags="1AaBbCcdFfGghiklmNnopQqRrSstUuvXx",
@@ -91,7 +87,7 @@ _CAT = ReadOnlyCommand(
 _HEAD = ReadOnlyCommand(
     takes="files",
     flags="qv",
-    values=_values(n=AMOUNT, c=AMOUNT),
+    values={"n": AMOUNT, "c": AMOUNT},
     long=_long("quiet silent verbose", {"lines": AMOUNT, "bytes": AMOUNT}),
     number="n",
 )
@@ -99,17 +95,17 @@ _WC = ReadOnlyCommand(takes="files", flags="clLmw", long=_long("bytes chars line
 _STAT = ReadOnlyCommand(
     takes="files",
     flags="fLt",
-    values=_values(c=TEXT),
+    values={"c": TEXT},
     long=_long("dereference file-system terse", {"format": TEXT, "printf": TEXT}),
     opens=False,
     input=False,
 )
 # macOS has a stat of its own, where -f is followed by the format.
-_STAT_BSD = ReadOnlyCommand(takes="files", flags="FLlnqrsx", values=_values(f=TEXT, t=TEXT), opens=False, input=False)
+_STAT_BSD = ReadOnlyCommand(takes="files", flags="FLlnqrsx", values={"f": TEXT, "t": TEXT}, opens=False, input=False)
 _GREP = ReadOnlyCommand(
     takes="pattern",
     flags="abcEFGHhiILlnoPqrsTUvwxyZ",
-    values=_values(e=TEXT, m=COUNT, A=COUNT, B=COUNT, C=COUNT),
+    values={"e": TEXT, "m": COUNT, "A": COUNT, "B": COUNT, "C": COUNT},
     long=_long(
         """basic-regexp byte-offset count extended-regexp files-with-matches files-without-match fixed-strings ignore-case
         initial-tab invert-match line-buffered line-number line-regexp no-filename no-ignore-case no-messages null only-matching
@@ -135,7 +131,7 @@ _GREP = ReadOnlyCommand(
 _SORT = ReadOnlyCommand(
     takes="files",
     flags="bCcdfghiMnrsuV",
-    values=_values(k=KEY, t=r".|\\0"),
+    values={"k": KEY, "t": r".|\\0"},
     long=_long(
         """check dictionary-order general-numeric-sort human-numeric-sort ignore-case ignore-leading-blanks ignore-nonprinting
         month-sort numeric-sort reverse stable unique version-sort""",
@@ -145,14 +141,14 @@ _SORT = ReadOnlyCommand(
 _UNIQ = ReadOnlyCommand(
     takes="files",
     flags="cDdiu",
-    values=_values(f=COUNT, s=COUNT, w=COUNT),
+    values={"f": COUNT, "s": COUNT, "w": COUNT},
     long=_long("count ignore-case repeated unique", {"skip-fields": COUNT, "skip-chars": COUNT, "check-chars": COUNT}),
     most=1,  # a second operand is a file it writes
 )
 _CUT = ReadOnlyCommand(
     takes="files",
     flags="ns",
-    values=_values(b=RANGES, c=RANGES, d=r"(?s:.?)", f=RANGES),
+    values={"b": RANGES, "c": RANGES, "d": r"(?s:.?)", "f": RANGES},
     long=_long(
         "complement only-delimited",
         {"bytes": RANGES, "characters": RANGES, "delimiter": r"(?s:.?)", "fields": RANGES, "output-delimiter": TEXT},

@@ -44,26 +44,25 @@ _SIGNS = frozenset({"(", ")", "!", ","})
 class FindArguments(msgspec.Struct, frozen=True):
     paths: tuple[ShellWord, ...]
     files: tuple[ShellWord, ...]  # files the tests look at
+    values: tuple[ShellWord, ...]  # all other values
     expression: tuple[str, ...]
-    wild: tuple[ShellWord, ...]
 
 
 def read_find(words: Sequence[ShellWord]) -> FindArguments:
     rest = iter(words)
     paths, word = _paths(rest)
-    files, expression, wild = list[ShellWord](), list[str](), list[ShellWord]()
+    files, values, expression = list[ShellWord](), list[ShellWord](), list[str]()
     while word is not None:
         text = word.text
         expression.append(text)
         if text in _VALUED or text in _FILES:
             value = _value(text, rest)
             expression.append(value.text)
-            (files if text in _FILES else wild).append(value)
+            (files if text in _FILES else values).append(value)
         elif text not in _ALONE and text not in _SIGNS:
             raise NotReadOnly(f"find {text} is not among the tests that are known only to look; leave it out.")
-        wild.append(word)
         word = next(rest, None)
-    return FindArguments(tuple(paths), tuple(files), tuple(expression), tuple(word for word in wild if word.wild))
+    return FindArguments(tuple(paths), tuple(files), tuple(values), tuple(expression))
 
 
 def _paths(rest: Iterator[ShellWord]) -> tuple[list[ShellWord], ShellWord | None]:

@@ -15,7 +15,7 @@ import msgspec
 
 from .commands import COMMANDS, INSTEAD, ReadOnlyCommand
 from .find_arguments import read_find
-from .options import read_options
+from .options import CommandArguments
 from .readable_roots import ReadableRoots
 from .tokenizer import CommandPart, CommandRefusal, Errors, Joint, NotReadOnly, ShellWord, split_command
 from .wildcards import expand_word, matching_names
@@ -121,7 +121,7 @@ def _unknown(word: ShellWord) -> str:
 def _ordinary(
     name: str, command: ReadOnlyCommand, words: list[ShellWord], places: ReadableRoots
 ) -> tuple[list[str], tuple[ReadTarget, ...]]:
-    given = read_options(name, command, words)
+    given = CommandArguments(name, command, words)
     texts = 0
     if command.takes == "sets":
         texts = len(given.operands)
@@ -129,7 +129,7 @@ def _ordinary(
         texts = 1
     if len(given.operands) < texts or (command.takes in ("pattern", "sets") and not words):
         raise NotReadOnly(f"{name} needs a pattern; give it one.")
-    _refuse_expanding((*given.wild, *given.operands[:texts]), places)
+    _refuse_expanding((*given.texts, *given.operands[:texts]), places)
     files = [found for word in given.operands[texts:] for found in expand_word(word, places)]
     operands = [word.text for word in given.operands[:texts]] + files
     if len(operands) > command.most:
@@ -149,7 +149,7 @@ def _reads(
 
 def _find(command: ReadOnlyCommand, words: list[ShellWord], places: ReadableRoots) -> tuple[list[str], tuple[ReadTarget, ...]]:
     search = read_find(words)
-    _refuse_expanding((*search.wild, *(word for word in search.files if word.wild)), places)
+    _refuse_expanding((*search.values, *search.files), places)
     paths = [found for word in search.paths for found in expand_word(word, places)]
     if "-" in paths:
         raise NotReadOnly("find has no path called -; name a directory.")

@@ -21,6 +21,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from ...disk.process_group import signal_group
 from .plan import Pipeline, PlannedProgram, ReadOnlyPlan
 
 TIMEOUT = 10.0
@@ -195,8 +196,7 @@ def _end(started: list[subprocess.Popen[bytes]]) -> None:
     """Ends whatever is still there, with its group, and waits for it."""
     for process in started:
         if process.poll() is None:
-            with suppress(ProcessLookupError, PermissionError):  # macOS says PermissionError of a group that is just ending
-                os.killpg(process.pid, signal.SIGKILL)
+            signal_group(process)
             process.kill()
     for process in started:
         process.wait()

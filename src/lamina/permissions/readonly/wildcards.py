@@ -73,18 +73,14 @@ def _pattern(part: str, wild: set[int], *, plain: bool) -> re.Pattern[str]:
     """The part as the engine spells it, with what was quoted put into brackets, so that it stands for itself."""
     pieces, at = list[str](), 0
     while at < len(part):
-        if at not in wild:
-            pieces.append(quote_name(part[at]))
-            at += 1
-        elif part[at] == "[":
+        piece, end = part[at] if at in wild else quote_name(part[at]), at + 1
+        if piece == "[":
             bracket = _BRACKET.match(part, at) if plain else None
             if bracket is None:
                 raise NotReadOnly(f"The bracket in {part} can be read in several ways; put it in single quotes or leave it out.")
-            pieces.append(f"[{'!' if bracket['no'] else ''}{bracket['set']}]")
-            at = bracket.end()
-        else:
-            pieces.append(part[at])
-            at += 1
+            piece, end = f"[{'!' if bracket['no'] else ''}{bracket['set']}]", bracket.end()
+        pieces.append(piece)
+        at = end
     return compile_name("".join(pieces))
 
 
