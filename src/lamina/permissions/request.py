@@ -1,7 +1,7 @@
 """What a call asks for, read from its arguments exactly as the tool will read them.
 
-Owns the step from arguments to paths, a command's plan and a host. Invariant: what can't be read is `Unclear`, never guessed; a
-path is the one the tool opens (`tools.place.resolve`), and is carried as it is spelled and without links.
+Owns the step from arguments to paths, a command's plan and a host. Invariant: what can't be read is `UnclearCall`, never guessed; a
+path is the one the tool opens (`disk.user_paths.resolve`), and is carried as it is spelled and without links.
 """
 
 from __future__ import annotations

@@ -41,17 +41,13 @@ class Deny(msgspec.Struct, frozen=True):
 Verdict: TypeAlias = Allow | AskUser | Deny
 
 
-def _none_is(_: str) -> bool:
-    return False
-
-
 class PermissionContext(msgspec.Struct, frozen=True, kw_only=True):
     cwd: Path
     roots: tuple[Path, ...] = ()  # the project: besides the working directory and memory
     memory_dir: Path | None = None
     fork: bool = False
     only_edit: Path | None = None  # a fork that may change this one file and do nothing else (N4)
-    tool_is_read_only: Callable[[str], bool] = _none_is  # for tools that are not ours
+    tool_is_read_only: Callable[[str], bool] = frozenset[str]().__contains__  # for tools that are not ours
     home: Path | None = None  # the person's, for ~/ in rules
     lamina_home: Path | None = None  # whatever its name is, writing there is asked about
     settings_root: Path | None = None  # where `/x` in a rule begins; the working directory if None

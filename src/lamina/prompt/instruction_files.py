@@ -1,6 +1,6 @@
-"""Gathering instruction files: each real path and each content once (I1), includes behind the file that names them (I2), bounded.
+"""The instruction files of a session: each real path and each content once (I1), includes behind the file that names them (I2), bounded.
 
-`Gathering` lives for one load. It reads, and changes nothing on the disk. A file that cannot be used is one sentence in
+`InstructionLoader` lives for one load. It reads, and changes nothing on the disk. A file that cannot be used is one sentence in
 `findings`, and the others still count: a broken file never keeps a session from starting. The same files give the same result.
 """
 

@@ -1,6 +1,6 @@
 """Edit: one text in a file replaced by another.
 
-Decides in `matching`; does by `disk.user_files`, whole or not at all. Invariants (X8): the file was read in this conversation and
+Decides in `edit_plan`; does by `disk.user_files`, whole or not at all. Invariants (X8): the file was read in this conversation and
 has not changed since, neither before nor while it is being written; mode, encoding, byte order mark and line ends stay. A file that
 has a keeper is written by the keeper.
 

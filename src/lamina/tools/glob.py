@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 from ..core.blocks import Wire
 from ..core.globs import compile_path, expand_braces, match_path, split_path
@@ -44,11 +43,6 @@ def tool() -> Builtin:
     return Builtin(name="Glob", description=prompt_text(__file__, "glob"), schema=SCHEMA, read_only=True, act=_act)
 
 
-class _GlobMatch(NamedTuple):
-    age: int
-    path: str
-
-
 def _act(arguments: Wire, context: Context) -> ToolOutput:
     root = resolve(arguments.get("path") or ".", context.cwd)
     pattern = arguments["pattern"]
@@ -63,8 +57,7 @@ def _act(arguments: Wire, context: Context) -> ToolOutput:
     found, stopped = _find(root, patterns, context)
     if context.abort.is_set():
         return failure(STOPPED)
-    found.sort()
-    return _told([shown(root / match.path, context.cwd) for match in found], stopped)
+    return _render([shown(root / path, context.cwd) for _, path in sorted(found)], stopped)
 
 
 def _relative(pattern: str) -> str:
@@ -74,9 +67,9 @@ def _relative(pattern: str) -> str:
     return f"pattern must be relative to path: give path={above} and pattern={below} instead."
 
 
-def _find(root: Path, patterns: list[tuple[str, ...]], context: Context) -> tuple[list[_GlobMatch], bool]:
-    """What matches, and whether the walk was given up before its end."""
-    matched, seen, deadline = list[_GlobMatch](), 0, time.monotonic() + SECONDS
+def _find(root: Path, patterns: list[tuple[str, ...]], context: Context) -> tuple[list[tuple[int, str]], bool]:
+    """The matches as age and path, and whether the walk was given up before its end."""
+    matched, seen, deadline = list[tuple[int, str]](), 0, time.monotonic() + SECONDS
     named = frozenset(SKIPPED).intersection(part for parts in patterns for part in parts)
     globs = [compile_path(parts) for parts in patterns]
     for found in walk(str(root), ignore=False, skipped=frozenset(SKIPPED) - named, links=True):
@@ -88,11 +81,11 @@ def _find(root: Path, patterns: list[tuple[str, ...]], context: Context) -> tupl
                 age = -found.entry.stat(follow_symlinks=False).st_mtime_ns
             except OSError:
                 continue
-            matched.append(_GlobMatch(age, "/".join(found.parts)))
+            matched.append((age, "/".join(found.parts)))
     return matched, False
 
 
-def _told(paths: list[str], stopped: bool) -> ToolOutput:
+def _render(paths: list[str], stopped: bool) -> ToolOutput:
     kept = fit_lines(paths[:MAX_SHOWN], MAX_RESULT - _NOTES)
     more = stopped or len(kept) < len(paths)
     notes = []

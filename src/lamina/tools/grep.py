@@ -104,14 +104,14 @@ def _act(arguments: Wire, context: Context, find: FindRipgrep) -> ToolOutput:
     spec = _spec(arguments, root)
     ripgrep, worker = find(context.environ), find_worker()
     if ripgrep is not None:
-        ran = _run(ripgrep_argv(ripgrep, spec, kind), arguments, spec, context)
-        if not (ran.ended.code == 2 and _ONLY_RE.search(ran.rows.message)) or worker is None:
-            return _told(ran, arguments, spec, context, "ripgrep")
+        ended, rows = _run(ripgrep_argv(ripgrep, spec, kind), arguments, spec, context)
+        if not (ended.code == 2 and _ONLY_RE.search(rows.message)) or worker is None:
+            return _render(ended, rows, arguments, spec, context, "ripgrep")
     if worker is None:
         return failure("There is neither ripgrep nor a Python to search with: install ripgrep (rg).")
     if kind and kind not in TYPES:
         return failure(f"type {kind!r} is not known without ripgrep: use a glob, or one of {', '.join(TYPES)}.")
-    return _told(_run(worker_argv(worker, spec), arguments, spec, context), arguments, spec, context, "worker")
+    return _render(*_run(worker_argv(worker, spec), arguments, spec, context), arguments, spec, context, "worker")
 
 
 def _spec(arguments: Wire, root: Path) -> SearchSpec:
@@ -182,12 +182,7 @@ class _RowCollector:
         return True
 
 
-class _SearchRun(NamedTuple):
-    ended: ProcessEnd
-    rows: _RowCollector
-
-
-def _run(argv: list[str], arguments: Wire, spec: SearchSpec, context: Context) -> _SearchRun:
+def _run(argv: list[str], arguments: Wire, spec: SearchSpec, context: Context) -> tuple[ProcessEnd, _RowCollector]:
     limit = arguments.get("head_limit", DEFAULT_LIMIT) or MAX_FILES
     allowed = context.may_read
     rows = _RowCollector(
@@ -203,11 +198,12 @@ def _run(argv: list[str], arguments: Wire, spec: SearchSpec, context: Context) -
         abort=context.abort,
         take=rows.take,
     )
-    return _SearchRun(ended, rows)
+    return ended, rows
 
 
-def _told(ran: _SearchRun, arguments: Wire, spec: SearchSpec, context: Context, engine: str) -> ToolOutput:
-    ended, rows = ran
+def _render(
+    ended: ProcessEnd, rows: _RowCollector, arguments: Wire, spec: SearchSpec, context: Context, engine: str
+) -> ToolOutput:
     if ended.why == "abort":
         return failure(STOPPED)
     if ended.why == "exit" and ended.code not in (0, 1) and not rows.rows:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..core.errors import DiskError
-from .file_kinds import HEAD_BYTES, BinaryKind, ImageKind, TextKind, detect_kind
+from .file_kinds import HEAD_BYTES, TextKind, detect_kind
 
 
 class TextForm(NamedTuple):
@@ -25,14 +25,10 @@ class DecodedText(NamedTuple):
 
 def decode(data: bytes, path: str) -> DecodedText:
     """DiskError for what is no text."""
-    match detect_kind(data[:HEAD_BYTES]):
-        case TextKind(codec, bom):
-            return _decode(data, codec, bom, path)
-        case ImageKind(name) | BinaryKind(name):
-            raise DiskError(path, f"is {name}, not text", "write it with a command that understands it")
-
-
-def _decode(data: bytes, codec: str, bom: bytes, path: str) -> DecodedText:
+    kind = detect_kind(data[:HEAD_BYTES])
+    if not isinstance(kind, TextKind):
+        raise DiskError(path, f"is {kind[0]}, not text", "write it with a command that understands it")
+    codec, bom = kind
     try:
         # Bytes that are no UTF-8 survive as lone surrogates; UTF-16 has no such bytes, only faults.
         text = data[len(bom) :].decode(codec, "surrogateescape" if codec == "utf-8" else "strict")

@@ -56,11 +56,6 @@ class ReadOnlyPlan(msgspec.Struct, frozen=True):
     reads: tuple[ReadTarget, ...]
 
 
-class _PlannedCommand(msgspec.Struct, frozen=True):
-    stage: PlannedProgram
-    reads: tuple[ReadTarget, ...]
-
-
 def plan_readonly(
     command: str, *, cwd: Somewhere, roots: Iterable[Somewhere], windows: bool = os.name == "nt"
 ) -> ReadOnlyPlan | CommandRefusal:
@@ -76,39 +71,35 @@ def plan_parts(
     if windows:
         return CommandRefusal("Read-only commands do not run on Windows; use the Read, Grep and Glob tools.")
     try:
-        places = ReadableRoots(cwd, roots)
-        ready = [_ready(part, places) for part in parts]
+        readable = ReadableRoots(cwd, roots)
+        planned = [_plan_part(part, readable) for part in parts]
     except NotReadOnly as unfit:
         return CommandRefusal(str(unfit))
     except OSError as error:
         return CommandRefusal(f"The directories could not be looked at ({error.strerror}); try another path.")
-    reads = tuple(dict.fromkeys(chain.from_iterable(item.reads for item in ready)))
-    return ReadOnlyPlan(command, places.cwd, _pipelines(parts, ready), reads)
-
-
-def _pipelines(parts: tuple[CommandPart, ...], ready: list[_PlannedCommand]) -> tuple[Pipeline, ...]:
-    found = list[Pipeline]()
-    for part, item in zip(parts, ready, strict=True):
+    pipelines = list[Pipeline]()
+    for part, (program, _) in zip(parts, planned, strict=True):
         if part.joint == "|":
-            found[-1] = Pipeline(found[-1].when, (*found[-1].stages, item.stage))
+            pipelines[-1] = Pipeline(pipelines[-1].when, (*pipelines[-1].stages, program))
         else:
-            found.append(Pipeline(_WHEN[part.joint], (item.stage,)))
-    return tuple(found)
+            pipelines.append(Pipeline(_WHEN[part.joint], (program,)))
+    reads = tuple(dict.fromkeys(chain.from_iterable(reads for _, reads in planned)))
+    return ReadOnlyPlan(command, readable.cwd, tuple(pipelines), reads)
 
 
-def _ready(part: CommandPart, places: ReadableRoots) -> _PlannedCommand:
+def _plan_part(part: CommandPart, readable: ReadableRoots) -> tuple[PlannedProgram, tuple[ReadTarget, ...]]:
     first, *rest = part.words
     command = COMMANDS.get(first.text) if first.plain else None
     if command is None:
         raise NotReadOnly(_unknown(first))
     if command.takes == "expression":
-        arguments, reads = _find(command, rest, places)
+        arguments, reads = _find(command, rest, readable)
     else:
-        arguments, reads = _ordinary(first.text, command, rest, places)
+        arguments, reads = _ordinary(first.text, command, rest, readable)
     argv = (first.text, *arguments)
     if sum(len(os.fsencode(word)) + 1 for word in argv) > MAX_ARGUMENT_BYTES:
         raise NotReadOnly(f"The arguments of {first.text} are longer than {MAX_ARGUMENT_BYTES:,} bytes; name fewer files.")
-    return _PlannedCommand(PlannedProgram(argv, part.errors), reads)
+    return PlannedProgram(argv, part.errors), reads
 
 
 def _unknown(word: ShellWord) -> str:
@@ -119,47 +110,44 @@ def _unknown(word: ShellWord) -> str:
 
 
 def _ordinary(
-    name: str, command: ReadOnlyCommand, words: list[ShellWord], places: ReadableRoots
+    name: str, command: ReadOnlyCommand, words: list[ShellWord], readable: ReadableRoots
 ) -> tuple[list[str], tuple[ReadTarget, ...]]:
     given = CommandArguments(name, command, words)
-    texts = 0
-    if command.takes == "sets":
-        texts = len(given.operands)
-    elif command.takes == "pattern" and not given.names & command.pattern:
-        texts = 1
+    wants_pattern = command.takes == "pattern" and not given.names & command.pattern
+    texts = len(given.operands) if command.takes == "sets" else int(wants_pattern)
     if len(given.operands) < texts or (command.takes in ("pattern", "sets") and not words):
         raise NotReadOnly(f"{name} needs a pattern; give it one.")
-    _refuse_expanding((*given.texts, *given.operands[:texts]), places)
-    files = [found for word in given.operands[texts:] for found in expand_word(word, places)]
+    _refuse_expanding((*given.texts, *given.operands[:texts]), readable)
+    files = [found for word in given.operands[texts:] for found in expand_word(word, readable)]
     operands = [word.text for word in given.operands[:texts]] + files
     if len(operands) > command.most:
         raise NotReadOnly(f"{name} takes no more than {command.most} operands here; leave the others out.")
     tree = bool(given.names & command.recursive)
-    reads = _reads(command, files, tree, places, here=command.here or tree)
+    reads = _reads(command, files, tree, readable, here=command.here or tree)
     return [*given.options, *(["--", *operands] if operands else [])], reads
 
 
 def _reads(
-    command: ReadOnlyCommand, files: list[str], tree: bool, places: ReadableRoots, *, here: bool
+    command: ReadOnlyCommand, files: list[str], tree: bool, readable: ReadableRoots, *, here: bool
 ) -> tuple[ReadTarget, ...]:
     named = [text for text in files if not (text == "-" and command.input)]
     looked = named or (["."] if here and not files else [])
-    return tuple(ReadTarget(places.real(text, opens=command.opens), command.opens, tree) for text in looked)
+    return tuple(ReadTarget(readable.real(text, opens=command.opens), command.opens, tree) for text in looked)
 
 
-def _find(command: ReadOnlyCommand, words: list[ShellWord], places: ReadableRoots) -> tuple[list[str], tuple[ReadTarget, ...]]:
+def _find(command: ReadOnlyCommand, words: list[ShellWord], readable: ReadableRoots) -> tuple[list[str], tuple[ReadTarget, ...]]:
     search = read_find(words)
-    _refuse_expanding((*search.values, *search.files), places)
-    paths = [found for word in search.paths for found in expand_word(word, places)]
+    _refuse_expanding((*search.values, *search.files), readable)
+    paths = [found for word in search.paths for found in expand_word(word, readable)]
     if "-" in paths:
         raise NotReadOnly("find has no path called -; name a directory.")
-    reads = _reads(command, paths, True, places, here=True)
-    compared = tuple(ReadTarget(places.real(word.text, opens=False), False, False) for word in search.files)
+    reads = _reads(command, paths, True, readable, here=True)
+    compared = tuple(ReadTarget(readable.real(word.text, opens=False), False, False) for word in search.files)
     return [*paths, *search.expression], reads + compared
 
 
-def _refuse_expanding(words: Iterable[ShellWord], places: ReadableRoots) -> None:
+def _refuse_expanding(words: Iterable[ShellWord], readable: ReadableRoots) -> None:
     """A wildcard outside the file names means itself only as long as no file matches; a shell would put the names there."""
     for word in words:
-        if word.wild and matching_names(word, places):
+        if word.wild and matching_names(word, readable):
             raise NotReadOnly(f"{word.text} matches files here and would be replaced by their names; put it in single quotes.")

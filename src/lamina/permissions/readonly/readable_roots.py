@@ -33,7 +33,7 @@ class ReadableRoots:
         self.roots = tuple(os.path.realpath(root) for root in roots)
 
     def real(self, text: str, *, opens: bool) -> str:
-        """The real path that `text` names; Unfit when it is outside, or when opening it could block or do something."""
+        """The real path that `text` names; NotReadOnly when it is outside, or when opening it could block or do something."""
         if not text:
             raise NotReadOnly("A path is empty; name a file or a directory.")
         if text.startswith("//") or _URL.match(text):

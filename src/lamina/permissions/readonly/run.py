@@ -37,7 +37,7 @@ _NOT_FOUND = 127
 _NOT_STARTED = 126
 _BY_SIGNAL = 128
 
-Ended: TypeAlias = Literal["by itself", "time is up", "too much output", "aborted"]
+RunEnd: TypeAlias = Literal["by itself", "time is up", "too much output", "aborted"]
 
 
 class ReadOnlyResult(msgspec.Struct, frozen=True):
@@ -46,14 +46,14 @@ class ReadOnlyResult(msgspec.Struct, frozen=True):
     exit_code: int
     stdout: bytes
     stderr: bytes
-    ended: Ended = "by itself"
+    ended: RunEnd = "by itself"
 
 
 class _RunStopped(Exception):
     """Ends the run before its programs do."""
 
-    def __init__(self, ended: Ended) -> None:
-        self.ended: Ended = ended
+    def __init__(self, ended: RunEnd) -> None:
+        self.ended: RunEnd = ended
 
 
 class _PlanRun:
@@ -94,7 +94,7 @@ class _PlanRun:
                 os.close(write_out)
                 os.close(write_err)
             self.gather({read_out: self.stdout, read_err: self.stderr})
-            return self.codes(started)[-1]
+            return self.code(started)
         finally:
             os.close(read_out)
             os.close(read_err)
@@ -128,13 +128,10 @@ class _PlanRun:
                     chunk = os.read(key.fd, _CHUNK)
                     if not chunk:
                         selector.unregister(key.fd)
-                    self.keep(streams[key.fd], chunk)
-
-    def keep(self, stream: bytearray, chunk: bytes) -> None:
-        stream += chunk[: self.room]
-        if len(chunk) > self.room:
-            raise _RunStopped("too much output")
-        self.room -= len(chunk)
+                    streams[key.fd] += chunk[: self.room]
+                    if len(chunk) > self.room:
+                        raise _RunStopped("too much output")
+                    self.room -= len(chunk)
 
     def patience(self) -> float:
         """How long to wait for output; raises when waiting is over."""
@@ -145,13 +142,13 @@ class _PlanRun:
             raise _RunStopped("time is up")
         return min(left, ABORT_CHECK) if self.abort is not None else left
 
-    def codes(self, started: list[subprocess.Popen[bytes]]) -> list[int]:
-        """Exit codes as bash counts them; the programs have closed their output and are about to end."""
+    def code(self, started: list[subprocess.Popen[bytes]]) -> int:
+        """The exit code as bash counts it; the programs have closed their output and are about to end."""
         try:
-            codes = [process.wait(max(0.0, self.deadline - time.monotonic())) for process in started]
+            *_, code = [process.wait(max(0.0, self.deadline - time.monotonic())) for process in started]
         except subprocess.TimeoutExpired:
             raise _RunStopped("time is up") from None
-        return [code if code >= 0 else _BY_SIGNAL - code for code in codes]
+        return code if code >= 0 else _BY_SIGNAL - code
 
 
 def run_readonly(

@@ -1,7 +1,7 @@
 r"""Cuts a command line into commands and words, or refuses it; the one tokenizer that read-only commands and rules share.
 
 Owns the grammar. Invariant: what is accepted means to bash exactly the words returned here; whatever a shell might read in
-another way is refused. Nothing is expanded: an unquoted wildcard is marked, for `globs` to expand.
+another way is refused. Nothing is expanded: an unquoted wildcard is marked, for `wildcards` to expand.
 
     line     = command ( ("|" | "&&" | "||" | ";") command )* ";"?
     command  = (word | "2>/dev/null" | "2> /dev/null" | "2>&1")+         with at least one word

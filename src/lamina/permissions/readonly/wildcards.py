@@ -35,22 +35,22 @@ class _WordStep(NamedTuple):
     pattern: re.Pattern[str] | None
 
 
-def expand_word(word: ShellWord, places: ReadableRoots) -> tuple[str, ...]:
+def expand_word(word: ShellWord, readable: ReadableRoots) -> tuple[str, ...]:
     """The names a word stands for, in order; the word itself where it has no wildcard or nothing matches."""
     if not word.wild:
         return (word.text,)
-    found = sorted(matching_names(word, places), key=os.fsencode)
+    found = sorted(matching_names(word, readable), key=os.fsencode)
     if any(not name.isprintable() for name in found):
         raise NotReadOnly(f"{word.text} matches a name with invisible characters; name the files one by one.")
     return tuple(_safe(name) for name in found) or (word.text,)
 
 
-def matching_names(word: ShellWord, places: ReadableRoots) -> list[str]:
+def matching_names(word: ShellWord, readable: ReadableRoots) -> list[str]:
     if "//" in word.text:
         raise NotReadOnly(f"{word.text} has an empty component; write one slash.")
     found = [""]
     for step in _steps(word):
-        found = [name for base in found for name in _next(base, step, places)]
+        found = [name for base in found for name in _next(base, step, readable)]
         if len(found) > MAX_MATCHES:
             raise NotReadOnly(f"{word.text} matches more than {MAX_MATCHES:,} names; use find or a narrower pattern.")
     return found
@@ -84,22 +84,22 @@ def _pattern(part: str, wild: set[int], *, plain: bool) -> re.Pattern[str]:
     return compile_name("".join(pieces))
 
 
-def _next(base: str, step: _WordStep, places: ReadableRoots) -> Iterator[str]:
+def _next(base: str, step: _WordStep, readable: ReadableRoots) -> Iterator[str]:
     slash = "/" if step.text.endswith("/") else ""
     if step.pattern is None:
         names = [step.text.removesuffix("/")]
     else:
         shown = step.text.startswith(".")
-        names = [name for name in _entries(base, places) if step.pattern.match(name) and (shown or not name.startswith("."))]
+        names = [name for name in _entries(base, readable) if step.pattern.match(name) and (shown or not name.startswith("."))]
     for name in names:
-        path = os.path.join(places.cwd, base + name)
+        path = os.path.join(readable.cwd, base + name)
         if os.path.isdir(path) if slash else os.path.lexists(path):
             yield base + name + slash
 
 
-def _entries(base: str, places: ReadableRoots) -> list[str]:
+def _entries(base: str, readable: ReadableRoots) -> list[str]:
     try:
-        with os.scandir(places.real(base or ".", opens=True)) as found:
+        with os.scandir(readable.real(base or ".", opens=True)) as found:
             names = [entry.name for entry, _ in zip(found, range(MAX_ENTRIES + 1), strict=False)]
     except OSError:
         return []
