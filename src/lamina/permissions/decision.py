@@ -99,9 +99,6 @@ def _by_rule(rule: PermissionRule) -> str:
     return f"The rule {rule.text} forbids this{problem}."
 
 
-# Forks
-
-
 def _for_fork(case: _Case) -> Allow | Deny:
     """X6: tools that read, read-only commands, memory files; everything else is denied."""
     asked, context = case.asked, case.context
@@ -126,9 +123,6 @@ def _only_edit(asked: CallRequest, file: Path) -> Allow | Deny:
     if asked.tool == "Edit" and asked.path == Path(os.path.abspath(file)) and asked.paths[-1] == there and not file.is_symlink():
         return Allow("It changes the one file it may change.")
     return Deny(f"Only Edit of {file} is allowed here.")
-
-
-# A conversation with a person
 
 
 def _for_mode(case: _Case, mode: Mode) -> Verdict:
@@ -208,9 +202,6 @@ def _offer(case: _Case, rule: str | None) -> str | None:
         return None
     alone = msgspec.structs.replace(case, rules=read_rules(Permissions(allow=(rule,))))
     return rule if _allowing(alone) is not None else None
-
-
-# Parts of an answer; a problem is a sentence, None is none
 
 
 def _named(case: _Case) -> str:

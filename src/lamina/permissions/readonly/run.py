@@ -17,7 +17,7 @@ import subprocess
 import threading
 import time
 from contextlib import suppress
-from typing import Literal, TypeAlias
+from typing import IO, Literal, TypeAlias
 
 import msgspec
 
@@ -101,22 +101,17 @@ class _PlanRun:
             _end(started)
 
     def start(self, pipeline: Pipeline, started: list[subprocess.Popen[bytes]], out: int, err: int) -> None:
-        before: int | None = None  # where the next program reads
-        last = len(pipeline.stages) - 1
+        before: IO[bytes] | None = None  # where the next program reads
         try:
-            for number, stage in enumerate(pipeline.stages):
-                read, write = (None, out) if number == last else os.pipe()
-                try:
-                    started.append(_start(stage, self.plan.cwd, before, write, err))
-                finally:
-                    if write != out:
-                        os.close(write)
-                    if before is not None:
-                        os.close(before)
-                    before = read
+            for number, stage in enumerate(pipeline.stages, 1):
+                to = out if number == len(pipeline.stages) else subprocess.PIPE
+                started.append(_start(stage, self.plan.cwd, before, to, err))
+                if before is not None:
+                    before.close()
+                before = started[-1].stdout
         finally:
             if before is not None:
-                os.close(before)
+                before.close()
 
     def gather(self, streams: dict[int, bytearray]) -> None:
         """Reads until every writer is gone."""
@@ -164,7 +159,7 @@ def _program(stage: PlannedProgram) -> str | None:
     return next((path for path in paths if os.access(path, os.X_OK)), None)
 
 
-def _start(stage: PlannedProgram, cwd: str, stdin: int | None, stdout: int, stderr: int) -> subprocess.Popen[bytes]:
+def _start(stage: PlannedProgram, cwd: str, stdin: IO[bytes] | None, stdout: int, stderr: int) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
         stage.argv,
         executable=_program(stage),
