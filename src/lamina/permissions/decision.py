@@ -23,7 +23,7 @@ from . import suggestions as suggest
 from .patterns import Base, Bases
 from .readonly.plan import ReadOnlyPlan, plan_parts
 from .readonly.readable_roots import within
-from .readonly.tokenizer import CommandPart, CommandRefusal, split_command
+from .readonly.tokenizer import CommandRefusal, split_command
 from .request import MOVING, CallRequest, UnclearCall, read_call, readable, real
 from .rule_match import allowing, holding, unreadable_below
 from .rules import READERS, WRITERS, PermissionRule, PermissionRules, read_rules
@@ -274,11 +274,6 @@ def _looks_too_far(plan: ReadOnlyPlan, case: _Case) -> str | None:
     return None
 
 
-def _turns(part: CommandPart) -> bool:
-    """A shell will run this part, not its plan, and puts names in the place of a wildcard as they are: `*` may become `-delete`."""
-    return any(0 in word.wild for word in part.words)
-
-
 def _allowing(case: _Case) -> PermissionRule | None:
     """The rule that allows the call; of a command line each part must be allowed, by a rule or because it only reads."""
     if (rule := allowing(case.rules.allow, case.asked, case.bases)) is not None or case.asked.command is None:
@@ -293,13 +288,11 @@ def _allowing(case: _Case) -> PermissionRule | None:
         if found is None:
             alone = msgspec.structs.replace(part, joint="")
             plan = plan_parts((alone,), "", cwd=case.context.cwd, roots=case.roots)
+            # A shell runs this part, not its plan, and puts names in the place of a wildcard as they are: `*` may become `-delete`.
+            turns = any(0 in word.wild for word in part.words)
             # Behind a command that may have changed the directory, a plan holds only where it names no file.
-            if (
-                isinstance(plan, CommandRefusal)
-                or (used is not None and plan.reads)
-                or _looks_too_far(plan, case)
-                or _turns(part)
-            ):
+            moved = used is not None and not isinstance(plan, CommandRefusal) and plan.reads
+            if isinstance(plan, CommandRefusal) or moved or turns or _looks_too_far(plan, case):
                 return None
         used = used or found
     return used

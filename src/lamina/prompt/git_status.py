@@ -181,7 +181,9 @@ def _report(head: GitHead, main: str | None, answers: Mapping[str, GitAnswer]) -
 
 def _changes(answers: Mapping[str, GitAnswer]) -> list[str]:
     """One line for each, as `git status --short` has them: staged, changed in the working tree, untracked."""
-    staged, changed = (_pairs(answers[name].fields) if name in answers else {} for name in ("staged", "changed"))
+    both = (answers[name].fields if name in answers else () for name in ("staged", "changed"))
+    # Status letter and path alternate.
+    staged, changed = ({path: status[:1] for status, path in zip(one[::2], one[1::2], strict=False)} for one in both)
     lines = [f"{staged.get(path, ' ')}{changed.get(path, ' ')} {_line(path)}" for path in sorted({*staged, *changed})]
     lines += [f"?? {_line(path)}" for path in answers["untracked"].fields]
     if len(lines) > MOST_CHANGES:
@@ -189,11 +191,6 @@ def _changes(answers: Mapping[str, GitAnswer]) -> list[str]:
     if not all(answer.whole for name, answer in answers.items() if name != "log"):
         lines.append("(not all could be found out in time)")
     return lines or ["none"]
-
-
-def _pairs(fields: Sequence[str]) -> dict[str, str]:
-    """Status letter and path alternate."""
-    return {path: status[:1] for status, path in zip(fields[::2], fields[1::2], strict=False)}
 
 
 def _line(text: str) -> str:

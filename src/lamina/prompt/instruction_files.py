@@ -142,7 +142,9 @@ class InstructionLoader:
 
     def _take(self, wanted: WantedFile) -> None:
         target = wanted.target
-        if target.real in self._seen or (wanted.kind != "managed" and self._excluded(target)) or not self._may_load(wanted):
+        excludes = self._excludes if wanted.kind != "managed" else ()
+        excluded = any(matches(pattern, path.as_posix()) for pattern in excludes for path in target)
+        if target.real in self._seen or excluded or not self._may_load(wanted):
             return
         if self._opened == MOST_FILES:
             self._find(f"There are more than {MOST_FILES} instruction files; the rest is left out. Remove or exclude some.")
@@ -157,9 +159,6 @@ class InstructionLoader:
             self._seen.add(target.real)
             if not (wanted.guarded and self._is_foreign(target.path, content.owner)):
                 self._keep(wanted, content.text)
-
-    def _excluded(self, target: IncludeTarget) -> bool:
-        return any(matches(pattern, path.as_posix()) for pattern in self._excludes for path in target)
 
     def _may_load(self, wanted: WantedFile) -> bool:
         real = wanted.target.real

@@ -51,17 +51,14 @@ def read_scope(text: str) -> RuleScope:
     head, body, problem = split_front_matter(text)
     if head is None:
         return RuleScope(text, (), problem)
-    front = read_front_matter(f"---\n{_quoted(head)}---\n")
+    quoted = "".join(f"{_quoted_line(line)}\n" for line in head.splitlines())
+    front = read_front_matter(f"---\n{quoted}---\n")
     if front.problem is not None:
         return RuleScope(text, (), front.problem)
     globs = _globs(front.fields.get("paths", ""))
     if globs is None:
         return RuleScope(body, (), "has `paths` that are neither a text nor a list of texts")
     return RuleScope(body, globs[:MOST_GLOBS])
-
-
-def _quoted(head: str) -> str:
-    return "".join(f"{_quoted_line(line)}\n" for line in head.splitlines())
 
 
 def _quoted_line(line: str) -> str:

@@ -47,6 +47,9 @@ _MESSAGE_BYTES = 2_000
 _ONLY_RE = re.compile(rb"look-around|backreferences")
 _ROW = re.compile(rb"([^\0]*)\0(\d+)(?:([:-])(.*))?", re.DOTALL)
 
+# Several globs may stand behind each other, with commas or spaces between them; in braces a comma means something else.
+_GLOB = re.compile(r"(?:\{[^{}]*\}|[^\s,])+")
+
 _COUNT = {"type": "integer", "minimum": 0, "maximum": 1_000}
 SCHEMA: Wire = {
     "type": "object",
@@ -130,14 +133,9 @@ def _spec(arguments: Wire, root: Path) -> SearchSpec:
         multiline=arguments.get("multiline", False),
         before=before,
         after=after,
-        globs=() if single else tuple(_globs(arguments.get("glob", ""))),
+        globs=() if single else tuple(_GLOB.findall(arguments.get("glob", ""))),
         names=() if single else TYPES.get(arguments.get("type", ""), ()),
     )
-
-
-def _globs(text: str) -> list[str]:
-    """Several globs may stand behind each other, with commas or spaces between them; in braces a comma means something else."""
-    return [part for part in re.findall(r"(?:\{[^{}]*\}|[^\s,])+", text) if part]
 
 
 class _RowCollector:

@@ -103,12 +103,9 @@ def _text(path: Path, fd: int, text: TextKind, arguments: Wire, context: Context
     facts: Wire = {"path": str(path), "bytes": size, "lines": len(page.lines), "first": first, "more": page.more}
     if page.ended:
         facts["total"] = page.total
-    return ToolOutput(_shown(page, size, folded=folded is not None and folded.folds > 0), facts=facts)
-
-
-def _shown(page: TextPage, size: int, *, folded: bool) -> str:
-    lines = [f"{number}\t{line}" for number, line in enumerate(page.lines, page.first)]
-    return "\n".join([*lines, *(f"[{note}]" for note in _notes(page, size, folded=folded))])
+    shown = [f"{number}\t{line}" for number, line in enumerate(page.lines, page.first)]
+    notes = _notes(page, size, folded=folded is not None and folded.folds > 0)
+    return ToolOutput("\n".join([*shown, *(f"[{note}]" for note in notes)]), facts=facts)
 
 
 def _notes(page: TextPage, size: int, *, folded: bool) -> Iterator[str]:

@@ -55,14 +55,11 @@ class IgnoreRules:
         """Whether the path is wanted; None when no line speaks of it."""
         if self._names is None or self._names.match(path[-1]):
             for rule in self._rules:
-                if (is_directory or not rule.only_directories) and self._applies(rule, path):
+                if rule.only_directories and not is_directory:
+                    continue
+                if rule.name.match(path[-1]) if rule.name is not None else match_path(rule.glob, path[self.base :]):
                     return rule.wanted
         return None if is_directory else self._others
-
-    def _applies(self, rule: IgnoreRule, path: Sequence[str]) -> bool:
-        if rule.name is not None:
-            return rule.name.match(path[-1]) is not None
-        return match_path(rule.glob, path[self.base :])
 
 
 def read_rule(line: str, *, wanted: bool) -> IgnoreRule | None:

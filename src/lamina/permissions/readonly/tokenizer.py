@@ -150,7 +150,9 @@ class _LineReader:
             return character
         if character in _PLAIN or character in _WILD or _is_letter(character):
             return character
-        raise NotReadOnly(f"It holds {_named(character)} outside quotes; put the word in single quotes or leave it out.")
+        raise NotReadOnly(
+            f"It holds {_NAMES.get(character, f'the character {character}')} outside quotes; put the word in single quotes or leave it out."
+        )
 
     def stands_alone(self, start: int) -> bool:
         """`!` is a word of `find`, and means "not" at the start of a bracket; anywhere else a shell may take it for history."""
@@ -194,7 +196,3 @@ def _is_letter(character: str) -> bool:
     if character.isascii() or unicodedata.category(character)[0] not in "LMN":
         return False
     return unicodedata.normalize("NFKC", character) == character
-
-
-def _named(character: str) -> str:
-    return _NAMES.get(character, f"the character {character}")

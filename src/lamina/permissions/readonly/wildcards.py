@@ -42,7 +42,7 @@ def expand_word(word: ShellWord, readable: ReadableRoots) -> tuple[str, ...]:
     found = sorted(matching_names(word, readable), key=os.fsencode)
     if any(not name.isprintable() for name in found):
         raise NotReadOnly(f"{word.text} matches a name with invisible characters; name the files one by one.")
-    return tuple(_safe(name) for name in found) or (word.text,)
+    return tuple(name if _PLAIN_START.match(name) else f"./{name}" for name in found) or (word.text,)
 
 
 def matching_names(word: ShellWord, readable: ReadableRoots) -> list[str]:
@@ -54,10 +54,6 @@ def matching_names(word: ShellWord, readable: ReadableRoots) -> list[str]:
         if len(found) > MAX_MATCHES:
             raise NotReadOnly(f"{word.text} matches more than {MAX_MATCHES:,} names; use find or a narrower pattern.")
     return found
-
-
-def _safe(name: str) -> str:
-    return name if _PLAIN_START.match(name) else f"./{name}"
 
 
 def _steps(word: ShellWord) -> Iterator[_WordStep]:
