@@ -37,5 +37,10 @@ def _components(pattern: str) -> list[str]:
 def _spelled(piece: re.Match[str]) -> str:
     """One piece of a name as the engine spells it. A set that excludes nothing is any character."""
     if (inside := piece["set"]) is not None:
-        return f"[{inside}]" if inside[0] not in "!^" else f"[!{inside[1:]}]" if inside[1:] else "?"
+        if inside[0] in "!^":
+            return f"[!{inside[1:]}]" if inside[1:] else "?"
+        # A reversed range is empty. Without it the set may begin with `!`, which is no sign here; no name holds a NUL.
+        while re.match(r".-.", inside, re.DOTALL) and inside[0] > inside[2]:
+            inside = inside[3:]
+        return f"[\0{inside}]" if inside[:1] in ("", "!") else f"[{inside}]"
     return piece["wild"] or quote_name(piece["letter"])
