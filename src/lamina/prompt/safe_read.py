@@ -41,7 +41,7 @@ def read_text(real: Path, *, most: int = MOST_BYTES) -> FileText | UnusableFile 
     try:
         if problem := _unfit(os.lstat(real), most):
             return UnusableFile(problem)
-        number = os.open(real, READ)
+        number = os.open(real, os.O_RDONLY | READ)
     except OSError as fault:
         return None if fault.errno in _ABSENT else UnusableFile(f"can't be read ({_reason(fault)})")
     except ValueError:  # a NUL in the name
