@@ -39,15 +39,15 @@ from ..layers.l7_agents.files import Catalog, load_kinds
 from ..layers.l7_agents.send import send_tool
 from ..layers.l7_agents.types import AGENT, picked
 from ..memory.agent_memory import mode_for
-from ..permissions.decision import Ask as Question
-from ..permissions.decision import Mode, PermissionContext, may_read, read_mode
-from ..permissions.rules import Rules, read_rules
+from ..permissions.decision import may_read
+from ..permissions.rules import PermissionRules, read_rules
+from ..permissions.verdicts import AskUser, Mode, PermissionContext, read_mode
 from ..prompt.instruction_files import Approved
 from ..prompt.system import system_prompt, with_section
 from ..providers import OnEvent, Provider
 from ..session.session import Session
 from ..tools.registry import builtin_tools
-from ..tools.todo import rendered
+from ..tools.todo import render_todos
 from ..tools.tool import Context, Tool, definition
 from .agent_tool import DEEPEST, Delegating
 from .driver import CallEvents, Driver
@@ -119,7 +119,7 @@ class Agent:
                 self.agents = Delegating(session, catalog, hire=self._hire, tell=self.tell, mail=self.mail, depth=depth)
         self.tools = (*given, self.agents.tool) if self.agents is not None else given
         self.mode: Mode = mode or read_mode(session.settings.permissions.mode) or "ask"
-        self.rules: Rules = read_rules(session.settings.permissions)
+        self.rules: PermissionRules = read_rules(session.settings.permissions)
         self.on_event = on_event
         self._bridge = bridge
         self.rounds = rounds
@@ -179,7 +179,7 @@ class Agent:
             subagent=self._under is not None,
             desk=self.desk,
             reads=self.context.reads,
-            todos=lambda: rendered(self.context.todos) if self.context.todos else None,
+            todos=lambda: render_todos(self.context.todos) if self.context.todos else None,
             restorable=self.agents.restorables if self.agents is not None else None,
             pre_compact=lambda trigger, instructions: self._hook(
                 "PreCompact", matching=trigger, trigger=trigger, custom_instructions=instructions
@@ -389,7 +389,7 @@ class Agent:
             self.on_event(event)
 
     def _asking(self, ask: AskPerson) -> AskPerson:
-        def asked(call: ToolUse, question: Question) -> Consent | No:
+        def asked(call: ToolUse, question: AskUser) -> Consent | No:
             consent = ask(call, question)
             if consent == "always" and question.suggestion is not None:
                 self.allow(question.suggestion)

@@ -34,7 +34,9 @@ from ..layers.l6_dream.step import NOTHING, at_desk, ours
 from ..memory.instructions import instructions
 from ..memory.store.modes import plan_write
 from ..memory.store.scopes import Place, memory_place, project_root
-from ..permissions.decision import PermissionContext, may_read, read_rules
+from ..permissions.decision import may_read
+from ..permissions.rules import read_rules
+from ..permissions.verdicts import PermissionContext
 from ..prompt.system import system_prompt, with_section
 from ..providers import Provider
 from ..session.provider import offline, provider_for

@@ -25,8 +25,8 @@ from ..layers.l7_agents.call import Forked, Fresh, agent_tool
 from ..layers.l7_agents.files import Catalog
 from ..layers.l7_agents.report import State, Status
 from ..layers.l7_agents.types import Kind
-from ..permissions.decision import Mode
-from ..permissions.rules import Rules
+from ..permissions.rules import PermissionRules
+from ..permissions.verdicts import Mode
 from ..prompt.system import system_prompt, with_section
 from ..providers import Provider, read_spec
 from ..providers.models import Cost
@@ -81,7 +81,7 @@ class Under(NamedTuple):
 
     abort: threading.Event
     mode: Callable[[], Mode]
-    rules: Callable[[], Rules]
+    rules: Callable[[], PermissionRules]
     depth: int
     kind: Kind
     mail: Mailing

@@ -28,7 +28,7 @@ from lamina.layers.l7_agents.queues import MOST_CHARACTERS, MOST_WAITING, Arrive
 from lamina.layers.l7_agents.send import Sending, read_sending, send_tool, unknown
 from lamina.layers.l7_agents.types import AGENT, SEND, Kind, general, picked
 from lamina.tools.registry import builtin_tools
-from lamina.tools.tool import Context, Output, Tool
+from lamina.tools.tool import Context, Tool, ToolOutput
 
 
 @pytest.mark.spec("A6")
@@ -93,9 +93,9 @@ def test_three_kinds_of_message_are_understood_and_all_else_is_text(text: str, r
 def test_a_structured_message_may_come_as_the_object_itself() -> None:
     came: list[Any] = []
 
-    def act(given: dict[str, Any], context: Context) -> Output:
+    def act(given: dict[str, Any], context: Context) -> ToolOutput:
         came.append(json.loads(given["message"]))
-        return Output("sent")
+        return ToolOutput("sent")
 
     tool = send_tool(act)
     message = {"type": "shutdown_request", "reason": "Änderung"}

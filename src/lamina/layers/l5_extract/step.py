@@ -29,8 +29,9 @@ from ...fork.host import Remembers
 from ...fork.tool_runner import Desk
 from ...memory.recall.library import Where
 from ...memory.store.modes import plan_write
-from ...permissions.decision import Allow, Deny, decide
-from ...tools.tool import Change, Kept
+from ...permissions.decision import decide
+from ...permissions.verdicts import Allow, Deny
+from ...tools.tool import FileChange, KeeperVerdict
 from .due import MOST_FAILURES, Gates, is_final, why_not
 from .run import Failed, Order, Ran, Reviewed, Skipped, review, skipped
 from .slot import Slot
@@ -167,8 +168,8 @@ def _job(c: Conversation, slot: Slot, first: Order, cursor: str | None) -> Calla
                 lent = _lent(desk, order)
 
                 def perform(flow: Flow[ForkOutcome], writer: Writer, lent: Desk = lent) -> ForkOutcome:
-                    def keep(change: Change) -> Kept:
-                        return Kept(STOPPED, is_error=True) if abort.is_set() else writer(change)
+                    def keep(change: FileChange) -> KeeperVerdict:
+                        return KeeperVerdict(STOPPED, is_error=True) if abort.is_set() else writer(change)
 
                     own = replace(lent, context=replace(lent.context, keeper=keep), on_end=writer.saw)
                     return drive(flow, ForkDriver(ask, abort, own).until(abort))

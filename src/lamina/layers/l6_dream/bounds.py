@@ -24,9 +24,9 @@ from ...disk.user_files import read_whole
 from ...fork.tool_runner import Ran
 from ...memory.store.contract import MOST_READ
 from ...memory.store.index import INDEX
-from ...permissions.decision import Allow, Deny
-from ...permissions.readonly.places import within
-from ...tools.tool import Change, Guarded, Kept, Output, Tool, failure
+from ...permissions.readonly.readable_roots import within
+from ...permissions.verdicts import Allow, Deny
+from ...tools.tool import FileChange, KeeperVerdict, Tool, ToolOutput, failure, guard
 from . import index_lines
 from .about_person import AboutPerson
 from .transcripts import MOST_SEARCHES, problem, search
@@ -94,9 +94,9 @@ class Bounds:
 
     def tools(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
         """The same tools; a Grep in transcripts is a narrow one."""
-        return tuple(Guarded(tool, lambda given: self._grep(given) or given) if tool.name == "Grep" else tool for tool in tools)
+        return tuple(guard(tool, lambda given: self._grep(given) or given) if tool.name == "Grep" else tool for tool in tools)
 
-    def _grep(self, arguments: Wire) -> Output | None:
+    def _grep(self, arguments: Wire) -> ToolOutput | None:
         """None: it is about something else."""
         asked = os.path.realpath(_path(arguments, "path", self._cwd))
         if not self._is_past(asked):
@@ -109,7 +109,7 @@ class Bounds:
         self._searches += 1
         hits = search([Path(place) for place in self._places if within(asked, place)], term)
         rows = [f"{hit.session}:{hit.line}: {hit.text}" for hit in hits]
-        return Output("\n".join(rows) or f"No transcript says {term!r}.", facts={"lines": len(rows)})
+        return ToolOutput("\n".join(rows) or f"No transcript says {term!r}.", facts={"lines": len(rows)})
 
     def saw(self, ran: Ran) -> bool:
         """A call was carried out; whether it changed the copy."""
@@ -128,12 +128,12 @@ class Bounds:
 
     # Writing
 
-    def keep(self, change: Change) -> Kept | None:
+    def keep(self, change: FileChange) -> KeeperVerdict | None:
         """None: the tool may write it. A file without content is a memory removed."""
         file = self._file(change.path)
         refused = self._refusal(change, file)
         if refused is not None or file is None:
-            return Kept(refused or ELSEWHERE.format(work=self._copy.work), is_error=True)
+            return KeeperVerdict(refused or ELSEWHERE.format(work=self._copy.work), is_error=True)
         self.touched.setdefault(file, None)
         self._size += len(change.data)
         if change.data.strip():
@@ -141,10 +141,10 @@ class Bounds:
         try:
             remove(change.path, durability="process")
         except DiskError as error:
-            return Kept(str(error), is_error=True)
-        return Kept(f"Removed {file} from the copy.")
+            return KeeperVerdict(str(error), is_error=True)
+        return KeeperVerdict(f"Removed {file} from the copy.")
 
-    def _refusal(self, change: Change, file: str | None) -> str | None:
+    def _refusal(self, change: FileChange, file: str | None) -> str | None:
         if file is None or change.path.suffix != ".md":
             return ELSEWHERE.format(work=self._copy.work)
         if not self._oriented:

@@ -34,8 +34,9 @@ from ...fork.tool_runner import Desk
 from ...memory.store.daily_logs import to_distil
 from ...memory.store.index import INDEX
 from ...memory.store.modes import plan_write
-from ...permissions.decision import Allow, Deny, decide
-from ...tools.reads import ReadState
+from ...permissions.decision import decide
+from ...permissions.verdicts import Allow, Deny
+from ...tools.read_state import ReadState
 from .bounds import Bounds, Copy
 from .gates import MOST_FAILURES, Standing, Stop, last_dream, looked_lately, stopped, too_few
 from .record import Record

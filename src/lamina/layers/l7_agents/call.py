@@ -13,7 +13,7 @@ import msgspec
 
 from ...core.blocks import Wire
 from ...core.prompt_files import prompt_text
-from ...tools.tool import Builtin, Context, Output, failure
+from ...tools.tool import Builtin, Context, ToolOutput, failure
 from .files import Catalog
 from .types import AGENT, FORK, Kind
 
@@ -70,7 +70,7 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 Wanted: TypeAlias = Forked | Fresh
-Act: TypeAlias = Callable[[Wire, Context], Output]
+Act: TypeAlias = Callable[[Wire, Context], ToolOutput]
 
 
 def read_call(given: Wire, catalog: Catalog) -> Wanted | Refusal:
@@ -124,5 +124,5 @@ def listing(catalog: Catalog) -> str:
     return "\n".join(lines)
 
 
-def _nobody(given: Wire, context: Context) -> Output:
+def _nobody(given: Wire, context: Context) -> ToolOutput:
     return failure("No agent can be started here.")

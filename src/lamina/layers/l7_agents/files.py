@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from ...disk.home.agent_files import list_agent_files, list_agent_places
-from ...prompt.safe_read import Unusable, read_text
+from ...prompt.safe_read import UnusableFile, read_text
 from .types import Kind, Source, general, read_kind
 
 USER = "agents"
@@ -67,7 +67,7 @@ def _kinds_in(directory: Path, source: Source, notices: list[str], *, trusted: b
         text = read_text(path if source == "project" else Path(os.path.realpath(path)), most=MOST_BYTES)
         if text is None:
             continue
-        if isinstance(text, Unusable):
+        if isinstance(text, UnusableFile):
             notices.append(f"{path} is no agent type: it {text.problem}.")
             continue
         read = read_kind(text.text, source=source, path=str(path), trusted=trusted)

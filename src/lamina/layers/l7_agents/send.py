@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ...core.blocks import Wire
 from ...core.prompt_files import prompt_text
-from ...tools.tool import Builtin, Context, Guarded, Output, Tool, failure
+from ...tools.tool import Builtin, Context, Tool, ToolOutput, failure, guard
 from .call import Act, Refusal
 from .letters import MOST_NAME, MOST_SUMMARY, MOST_TEXT, Structured, Unreadable, read_structured
 from .types import SEND
@@ -61,7 +61,7 @@ class Sending(NamedTuple):
 def send_tool(act: Act | None = None) -> Tool:
     """Its message may come as the object itself. Without `act` it only describes itself."""
     text = prompt_text(__file__, "send_message")
-    return Guarded(Builtin(name=SEND, description=text, schema=SCHEMA, read_only=False, act=act or _nobody), _with_text)
+    return guard(Builtin(name=SEND, description=text, schema=SCHEMA, read_only=False, act=act or _nobody), _with_text)
 
 
 def _with_text(arguments: Any) -> Any:
@@ -70,7 +70,7 @@ def _with_text(arguments: Any) -> Any:
     return arguments
 
 
-def _nobody(given: Wire, context: Context) -> Output:
+def _nobody(given: Wire, context: Context) -> ToolOutput:
     return failure("No message can be sent here.")
 
 
