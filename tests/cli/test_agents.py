@@ -156,7 +156,7 @@ def test_the_memory_of_a_type_is_seen_and_its_proposals_are_accepted(tmp_path: P
     assert "edges" in here("memory", "--agent", "own", "list").stdout
     assert "edges" not in here("memory", "list").stdout
     from lamina.core.settings import Settings
-    from lamina.memory.agent_memory import open_agent_memory
+    from lamina.memory.memory import open_agent_memory
     from lamina.memory.store.contract import Why
     from lamina.memory.store.scopes import AgentPlace
 

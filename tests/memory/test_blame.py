@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
-from lamina.memory.store.blame import Known, blame
 from lamina.memory.store.contract import Version, Why
+from lamina.memory.store.journal import Known, blame
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=6).map("\n".join)
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from lamina.core.errors import DiskError
 from lamina.memory.store.directory import DirectoryStore
-from lamina.memory.store.index import LINE_CHARS, MOST_LINES, Entry, entries, loaded
-from lamina.memory.store.index_file import MOST_INDEX
-from lamina.memory.store.index_lint import MOST_KEPT, kept_indexes, mend_index, plan_index
+from lamina.memory.store.index import LINE_CHARS, MOST_INDEX, MOST_LINES, Entry, entries, loaded
+from lamina.memory.store.lint import MOST_KEPT, kept_indexes, mend_index, plan_index
 
 TOPICS = [Entry("a", "a.md", "about a"), Entry("b", "b.md", "about b")]
 FILES = {"a.md", "b.md"}

@@ -9,9 +9,9 @@ import pytest
 from lamina.memory.store.contract import Why
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
-from lamina.memory.store.inbox import Inbox
 from lamina.memory.store.journal import digest_of
 from lamina.memory.store.journal_check import MOST_SEGMENT, cache_damage, read_inbox, read_journal, said_since
+from lamina.memory.store.modes import Inbox
 
 ME = Why("user")
 

@@ -10,9 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.memory.store.lint import GIVEAWAYS, LONG_ENOUGH, Same, first_kept, identical, is_vague, same_names, secrets_in
+from lamina.memory.store.lint import (
+    GIVEAWAYS,
+    LONG_ENOUGH,
+    NEAR,
+    first_kept,
+    identical,
+    is_vague,
+    near_pairs,
+    same_names,
+    secrets_in,
+)
 from lamina.memory.store.secrets import RULES, redact
-from lamina.memory.store.similarity import NEAR, near_pairs
 from lamina.memory.store.topic import Topic
 
 TEXT = "The service keeps its state in one table and every change goes through the queue because two writers once lost an update"
@@ -45,17 +54,17 @@ def test_identical_memories_differ_at_most_in_name_and_date() -> None:
     one = topic("a.md", fields={"metadata": {"modified": "2026-01-01", "k": "v"}})
     two = topic("b.md", fields={"metadata": {"modified": "2026-02-02", "k": "v"}})
     other = topic("c.md", fields={"metadata": {"modified": "2026-02-02", "k": "w"}})
-    assert identical([one, two, other]) == [Same((0, 1))]
+    assert identical([one, two, other]) == [(0, 1)]
     assert identical([topic("a.md", body=""), topic("b.md", body=" ")]) == []
 
 
 def test_names_that_differ_in_case_and_form_are_one() -> None:
-    assert same_names([topic("a.md", name="Café"), topic("b.md", name="cafe\u0301"), topic("c.md", name="x")]) == [Same((0, 1))]
+    assert same_names([topic("a.md", name="Café"), topic("b.md", name="cafe\u0301"), topic("c.md", name="x")]) == [(0, 1)]
 
 
 def test_the_one_in_the_index_is_kept_then_the_older_one() -> None:
     topics = [topic("a.md", modified=3.0), topic("b.md", modified=2.0), topic("c.md", modified=1.0)]
-    assert first_kept(Same((0, 1, 2)), topics, {"b.md"}).positions == (1, 2, 0)
+    assert first_kept((0, 1, 2), topics, {"b.md"}) == (1, 2, 0)
 
 
 def test_texts_that_are_nearly_the_same_are_paired_with_the_first() -> None:
@@ -81,7 +90,7 @@ def test_short_texts_are_not_judged() -> None:
 
 
 def test_the_same_texts_give_the_same_pairs_in_any_process() -> None:
-    code = f"from lamina.memory.store.similarity import near_pairs; print(near_pairs([{TEXT!r}, {TEXT!r}, {TEXT.upper()!r}]))"
+    code = f"from lamina.memory.store.lint import near_pairs; print(near_pairs([{TEXT!r}, {TEXT!r}, {TEXT.upper()!r}]))"
     seen = {
         subprocess.run(
             [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed, **_path()}, capture_output=True, text=True, check=True

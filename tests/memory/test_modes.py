@@ -9,7 +9,7 @@ import pytest
 
 from lamina.core.errors import DiskError, InputError, SettingError
 from lamina.core.settings import Mode
-from lamina.memory.store import inbox
+from lamina.memory.store import modes
 from lamina.memory.store.contract import Proposed, Saved, Who, Why
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
@@ -177,7 +177,7 @@ def test_a_secret_does_not_wait_in_the_inbox(store: DirectoryStore, memory: Path
 
 @pytest.mark.spec("Z7")
 def test_the_inbox_is_bounded(store: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inbox, "MOST_PROPOSALS", 3)
+    monkeypatch.setattr(modes, "MOST_PROPOSALS", 3)
     gated = GatedStore(store, "confirm")
     for number in range(3):
         proposed(gated, f"n{number}")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from lamina.disk import crash_points as crash
 from lamina.disk.compare_and_swap import Found
 from lamina.disk.paths import RootDir
-from lamina.memory.store.scan import CACHE, MOST_IN_MANIFEST, Header, Scanner, header_of, manifest
 from lamina.memory.store.topic import Topic, read_topic, write_topic
+from lamina.memory.store.topic_files import CACHE, MOST_IN_MANIFEST, Header, TopicFiles, header_of, manifest
 
 OLD = 1_700_000_000
 
@@ -32,7 +32,7 @@ def put(root: RootDir, file: str, description: str = "d", *, age: int = 0) -> No
     os.utime(path, (OLD - age, OLD - age))
 
 
-def opened_by(scanner: Scanner) -> tuple[list[Header], int]:
+def opened_by(scanner: TopicFiles) -> tuple[list[Header], int]:
     """The headers, and how many files were opened for them."""
     count = 0
 
@@ -51,7 +51,7 @@ def test_topics_are_found_in_all_directories_newest_first(root: RootDir) -> None
     put(root, "c.md", age=3)
     for left_out in ("MEMORY.md", "logs/2026/01/2026-01-01.md", "team/t.md", ".history/h.md", ".hidden.md", "note.txt"):
         put(root, left_out)
-    assert [header.file for header in Scanner(root).headers()] == ["deep/er/b.md", "a.md", "c.md"]
+    assert [header.file for header in TopicFiles(root).headers()] == ["deep/er/b.md", "a.md", "c.md"]
 
 
 @pytest.mark.spec("S11")
@@ -61,7 +61,7 @@ def test_what_cannot_be_read_is_left_out_and_nothing_blocks(root: RootDir, tmp_p
     (root.path / "link.md").symlink_to(root.path / "a.md")
     (root.path / "dir.md").mkdir()
     (root.path / "bytes.md").write_bytes(b"\xff\xfe\x00")
-    assert sorted(header.file for header in Scanner(root).headers()) == ["a.md", "bytes.md"]
+    assert sorted(header.file for header in TopicFiles(root).headers()) == ["a.md", "bytes.md"]
 
 
 @pytest.mark.spec("S11")
@@ -71,7 +71,7 @@ def test_only_the_head_of_a_file_is_read(root: RootDir) -> None:
         file.truncate(1 << 30)
     late = "---\nname: x\n" + "".join(f"k{number}: v\n" for number in range(40)) + "description: late\n---\n"
     (root.path / "late.md").write_text(late)
-    headers = {header.file: header for header in Scanner(root).headers()}
+    headers = {header.file: header for header in TopicFiles(root).headers()}
     assert headers["a.md"].description == "d"
     assert (headers["late.md"].name, headers["late.md"].description) == ("late", "")
 
@@ -90,7 +90,7 @@ def test_a_manifest_holds_the_newest_or_the_best_and_the_newest(root: RootDir) -
 def test_a_second_look_opens_only_what_changed(root: RootDir) -> None:
     for number in range(60):
         put(root, f"t{number}.md")
-    scanner = Scanner(root)
+    scanner = TopicFiles(root)
     assert opened_by(scanner)[1] >= 60
     assert opened_by(scanner)[1] == 0
     put(root, "t7.md", "changed", age=1)
@@ -104,22 +104,22 @@ def test_a_second_look_opens_only_what_changed(root: RootDir) -> None:
 def test_the_cache_serves_the_next_process_and_a_broken_one_is_empty(root: RootDir) -> None:
     for number in range(60):
         put(root, f"t{number}.md")
-    first = Scanner(root).headers()
-    headers, count = opened_by(Scanner(root))
+    first = TopicFiles(root).headers()
+    headers, count = opened_by(TopicFiles(root))
     assert (headers, count) == (first, 1)
     (root.path / CACHE).write_bytes(b"\x93broken")
-    assert Scanner(root).headers() == first
+    assert TopicFiles(root).headers() == first
 
 
 def test_the_newest_comes_first_whoever_read_the_heads(root: RootDir) -> None:
     for number in range(60):
         put(root, f"t{number}.md", age=number * 7 % 60)
-    scanner = Scanner(root)
+    scanner = TopicFiles(root)
     first = scanner.headers()
     assert [header.mtime_ns for header in first] == sorted((header.mtime_ns for header in first), reverse=True)
-    assert scanner.headers() == Scanner(root).headers() == first
+    assert scanner.headers() == TopicFiles(root).headers() == first
     put(root, "t5.md", "changed", age=-1)
-    assert scanner.headers()[0].file == Scanner(root).headers()[0].file == "t5.md"
+    assert scanner.headers()[0].file == TopicFiles(root).headers()[0].file == "t5.md"
     (root.path / "t6.md").unlink()
     assert [header.file for header in scanner.headers()] == [
         "t5.md",
@@ -129,7 +129,7 @@ def test_the_newest_comes_first_whoever_read_the_heads(root: RootDir) -> None:
 
 def test_what_a_caller_does_with_the_heads_changes_nothing_here(root: RootDir) -> None:
     put(root, "a.md")
-    scanner = Scanner(root)
+    scanner = TopicFiles(root)
     scanner.headers()
     scanner.headers().clear()
     assert [header.file for header in scanner.headers()] == ["a.md"]
@@ -137,7 +137,7 @@ def test_what_a_caller_does_with_the_heads_changes_nothing_here(root: RootDir) -
 
 def test_a_file_younger_than_the_clock_can_tell_is_read_again(root: RootDir) -> None:
     put(root, "a.md")
-    scanner = Scanner(root, clock_ns=lambda: OLD * 1_000_000_000 + 1_000)
+    scanner = TopicFiles(root, clock_ns=lambda: OLD * 1_000_000_000 + 1_000)
     scanner.headers()
     assert opened_by(scanner)[1] == 1
 
@@ -193,12 +193,12 @@ def test_a_second_look_reads_only_what_changed(tmp_path: Path) -> None:
         (path / f"{name}.md").write_text(f"---\nname: {name}\ndescription: about {name}\n---\nbody of {name}\n")
         os.utime(path / f"{name}.md", (1_700_000_000, 1_700_000_000))
     with RootDir.open(path, create=False) as root:
-        first = Scanner(root)
+        first = TopicFiles(root)
         before = first.bodies(first.headers())
     (path / "b.md").write_text("---\nname: b\ndescription: another\n---\nnew body\n")
     os.utime(path / "b.md", (1_700_000_100, 1_700_000_100))
     with RootDir.open(path, create=False) as root:
-        again = Scanner(root, after=first)
+        again = TopicFiles(root, after=first)
         after = again.bodies(again.headers())
     assert after["a.md"] is before["a.md"]
     assert "new body" in after["b.md"]

@@ -11,12 +11,23 @@ from hypothesis import strategies as st
 from lamina.core.blocks import read_content
 from lamina.core.policy import SurfacingPolicy
 from lamina.core.view import Item, View
-from lamina.memory.recall.plan import ATTACHED, FULL, ONE_WORD, Asked, Noticed, Seen, asked_in, open_to, surfaced_behind, why_not
+from lamina.memory.recall.plan import (
+    ATTACHED,
+    FULL,
+    ONE_WORD,
+    Asked,
+    Noticed,
+    Seen,
+    asked_in,
+    open_to,
+    several_words,
+    surfaced_behind,
+    why_not,
+)
 from lamina.memory.recall.render import DAY, age_words, cut, paths_in, shown
-from lamina.memory.recall.word_boundaries import several_words
 from lamina.memory.store.evidence import Freshness
-from lamina.memory.store.scan import Header
 from lamina.memory.store.topic import Topic
+from lamina.memory.store.topic_files import Header
 
 UNKNOWN = Freshness("unverifiable", "it names no file")
 

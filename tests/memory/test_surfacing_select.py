@@ -16,12 +16,12 @@ from lamina.core.policy import SurfacingPolicy
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
 from lamina.memory.recall import selection as select
-from lamina.memory.recall.choice import Said, by_model, by_ranker
 from lamina.memory.recall.library import Look
 from lamina.memory.recall.plan import Asked, Seen
 from lamina.memory.recall.rank import Corpus, Document
+from lamina.memory.recall.selection import Said, by_model, by_ranker
 from lamina.memory.recall.threshold import LOOKED_AT, clear_fits
-from lamina.memory.store.scan import Header
+from lamina.memory.store.topic_files import Header
 
 POLICY = SurfacingPolicy()
 HEAD = Header("a b.md", "a b", "About\ta", "feedback", 1_700_000_000.0, 0, 10, 1)

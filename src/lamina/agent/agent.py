@@ -39,7 +39,7 @@ from ..layers.l7_agents.call import agent_tool
 from ..layers.l7_agents.files import Catalog, load_kinds
 from ..layers.l7_agents.send import send_tool
 from ..layers.l7_agents.types import AGENT, picked
-from ..memory.agent_memory import mode_for
+from ..memory.memory import mode_for
 from ..permissions.decision import Ask as Question
 from ..permissions.decision import Mode, PermissionContext, may_read, read_mode
 from ..permissions.rules import Rules, read_rules

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from ..core.errors import DiskError
 from ..disk.settings_files import user_home
 from ..layers.l7_agents.types import Kind, writes
-from ..memory.agent_memory import agent_instructions, mode_for, open_agent_memory
-from ..memory.memory import Memory
+from ..memory.instructions import agent_instructions
+from ..memory.memory import Memory, mode_for, open_agent_memory
 from ..memory.store.contract import Who
 from ..memory.store.scopes import AgentPlace, Place, agent_place, agent_roots, memory_place
 from ..memory.tool_writes import spot

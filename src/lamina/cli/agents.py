@@ -31,7 +31,7 @@ def _catalog(where: Path, home: Path | None) -> Catalog:
 def memory_of(agent: str, where: Path) -> Memory:
     """Of an agent type; a type that has none is a slip of the pen."""
     from ..disk.settings_files import load_settings, user_home
-    from ..memory.agent_memory import open_agent_memory
+    from ..memory.memory import open_agent_memory
     from ..memory.store.scopes import agent_place
 
     home = home_of()

@@ -20,8 +20,8 @@ from .safe_text import document, printable
 if TYPE_CHECKING:
     from ..memory.memory import Memory
     from ..memory.store.contract import Version
-    from ..memory.store.scan import Header
     from ..memory.store.topic import Topic
+    from ..memory.store.topic_files import Header
 
 TYPES = ("user", "feedback", "project", "reference")
 # Where an option before the command leaves it for the command.

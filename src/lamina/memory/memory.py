@@ -7,31 +7,38 @@ the team's. A team's topic has a file that begins with `team/`, wherever the tea
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
 import msgspec
 
 from ..core.errors import DiskError, InputError, PathRefused
-from ..core.settings import Mode, Settings
+from ..core.settings import Mode, Scope, Settings
 from ..disk.files import Durability
 from ..disk.paths import check_root
 from ..disk.settings_files import lamina_home, load_settings, user_home
-from .recall.library import Look, Scope, Where, shown_in
+from .recall.library import Look, Where, scope_modes, shown_in
 from .recall.library import Recalled as Recalled
-from .store.blame import Blamed, blame
 from .store.contract import Proposed, Saved, Version, Why
-from .store.directory import DirectoryStore
+from .store.directory import GUARD, DirectoryStore
 from .store.draft import Draft
-from .store.inbox import Proposal
+from .store.history import DIRECTORY as HISTORY
 from .store.index import INDEX, loaded
-from .store.modes import GatedStore
+from .store.journal import Blamed, blame
+from .store.modes import INBOX, GatedStore, Proposal
 from .store.project_identity import identify
-from .store.scan import Header
-from .store.scopes import TEAM, Place, memory_place, project_root
+from .store.scopes import TEAM, AgentPlace, AgentScope, Place, StrPath, memory_place, project_root
 from .store.topic import Kind, Topic
+from .store.topic_files import Header
 
+SCOPES: Mapping[AgentScope, Scope] = {"user": "agentUser", "project": "agentProject", "local": "agentLocal"}
+IGNORED = ".gitignore"
+# Of a project's the memories are committed; what they were before, what waits for a yes and our locks are nobody else's.
+_KEPT_OUT: Mapping[AgentScope, bytes] = {
+    "project": f"# Lamina: memories are shared, their history is not.\n{HISTORY}/\n{INBOX}/\n{GUARD}\n{IGNORED}\n".encode(),
+    "local": b"# Lamina: this machine's alone.\n*\n",
+}
 # Settings that decide where memory lies and whether it is written.
 _PLACING = frozenset({"autoMemoryDirectory", "teamMemoryDirectory", "lamina.remoteMemoryDirectory", "lamina.memoryMode"})
 
@@ -61,17 +68,18 @@ class Memory:
         self._git = git  # whether git follows what is changed here
         self._private = private
         self._team = team
-        readable = [Scope(where, self.store(where).store.shelf) for where in self._names() if self.store(where).readable]
+        stores = {where: self.store(where) for where in self._names()}
+        readable = {where: scope.store.topic_files for where, scope in stores.items() if scope.readable}
         self._look = Look(place, readable, project=project, clock=lambda: private.store.clock())
         self.notices = tuple(notice for scope in self._scopes() for notice in scope.store.notices)
 
     @classmethod
     def open(
         cls,
-        cwd: str | os.PathLike[str] = ".",
+        cwd: StrPath = ".",
         *,
-        path: str | os.PathLike[str] | None = None,
-        home: str | os.PathLike[str] | None = None,
+        path: StrPath | None = None,
+        home: StrPath | None = None,
         settings: Settings | None = None,
     ) -> Self:
         """The memory of the project `cwd` belongs to, or the one in `path`. The directory is made if it is missing.
@@ -87,14 +95,11 @@ class Memory:
         place = _place(cwd, path, own, settings)
         if place.said_by == "default" and (base := own or lamina_home(os.environ)) is not None:
             identify(base, cwd)
-        durability: Durability = "process" if settings.durability == "process" else "full"
-        modes = settings.memory_mode
+        durability, (private, team) = _durability(settings), scope_modes(settings)
         opened: list[GatedStore] = []
         try:
-            private: Mode = modes["private"] if settings.memory else "off"
             opened.append(GatedStore(DirectoryStore.open(place.path, durability=durability), private))
             if place.team is not None:
-                team: Mode = modes["team"] if settings.memory else "off"
                 opened.append(GatedStore(DirectoryStore.open(place.team, scope="team", durability=durability), team))
         except DiskError:
             for scope in opened:
@@ -240,7 +245,7 @@ class Memory:
         return [(scope, name) for scope in self._names()]
 
 
-def _place(cwd: str | os.PathLike[str], path: str | os.PathLike[str] | None, home: Path | None, settings: Settings) -> Place:
+def _place(cwd: StrPath, path: StrPath | None, home: Path | None, settings: Settings) -> Place:
     own, person = home or lamina_home(os.environ), user_home(os.environ)
     if path is not None:
         checked = check_root(os.path.abspath(path), home=person or own or os.path.expanduser("~"))
@@ -252,3 +257,32 @@ def _place(cwd: str | os.PathLike[str], path: str | os.PathLike[str] | None, hom
 
 def _versions(found: Sequence[Version], scope: Where) -> list[Version]:
     return [*found] if scope == "private" else [msgspec.structs.replace(each, file=f"{TEAM}/{each.file}") for each in found]
+
+
+def _durability(settings: Settings) -> Durability:
+    return "process" if settings.durability == "process" else "full"
+
+
+# An agent type's own memory
+
+
+def mode_for(scope: AgentScope | None, settings: Settings) -> Mode:
+    """B5, F3; off for a type that has no memory."""
+    return settings.memory_mode[SCOPES[scope]] if scope is not None and settings.memory else "off"
+
+
+def open_agent_memory(place: AgentPlace, *, settings: Settings, cwd: StrPath) -> Memory:
+    """Open an agent type's own memory (A5), a store like every other; DiskError where the directory can't be made.
+
+    The files git is to leave alone are named once, when the directory is made: a crash in between leaves that to the next open.
+    """
+    durability = _durability(settings)
+    store = DirectoryStore.open(place.path, scope=SCOPES[place.scope], durability=durability, below=place.below)
+    kept_out = _KEPT_OUT.get(place.scope) if place.below is not None else None
+    try:
+        if kept_out is not None and store.root.stat(IGNORED) is None:
+            store.root.replace(IGNORED, kept_out, durability=durability)
+    except DiskError as error:
+        store.notices += (str(error),)
+    gated = GatedStore(store, mode_for(place.scope, settings))
+    return Memory(Place(place.path, None, place.scope), gated, project=project_root(cwd))

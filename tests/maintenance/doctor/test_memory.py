@@ -206,7 +206,7 @@ def test_what_was_changed_or_removed_outside_is_shown(patient: Patient) -> None:
 
 @pytest.mark.spec("B5")
 def test_a_proposal_that_waits_for_weeks_is_said(patient: Patient) -> None:
-    from lamina.memory.store.inbox import Inbox
+    from lamina.memory.store.modes import Inbox
 
     with patient.store(days_ago=15) as store:
         Inbox(store).propose_save(Draft("old", description="An old idea", body="x"), why=Why("agent"))

@@ -10,7 +10,7 @@ from lamina.core.settings import Settings
 from lamina.maintenance.forget.forget import forget
 from lamina.maintenance.forget.scope import scope
 from lamina.maintenance.forget.subject import Subject
-from lamina.memory.agent_memory import open_agent_memory
+from lamina.memory.memory import open_agent_memory
 from lamina.memory.store.contract import Why
 from lamina.memory.store.scopes import AgentScope, agent_place
 

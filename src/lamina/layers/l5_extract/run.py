@@ -21,8 +21,8 @@ from ...fork.fork import ForkOutcome, Handover, run_fork
 from ...fork.handover import PrefixChanged
 from ...memory.recall.library import Look
 from ...memory.recall.selection import line_of
-from ...memory.store.scan import MOST_IN_MANIFEST, Header, manifest
 from ...memory.store.scopes import Place
+from ...memory.store.topic_files import MOST_IN_MANIFEST, Header, manifest
 from ...memory.tool_writes import spot
 from .directive import ROUNDS, directive
 from .due import WROTE, begins, skips

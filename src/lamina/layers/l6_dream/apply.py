@@ -19,8 +19,7 @@ from ...disk.dream_lock import Hold
 from ...disk.paths import check_child
 from ...memory.store.contract import MOST_READ, Proposed, Saved, Why
 from ...memory.store.draft import spelled
-from ...memory.store.index import INDEX, rewritten
-from ...memory.store.index_file import MOST_INDEX
+from ...memory.store.index import INDEX, MOST_INDEX, rewritten
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore, plan_write
 from ...memory.store.topic import folded, read_topic
@@ -208,7 +207,7 @@ class _Doing:
     def _put_index(self, work: str, base: str) -> None:
         with self._hold.fence():
             now = self._root.read_bytes(INDEX, MOST_INDEX)
-            files = [found.file for found in self._gated.store.scanner.files()]
+            files = [found.file for found in self._gated.store.topic_files.files()]
             text = merged_index(work, base=base, now=_text(now), files=files, changed=list(self._done))
             # First what it will be: whatever stops this, an undo knows the dream's lines from those of others.
             made = rewritten(text, _text(now), files, known=True).text.encode("utf-8", "surrogateescape")

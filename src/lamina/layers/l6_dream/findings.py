@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from ...core.dates import relative_dates
 from ...memory.store.index import INDEX, Entry
-from ...memory.store.index_lint import LineFault, plan_index
-from ...memory.store.similarity import near_pairs
+from ...memory.store.lint import LineFault, near_pairs, plan_index
 from ...memory.store.topic import Topic
 
 # Of one kind, and so that all kinds have room in one look.

@@ -16,9 +16,9 @@ from ...memory.store.daily_logs import LOGS, Day, days
 from ...memory.store.daily_logs import MOST_BYTES as LOG_BYTES
 from ...memory.store.directory import DirectoryStore
 from ...memory.store.evidence import check, read_evidence
-from ...memory.store.scan import MOST_IN_MANIFEST, Header
 from ...memory.store.scopes import Place
 from ...memory.store.topic import Topic, evidence_of
+from ...memory.store.topic_files import MOST_IN_MANIFEST, Header
 from .about_person import PERSONAL, AboutPerson
 from .directive import Scene
 from .findings import Stale, findings
@@ -42,7 +42,7 @@ def scene_of(
 ) -> Scene:
     """`since` is when the last dream was; one by hand looks at the log of today too."""
     headers = store.headers()
-    topics = [topic for header in headers[:MOST_LOOKED_AT] if (topic := store.shelf.topic(header.file)) is not None]
+    topics = [topic for header in headers[:MOST_LOOKED_AT] if (topic := store.topic_files.topic(header.file)) is not None]
     found = findings(topics, store.index(), _stale(topics, project))
     listed = _listed(headers, found)
     logs = place.path / LOGS

@@ -17,8 +17,7 @@ import msgspec
 
 from ...memory.store.contract import MOST_READ, Why
 from ...memory.store.directory import DirectoryStore
-from ...memory.store.index import INDEX, Entry, entries, with_entry
-from ...memory.store.index_file import MOST_INDEX
+from ...memory.store.index import INDEX, MOST_INDEX, Entry, entries, with_entry
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore
 from ...memory.store.restore import Back, put_back
@@ -90,7 +89,7 @@ def _index(store: DirectoryStore, record: Record, now: str, back: Collection[str
     if digest_of(data) == record.index:
         stay = [change.file for change in record.changes if change.file not in back]
         wanted = index_back(_text(data) or "", now, back, stay, own)
-        return None if data is None and not wanted.strip() and not store.scanner.files() else wanted
+        return None if data is None and not wanted.strip() and not store.topic_files.files() else wanted
     # Its copy was forgotten: every file that is back has a line, and that is all.
     listed = {folded(entry.file) for entry in entries(now)}
     for file in back:

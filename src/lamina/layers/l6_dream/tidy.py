@@ -19,8 +19,7 @@ from msgspec.structs import replace
 
 from ...core.dates import dated, relative_dates
 from ...memory.store.index import Entry, entries
-from ...memory.store.index_lint import plan_index
-from ...memory.store.similarity import near_pairs
+from ...memory.store.lint import near_pairs, plan_index
 from ...memory.store.topic import Topic, evidence_of, folded, read_topic, write_topic
 from .facts import WORDED_ANEW, exact_words, facts_of, folded_words, is_said, negates
 from .plan import MOST_CHARS

@@ -26,9 +26,9 @@ from ...core.reply import Reply
 from ...fork.background import Landed
 from ...fork.fork import ForkOutcome
 from ...fork.model_call import Deadline
-from ...memory.recall.choice import Choice, Said, by_model
 from ...memory.recall.library import Look
 from ...memory.recall.plan import Asked, Seen
+from ...memory.recall.selection import Choice, Said, by_model
 from .state import EVENT, SELECT, TOO_LATE, RecallState, placed
 from .step import enter, seen_in, tell
 

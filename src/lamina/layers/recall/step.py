@@ -18,9 +18,9 @@ from ...core.blocks import Wire, text
 from ...core.errors import DiskError
 from ...core.ids import new_id
 from ...core.records import Attachment, Event
-from ...memory.recall.choice import Brought, Choice, by_ranker
 from ...memory.recall.library import Look
 from ...memory.recall.plan import KIND, Asked, Noticed, Seen, asked_in, surfaced_behind, why_not
+from ...memory.recall.selection import Brought, Choice, by_ranker
 from .state import EVENT, RecallState, leave_selection, placed
 
 

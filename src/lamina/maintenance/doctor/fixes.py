@@ -27,8 +27,7 @@ from ...memory.store.contract import Why
 from ...memory.store.directory import DirectoryStore
 from ...memory.store.draft import Draft
 from ...memory.store.index import INDEX, Entry
-from ...memory.store.index_lint import IndexPlan, kept_indexes, mend_index
-from ...memory.store.lint import identical
+from ...memory.store.lint import IndexPlan, identical, kept_indexes, mend_index
 from ...memory.store.modes import GatedStore
 from ...memory.store.topic import Topic
 from .examine import Report

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from ...disk.tree_survey import look_at
-from ...memory.store.index import INDEX, LINE_CHARS, MOST_BYTES, MOST_LINES, Entry
-from ...memory.store.index_file import MOST_INDEX
-from ...memory.store.index_lint import IndexPlan, LineFault, plan_index
+from ...memory.store.index import INDEX, LINE_CHARS, MOST_BYTES, MOST_INDEX, MOST_LINES, Entry
+from ...memory.store.lint import IndexPlan, LineFault, plan_index
 from ...memory.store.topic import folded
 from .finding import Finding, Fix, MendIndex
 from .memory_snapshot import Reading

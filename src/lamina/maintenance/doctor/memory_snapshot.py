@@ -16,8 +16,7 @@ from ...disk.compare_and_swap import read_heads
 from ...disk.paths import RootDir
 from ...disk.tree_survey import Seen, Survey, files_of, survey
 from ...memory.store.contract import MOST_READ
-from ...memory.store.index import INDEX
-from ...memory.store.index_file import MOST_INDEX
+from ...memory.store.index import INDEX, MOST_INDEX
 from ...memory.store.journal import digest_of
 from ...memory.store.journal_check import Journal, Waiting, read_inbox, read_journal
 from ...memory.store.scopes import TEAM

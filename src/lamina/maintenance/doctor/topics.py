@@ -11,8 +11,17 @@ from ...memory.store.draft import MOST_BYTES
 from ...memory.store.evidence import Anchor, Freshness, judge, look, read_evidence, taken_together
 from ...memory.store.index import entries
 from ...memory.store.journal_check import said_since
-from ...memory.store.lint import Same, first_kept, identical, is_vague, same_bodies, same_descriptions, same_names, secrets_in
-from ...memory.store.similarity import near_pairs
+from ...memory.store.lint import (
+    Alike,
+    first_kept,
+    identical,
+    is_vague,
+    near_pairs,
+    same_bodies,
+    same_descriptions,
+    same_names,
+    secrets_in,
+)
 from ...memory.store.topic import KINDS, Topic, evidence_of
 from .finding import DateIt, Finding, ToTrash
 from .memory_snapshot import Page, Reading, day_of
@@ -156,8 +165,8 @@ def _doubles(reading: Reading) -> Iterator[Finding]:
     listed = {entry.file for entry in entries(reading.index_text)}
     paired: set[frozenset[int]] = set()
     for group in identical(topics):
-        kept, *others = first_kept(group, topics, listed).positions
-        paired |= {frozenset((first, second)) for first in group.positions for second in group.positions}
+        kept, *others = first_kept(group, topics, listed)
+        paired |= {frozenset((first, second)) for first in group for second in group}
         for other in others:
             yield _same(
                 reading, "identical", kept, other, "say the same in every word", "One is enough; the other goes to the trash."
@@ -178,8 +187,8 @@ def _doubles(reading: Reading) -> Iterator[Finding]:
         yield from _each(reading, "same-description", group, bare, "have the same description", "Say what tells them apart.")
 
 
-def _each(reading: Reading, kind: str, group: Same, paired: set[frozenset[int]], text: str, remedy: str) -> Iterator[Finding]:
-    first, *others = group.positions
+def _each(reading: Reading, kind: str, group: Alike, paired: set[frozenset[int]], text: str, remedy: str) -> Iterator[Finding]:
+    first, *others = group
     for other in others:
         if frozenset((first, other)) not in paired:
             paired.add(frozenset((first, other)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple, Self, TypeAlias, TypeVar
 
@@ -19,10 +19,9 @@ from ...core.errors import DiskError
 from ...core.settings import Mode, Settings
 from ...disk.paths import RootDir
 from ..store.evidence import Freshness, check, read_evidence
-from ..store.lookup import Shelf
-from ..store.scan import Header, newest_first
 from ..store.scopes import TEAM, Place
 from ..store.topic import Topic, evidence_of
+from ..store.topic_files import Header, TopicFiles, newest_first
 from .rank import Corpus, Document, Ranked, explained
 
 Where: TypeAlias = Literal["private", "team"]
@@ -46,22 +45,17 @@ class Recalled(NamedTuple):
     why: str
 
 
-class Scope(NamedTuple):
-    where: Where
-    shelf: Shelf
-
-
 class Look:
     """`Look.at` opens one, a context manager; `Memory` has one of its own. Not for two threads at once, but for `read`."""
 
     __slots__ = ("_clock", "_corpus", "_scopes", "place", "project")
 
     def __init__(
-        self, place: Place, scopes: Sequence[Scope], *, project: Path | None, clock: Callable[[], float] = time.time
+        self, place: Place, scopes: Mapping[Where, TopicFiles], *, project: Path | None, clock: Callable[[], float] = time.time
     ) -> None:
         self.place = place
         self.project = project  # what evidence is checked against
-        self._scopes = tuple(scopes)
+        self._scopes = scopes
         self._clock = clock
         self._corpus: tuple[list[Header], Corpus] | None = None
 
@@ -71,26 +65,25 @@ class Look:
 
         `after` is an earlier look, closed or not: what it prepared for searching is used again where nothing changed since.
         """
-        private, team = _modes(settings)
-        scopes = list[Scope]()
-        before = {scope.where: scope.shelf for scope in after._scopes} if after is not None else {}
+        private, team = scope_modes(settings)
+        scopes: dict[Where, TopicFiles] = {}
+        before = after._scopes if after is not None else {}
         try:
             if private != "off" and os.path.lexists(place.path):
-                scopes.append(Scope("private", Shelf(RootDir.open(place.path, create=False), after=before.get("private"))))
+                scopes["private"] = TopicFiles(RootDir.open(place.path, create=False), after=before.get("private"))
             if place.team is not None and team != "off" and place.team.is_dir():
-                root = RootDir.open(place.team, create=False, shared=True)
-                scopes.append(Scope("team", Shelf(root, after=before.get("team"))))
+                scopes["team"] = TopicFiles(RootDir.open(place.team, create=False, shared=True), after=before.get("team"))
         except DiskError:
-            for scope in scopes:
-                scope.shelf.root.close()
+            for files in scopes.values():
+                files.root.close()
             raise
         look = cls(place, scopes, project=project)
         look._corpus = after._corpus if after is not None else None
         return look
 
     def close(self) -> None:
-        for scope in self._scopes:
-            scope.shelf.root.close()
+        for files in self._scopes.values():
+            files.root.close()
 
     def __enter__(self) -> Self:
         return self
@@ -100,9 +93,9 @@ class Look:
 
     def headers(self) -> list[Header]:
         """All memories without their bodies, the newest first (S11)."""
-        if [scope.where for scope in self._scopes] == ["private"]:
-            return self._scopes[0].shelf.scanner.headers()
-        return newest_first([shown_in(each, scope.where) for scope in self._scopes for each in scope.shelf.scanner.headers()])
+        if [*self._scopes] == ["private"]:
+            return self._scopes["private"].headers()
+        return newest_first([shown_in(each, where) for where, files in self._scopes.items() for each in files.headers()])
 
     def ranked(self, headers: list[Header], query: str, most: int) -> list[tuple[Header, Ranked]]:
         """Those of the headers that share a term with the query, best first."""
@@ -118,13 +111,13 @@ class Look:
 
     def _bodies(self, headers: list[Header]) -> dict[str, str]:
         found: dict[str, str] = {}
-        for scope in self._scopes:
-            inside = [header for header in headers if self.scope_of(header.file) == scope.where]
-            if scope.where == "private":
-                found |= scope.shelf.scanner.bodies(inside)
+        for where, files in self._scopes.items():
+            inside = [header for header in headers if self._scope_of(header.file) == where]
+            if where == "private":
+                found |= files.bodies(inside)
             else:
                 own = [msgspec.structs.replace(header, file=header.file.removeprefix(_PREFIX)) for header in inside]
-                found |= {_PREFIX + file: text for file, text in scope.shelf.scanner.bodies(own).items()}
+                found |= {_PREFIX + file: text for file, text in files.bodies(own).items()}
         return found
 
     def recall(self, query: str, k: int) -> list[Recalled]:
@@ -135,9 +128,9 @@ class Look:
 
     def read(self, header: Header, ranked: Ranked | None = None) -> Recalled | None:
         """A memory with its age and what the project says of its evidence; None where it is gone. From any thread."""
-        where = self.scope_of(header.file)
-        shelf = next((scope.shelf for scope in self._scopes if scope.where == where), None)
-        topic = shelf.topic(header.file.removeprefix(_PREFIX if where == "team" else "")) if shelf is not None else None
+        where = self._scope_of(header.file)
+        files = self._scopes.get(where)
+        topic = files.topic(header.file.removeprefix(_PREFIX if where == "team" else "")) if files is not None else None
         if topic is None:
             return None
         evidence = check(read_evidence(list(evidence_of(topic))), self.project or self.place.path)
@@ -147,15 +140,16 @@ class Look:
 
     def where(self, file: str) -> Path:
         """The full path of a topic's file, wherever its scope lies."""
-        if self.place.team is not None and self.scope_of(file) == "team":
+        if self.place.team is not None and self._scope_of(file) == "team":
             return self.place.team / file.removeprefix(_PREFIX)
         return self.place.path / file
 
-    def scope_of(self, file: str) -> Where:
+    def _scope_of(self, file: str) -> Where:
         return "team" if self.place.team is not None and file.startswith(_PREFIX) else "private"
 
 
-def _modes(settings: Settings) -> tuple[Mode, Mode]:
+def scope_modes(settings: Settings) -> tuple[Mode, Mode]:
+    """The modes of the private and the team's memory."""
     modes = settings.memory_mode
     return (modes["private"], modes["team"]) if settings.memory else ("off", "off")
 

@@ -12,13 +12,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
+from unicodedata import category
 
 from ...core.blocks import Text, ToolResult, ToolUse
 from ...core.policy import SurfacingPolicy
 from ...core.view import Item, View
-from ..store.scan import Header
-from .render import on_one_line, paths_in
-from .word_boundaries import several_words
+from ..store.scopes import path_text
+from ..store.topic_files import Header
+from .render import paths_in
 
 KIND = "relevant_memories"
 ATTACHED = f"attachment:{KIND}"
@@ -126,14 +127,14 @@ class Noticed:
 
     def _take(self, item: Item, cwd: str, within: Sequence[str]) -> None:
         if texts := _put_in(item):
-            self._surfaced |= paths_in(texts) | {on_one_line(file) for file in item.files}
+            self._surfaced |= paths_in(texts) | {path_text(file) for file in item.files}
             self._size += sum(len(text.encode("utf-8", "replace")) for text in texts)
         for block in item.blocks:
             if isinstance(block, ToolUse) and block.name in _READS and isinstance(block.input, dict):
                 path = block.input.get("file_path")
                 full = os.path.normpath(os.path.join(cwd, path)) if isinstance(path, str) and path else ""
                 if any(full.startswith(directory) for directory in within):
-                    self._read[block.id] = on_one_line(full)
+                    self._read[block.id] = path_text(full)
             elif isinstance(block, ToolResult) and block.is_error:
                 self._read.pop(block.tool_use_id, None)
 
@@ -180,3 +181,41 @@ def _warns() -> re.Pattern[str]:
 def _only_tells_how(header: Header, names: re.Pattern[str]) -> bool:
     about = f"{header.name} {header.description}"
     return header.type == "reference" and names.search(about) is not None and not _warns().search(about)
+
+
+# Words
+
+# Letters that are words by themselves: scripts whose words need a dictionary, hiragana, ideographs.
+_ALONE = (
+    *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3041, 0x3096)),
+    *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3134F)),
+)
+# Letters and digits in a row, and what joins two rows of them into one word: can't, 3.14, 10:30.
+_RUN = re.compile("\\w+(?:['\u2019.:\u00b7,;]\\w+)*")
+# Who has not come to a second word by here has written no sentence.
+LOOKED_AT = 2_000
+
+
+def several_words(text: str) -> bool:
+    """Whether the text holds more than one word, as Unicode's text segmentation counts them (UAX 29, B15).
+
+    An ideograph, a hiragana and a letter of a script without spaces (Thai, Lao, Khmer, Burmese) are words of their own; katakana, hangul
+    and every alphabet make words of letters in a row. Marks belong to the letter before them.
+    """
+    words = 0
+    for run in _RUN.finditer(_without_marks(text[:LOOKED_AT])):
+        words += _in(run[0])
+        if words > 1:
+            return True
+    return False
+
+
+def _without_marks(text: str) -> str:
+    """Accents and vowel signs would end a row of letters, and so would joiners nobody sees."""
+    return text if text.isascii() else "".join(char for char in text if category(char) not in ("Mn", "Mc", "Me", "Cf"))
+
+
+def _in(run: str) -> int:
+    """One, or two for any number more."""
+    alone = [any(low <= ord(char) <= high for low, high in _ALONE) for char in run] if not run.isascii() else []
+    return 2 if any(alone) and len(run) > 1 else 1

@@ -16,11 +16,11 @@ from ...core.prompt_files import prompt_sections
 from ...core.settings.kinds import printable
 from ...core.words import normal
 from ..store.evidence import Freshness
+from ..store.scopes import path_text
 from ..store.topic import Topic, evidence_of
 
 DAY = 86_400.0
-# No system takes longer paths; a reason is one line.
-LONGEST_PATH = 4_096
+# A reason is one line.
 LONGEST_REASON = 500
 # A memory is text: what a terminal or a server would take for a command, or for the end, is left out. Lines and tabs stay.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -63,13 +63,7 @@ def shown(topic: Topic, path: Path, *, age: float, evidence: Freshness, lines: i
 
 
 def heading(path: Path) -> str:
-    return f"Contents of {on_one_line(path)} (a memory"
-
-
-def on_one_line(path: Path | str) -> str:
-    """A path as a text names it."""
-    text = str(path)
-    return escape(text if text.isprintable() and len(text) <= LONGEST_PATH else printable(text, LONGEST_PATH))
+    return f"Contents of {path_text(path)} (a memory"
 
 
 def _text(topic: Topic) -> str:

@@ -16,10 +16,10 @@ from datetime import date, datetime
 from typing import NamedTuple
 
 from ...core.errors import DiskError, InputError
-from ...disk.compare_and_swap import guarded, replace_if
+from ...disk.compare_and_swap import replace_if
 from ...disk.files import Durability
 from ...disk.paths import RootDir
-from .directory import GUARD, PATIENCE
+from .directory import hold_guard
 from .secrets import redact
 
 LOGS = "logs"
@@ -111,7 +111,7 @@ def _bullet(line: str, file: str, now: datetime) -> str:
 def append(root: RootDir, file: str, bullets: Sequence[str], *, durability: Durability = "full") -> bytes:
     """Adds lines behind whatever stands in the log by now; what it holds then."""
     added = "".join(f"{line}\n" for line in bullets).encode("utf-8", "replace")
-    with guarded(root, GUARD, timeout=PATIENCE):
+    with hold_guard(root):
         for _ in range(_TRIES):
             old = root.read_bytes(file, MOST_BYTES + 1)
             new = (old or b"") + (b"\n" if old and not old.endswith(b"\n") else b"") + added

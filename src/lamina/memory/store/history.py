@@ -20,23 +20,21 @@ import msgspec
 from ...disk.faults import AbsentIsFine
 from ...disk.files import Durability
 from ...disk.paths import RootDir
-from .blame import Known
 from .contract import Action, Version
 from .journal import (
     Change,
-    Last,
+    Head,
+    Known,
     Line,
     digest_of,
     head_of,
     is_of,
-    last_of,
     line_for,
     unhappened,
     unified,
     version_of,
     with_contents,
 )
-from .topic import same_name
 
 DIRECTORY = ".history"
 # A few hundred versions a segment: read in milliseconds by the first save of a process.
@@ -44,7 +42,7 @@ SEGMENT_BYTES = 2 << 20
 SEGMENTS = 8
 # Holds the newest line of most journals, whose memories are a page long; where it does not, the whole journal is read.
 _PEEK_BYTES = 32 << 10
-_NAME = re.compile(r"journal-(\d{6})\.jsonl")
+SEGMENT_NAME = re.compile(r"journal-(\d{6})\.jsonl")
 
 
 class History:
@@ -59,8 +57,8 @@ class History:
     def _forget(self) -> None:
         self._read: dict[int, int] = {}  # segment → how far it was read
         self._files: dict[int, tuple[int, int]] = {}  # and its inode and size: `lamina forget` puts another file in its place
-        self._last: dict[str, Last] = {}
-        self.latest: Last | None = None  # what the newest line said at the last look
+        self._last: dict[str, Head] = {}
+        self.latest: Head | None = None  # what the newest line said at the last look
         self._kept: set[str] = set()  # digests whose content some segment has
         self._segment_digests: set[str] = set()  # and those the newest one has
 
@@ -92,10 +90,6 @@ class History:
             self.catch_up()
             self._append(self._room(), [line])
         return len(new)
-
-    def filled(self) -> list[Line]:
-        """All lines, oldest first, each with its content where any segment has it."""
-        return with_contents(self.lines())
 
     def _append(self, number: int, lines: list[Line]) -> str:
         rows = []
@@ -134,17 +128,17 @@ class History:
 
     # Reading
 
-    def last(self, file: str) -> Last | None:
+    def last(self, file: str) -> Head | None:
         return self._last.get(file)
 
-    def newest(self) -> Last | None:
+    def newest(self) -> Head | None:
         """What the newest line says: the only change that a crash may have left half done."""
         if not self._read and (newest := self._peek()) is not None:
             return newest
         self.catch_up()
         return self.latest
 
-    def _peek(self) -> Last | None:
+    def _peek(self) -> Head | None:
         """The newest line without the others: opening a memory with a long history asks for no more. None: all have to be read."""
         number = max(self._segments(), default=0)
         found = self._root.stat(_path(number)) if number else None
@@ -153,8 +147,7 @@ class History:
         start = max(0, found.st_size - _PEEK_BYTES)
         # Behind the last end of a line nothing is whole, and nor is what stands before the first unless it begins the file.
         rows = self._tail(number, start).split(b"\n")[:-1]
-        heads = map(head_of, reversed(rows[1:] if start else rows))
-        return next((last_of(head) for head in heads if head is not None), None)
+        return next(filter(None, map(head_of, reversed(rows[1:] if start else rows))), None)
 
     def catch_up(self) -> None:
         """Reads what was appended since the last look, by whichever process."""
@@ -178,8 +171,8 @@ class History:
     def _take(self, row: bytes) -> None:
         if (head := head_of(row)) is None:
             return
-        self.latest = self._last[head.file] = last_of(head)
-        if bytes(head.content) not in (b"", b"null"):
+        self.latest = self._last[head.file] = head
+        if head.has_content:
             self._kept.add(head.digest)
             self._segment_digests.add(head.digest)
 
@@ -187,6 +180,10 @@ class History:
         """All lines, oldest first; one that cannot be read is passed over."""
         for number in sorted(self._segments()):
             yield from self._lines_of(number)
+
+    def filled(self) -> list[Line]:
+        """All lines, oldest first, each with its content where any segment has it."""
+        return with_contents(self.lines())
 
     def _lines_of(self, number: int) -> Iterator[Line]:
         for row in self._tail(number, 0).split(b"\n"):
@@ -208,14 +205,9 @@ class History:
 
     def versions(self, file: str) -> list[Known]:
         """The changes of one file with the text after each, oldest first."""
-        contents: dict[str, str] = {}
-        found: list[Line] = []
-        for line in self.lines():
-            if line.content is not None:
-                contents[line.digest] = line.content
-            if line.file == file:
-                found.append(line)
-        return [Known(version_of(line), contents.get(line.digest)) for line in found]
+        lines = list(self.lines())
+        contents = {line.digest: line.content for line in lines if line.content is not None}
+        return [Known(version_of(line), contents.get(line.digest)) for line in lines if line.file == file]
 
     def log(self, name: str | None = None) -> list[Version]:
         """The changes of one memory, or of all, newest first."""
@@ -232,15 +224,6 @@ class History:
             (line.content for line in self.lines() if digest and line.digest == digest and line.content is not None), None
         )
 
-    def trash(self) -> list[Version]:
-        """What was removed and has not come back, newest first; `why` holds the reason."""
-        # By name: another memory may have the file by now.
-        last: dict[str, Line] = {}
-        for line in self.lines():
-            last.pop(same_name(line.name), None)
-            last[same_name(line.name)] = line
-        return [version_of(line) for line in reversed(last.values()) if line.action == "remove"]
-
     def diff(self, version_id: str) -> str:
         """What one change did, as a unified diff; empty when its contents are not known."""
         line = next((line for line in self.lines() if line.id == version_id), None)
@@ -249,7 +232,7 @@ class History:
         return unified(line.file, self.content_of(line.before), self.content_of(line.digest))
 
     def _segments(self) -> set[int]:
-        return {int(found[1]) for name in self._root.names(DIRECTORY) if (found := _NAME.fullmatch(name))}
+        return {int(found[1]) for name in self._root.names(DIRECTORY) if (found := SEGMENT_NAME.fullmatch(name))}
 
     def _tail(self, number: int, start: int) -> bytes:
         fd = -1

@@ -12,7 +12,7 @@ from ...core.errors import InputError
 from ...core.settings import Scope
 from .contract import Action, Saved, Version, Why
 from .draft import Draft, applied, cleaned, other_file
-from .index import Entry, with_entry, without_entry
+from .index import entry_of, with_entry, without_entry
 from .journal import digest_of, is_of
 from .topic import Topic, dated, file_name, read_topic, same_name, stamped, write_topic
 
@@ -50,7 +50,7 @@ class InMemoryStore:
         if old is None or write_topic(topic, before=before) != before:
             topic = stamped(topic, now=self.clock()) if modified is None else dated(topic, modified=modified)
             self._put(topic.name, file, write_topic(topic, before=before), "save", why)
-        self._index = with_entry(self._index, Entry(topic.name, file, topic.description))
+        self._index = with_entry(self._index, entry_of(topic))
         return Saved(self.get(topic.name) or topic, old is None, wish.redacted)
 
     def remove(self, name: str, *, why: Why) -> bool:
@@ -81,7 +81,7 @@ class InMemoryStore:
         file = file if there or file not in self._files else self._free(versions[0].name)
         topic = read_topic(file, text, self.clock())
         self._put(topic.name, file, text, "restore", why)
-        self._index = with_entry(self._index, Entry(topic.name, file, topic.description))
+        self._index = with_entry(self._index, entry_of(topic))
         return topic
 
     def _free(self, name: str) -> str:

@@ -1,29 +1,40 @@
-"""The index `MEMORY.md`: one line for each topic, `- [Title](file.md) — hook` (S3), and what of it a session is sent (S4).
+"""The index `MEMORY.md`: one line for each topic, `- [Title](file.md) — hook` (S3), what a session is sent of it (S4), and the file (S6).
 
-Owns the text of the index. Invariants: a line we write is one line of at most 150 characters that can neither break its link nor
-open a tag; lines that are not ours to change keep their bytes; nothing raises on any text. Pure.
+Owns the text and the file. Invariants: a line we write is one line of at most 150 characters that can neither break its link nor
+open a tag; lines that are not ours to change keep their bytes; no text raises. A change is made to the index as it is at that moment, so
+a user's edit is merged and never lost; bytes that are not UTF-8 pass through unchanged; a file too long to be an index is left alone.
+
+A crash at any line leaves the old index or the new one. Writers hold the store's guard.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from ...core.errors import InputError
+from ...core.errors import DiskError, InputError
 from ...core.fence import escape
 from ...core.front_matter import split_front_matter
+from ...disk.compare_and_swap import replace_if
+from ...disk.files import Durability
+from ...disk.paths import RootDir
 from .secrets import redact
 from .topic import INDEX as INDEX
-from .topic import folded, one_line
+from .topic import Topic, folded, one_line
+from .topic_files import Header
 
 # One line of a terminal and a half: two hundred of them are what a session is sent.
 LINE_CHARS = 150
 MOST_LINES = 200
 MOST_BYTES = 25_000
+# One a hundred times as long as what is sent is no index.
+MOST_INDEX = 4 << 20
+# Each lost round means that somebody saved the index in that very moment.
+_ROUNDS = 10
 # What a title needs at most; the hook says the rest.
 _TITLE_CHARS = 60
 _SHOWN_CHARS = 60
@@ -40,6 +51,10 @@ class Entry(NamedTuple):
     title: str
     file: str
     hook: str
+
+
+def entry_of(topic: Topic | Header) -> Entry:
+    return Entry(topic.name, topic.file, topic.description)
 
 
 def entries(text: str) -> list[Entry]:
@@ -207,3 +222,50 @@ def _warning(lines: list[str], whole: int, size: int) -> str:
         f"> Warning: {INDEX} {' and '.join(over)}, so only its beginning was loaded: {cut} ({shown!r}). "
         f"Shorten lines to at most {LINE_CHARS} characters and move detail into topic files."
     )
+
+
+class IndexFile:
+    __slots__ = ("_durability", "_root")
+
+    def __init__(self, root: RootDir, *, durability: Durability = "full") -> None:
+        self._root = root
+        self._durability: Durability = durability
+
+    def data(self) -> bytes | None:
+        return self._root.read_bytes(INDEX, MOST_INDEX)
+
+    def there(self) -> bool:
+        return self._root.stat(INDEX) is not None
+
+    def text(self) -> str:
+        return (self.data() or b"").decode("utf-8", "replace")
+
+    def line(self, file: str) -> str | None:
+        """The line that points at this file, as it stands there."""
+        key = folded(file)
+        rows = (row.rstrip("\r") for row in self.text().split("\n") if "](" in row)
+        return next((row for row in rows if any(folded(entry.file) == key for entry in entries(row))), None)
+
+    def add(self, topic: Topic) -> None:
+        self.edit(lambda text: with_entry(text, entry_of(topic)))
+
+    def drop(self, file: str) -> None:
+        self.edit(lambda text: without_entry(text, file))
+
+    def rebuild(self, headers: Iterable[Header]) -> None:
+        """Ordered by file, which is by topic: where `with_entry` would put them one by one."""
+        ordered = sorted(headers, key=lambda header: folded(header.file))
+        text = "".join(f"{line_of(entry_of(header))}\n" for header in ordered)
+        self.edit(lambda there: there or text)
+
+    def edit(self, change: Callable[[str], str | None]) -> None:
+        """Write what `change` makes of the text, which may be asked again; None leaves the file alone."""
+        for _ in range(_ROUNDS):
+            old = self.data()
+            if old is not None and len(old) >= MOST_INDEX:
+                raise DiskError(INDEX, f"is larger than {MOST_INDEX >> 20} MiB", "move it away, it is rebuilt from the memories")
+            text = change((old or b"").decode("utf-8", "surrogateescape"))
+            new = old if text is None else text.encode("utf-8", "surrogateescape")
+            if new is None or new == old or replace_if(self._root, INDEX, new, expected=old, durability=self._durability):
+                return
+        raise DiskError(INDEX, "is changed again and again by another program", "close it there and try again")

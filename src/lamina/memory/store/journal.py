@@ -1,4 +1,4 @@
-"""One line of a memory's journal: what it says, how it is made and how it is read (B4).
+"""One line of a memory's journal: what it says, how it is made and read, and which change each line of a memory comes from (B4).
 
 Owns the form of `.history/journal-NNNNNN.jsonl`, not the files. Invariants: a line names the content before and after by digest, so any
 two lines can be held against each other; secrets are taken out of contents that came from outside; a row that is no line is none. Pure
@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -36,7 +36,7 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Head(msgspec.Struct):
-    """A line without decoding its content."""
+    """What the journal says of a file: a line without decoding its content."""
 
     file: str
     name: str
@@ -45,15 +45,9 @@ class Head(msgspec.Struct):
     before: str = ""
     content: msgspec.Raw = msgspec.Raw()
 
-
-class Last(NamedTuple):
-    """What the journal says of a file."""
-
-    file: str
-    name: str
-    action: Action
-    digest: str
-    before: str
+    @property
+    def has_content(self) -> bool:
+        return bytes(self.content) not in (b"", b"null")
 
 
 class Change(NamedTuple):
@@ -73,21 +67,20 @@ def digest_of(data: bytes | None) -> str:
 
 def head_of(row: bytes) -> Head | None:
     try:
-        return msgspec.json.decode(row, type=Head)
+        head = msgspec.json.decode(row, type=Head)
     except msgspec.DecodeError:
         return None
+    # The content is a view of its row, which would stay in memory with it.
+    head.content = msgspec.Raw(b"true" if head.has_content else b"")
+    return head
 
 
-def unhappened(newest: Last | Line, there: str) -> bool:
+def unhappened(newest: Head | Line, there: str) -> bool:
     """Whether the newest change did not reach its file, whose digest is `there`: its writer was stopped, or had no room on the disk."""
     return there == newest.before != newest.digest
 
 
-def last_of(head: Head) -> Last:
-    return Last(head.file, head.name, head.action, head.digest, head.before)
-
-
-def with_contents(lines: Iterator[Line]) -> list[Line]:
+def with_contents(lines: Iterable[Line]) -> list[Line]:
     """The lines of one segment, each with its content: a segment holds every content it needs, but only once."""
     contents: dict[str, str] = {}
     filled: list[Line] = []
@@ -133,3 +126,42 @@ def line_for(change: Change, now: float, *, before: str | None = None) -> Line:
 
 def version_of(line: Line) -> Version:
     return Version(line.id, line.time, line.name, line.action, line.why, line.digest, line.file, line.before)
+
+
+# Blame
+
+
+class Blamed(NamedTuple):
+    text: str
+    version: Version | None
+
+
+class Known(NamedTuple):
+    """A change and the text after it; None where the journal does not have it, or nothing was left."""
+
+    version: Version
+    text: str | None
+
+
+def blame(history: Iterable[Known], now: str) -> list[Blamed]:
+    """Each line of `now`, the text as it stands, with the change after which it first stood there without interruption.
+
+    `history` is oldest first. Where the journal no longer has a version, its lines belong to the next one it has; lines nobody recorded,
+    because somebody edits the file right now, belong to none.
+    """
+    lines: list[Blamed] = []
+    for version, text in history:
+        if text is not None:
+            lines = _carried(lines, text, version)
+        elif not version.digest:
+            lines = []
+    return _carried(lines, now, None)
+
+
+def _carried(old: list[Blamed], text: str, version: Version | None) -> list[Blamed]:
+    rows = text.splitlines()
+    new = [Blamed(row, version) for row in rows]
+    matcher = difflib.SequenceMatcher(None, [line.text for line in old], rows, autojunk=False)
+    for block in matcher.get_matching_blocks():
+        new[block.b : block.b + block.size] = old[block.a : block.a + block.size]
+    return new

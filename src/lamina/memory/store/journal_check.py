@@ -13,19 +13,17 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...disk.paths import RootDir
-from .history import DIRECTORY, SEGMENTS
-from .inbox import DIRECTORY as INBOX
-from .inbox import MOST_PROPOSALS, Proposal
+from .history import DIRECTORY, SEGMENT_NAME, SEGMENTS
 from .journal import Line
-from .scan import CACHE
+from .modes import INBOX, MOST_PROPOSALS, Proposal
+from .topic_files import CACHE, CACHE_BYTES
 
 # A segment is closed at 2 MiB; one memory of the largest size may follow, twice.
 MOST_SEGMENT = 8 << 20
 # A proposal holds a memory and its diff.
 MOST_PROPOSAL = 4 << 20
-_CACHE_BYTES = 64 << 20
-_SEGMENT = re.compile(r"journal-(\d{6})\.jsonl")
 _PROPOSAL = re.compile(r"[0-9a-f]{12}\.json")
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Damage(NamedTuple):
@@ -69,7 +67,7 @@ def read_journal(root: RootDir) -> Journal:
 
 
 def _segments(root: RootDir) -> list[str]:
-    names = sorted(entry.name for entry in root.listdir(DIRECTORY) if _SEGMENT.fullmatch(entry.name) and not entry.is_dir)
+    names = sorted(entry.name for entry in root.listdir(DIRECTORY) if SEGMENT_NAME.fullmatch(entry.name) and not entry.is_dir)
     return names[-2 * SEGMENTS :]
 
 
@@ -88,7 +86,7 @@ def _take(journal: Journal, file: str, data: bytes, damage: list[Damage]) -> Non
             continue
         try:
             line = msgspec.json.decode(row, type=Line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except _UNREADABLE:
             bad.append(number)
             continue
         if line.content is not None:
@@ -139,7 +137,7 @@ def read_inbox(root: RootDir) -> Waiting:
         data = _bytes(root, file, MOST_PROPOSAL, damage)
         try:
             proposals.append(msgspec.json.decode(data, type=Proposal))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except _UNREADABLE:
             damage.append(Damage(file, "is no proposal that can be read; it is passed over"))
     return Waiting(tuple(sorted(proposals, key=lambda each: each.time)), tuple(damage))
 
@@ -147,12 +145,12 @@ def read_inbox(root: RootDir) -> Waiting:
 def cache_damage(root: RootDir) -> Damage | None:
     """The cache of heads is made again when it cannot be read; that is no loss, and it is said."""
     damage: list[Damage] = []
-    data = _bytes(root, CACHE, _CACHE_BYTES, damage)
+    data = _bytes(root, CACHE, CACHE_BYTES, damage)
     if damage:
         return damage[0]
     try:
         if data:
             msgspec.msgpack.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except _UNREADABLE:
         return Damage(CACHE, "cannot be read; it is made again at the next look")
     return None

@@ -1,27 +1,39 @@
-"""Modes for each scope (B5): off, read-only, confirm, auto.
+"""Modes for each scope (B5), and proposals: changes to memory that wait for a yes, as diffs.
 
-Owns who may write. `off`: memory is empty and takes nothing. `read-only`: it is read and takes nothing. `confirm`: what a person saves
+Owns who may write. `off`: memory is empty and takes nothing. `read-only`: it is read and takes nothing. `confirm`: what a user saves
 is saved, what anybody else would change waits in the inbox. `auto`: everybody writes.
+
+Owns `.inbox/*.json` in the memory directory. Invariants: nothing is written to a memory before a user says yes; a yes counts for
+the content the user saw, so a proposal whose memory changed meanwhile is shown anew first; secrets are taken out before anything
+waits here; at most 200 wait. A crash at any line leaves a proposal waiting, done and waiting (a second yes changes nothing), or gone.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 
 from ...core.errors import InputError, SettingError
-from ...core.settings import Mode
+from ...core.settings import Mode, Scope
 from .contract import Proposed, Saved, Version, Who, Why
 from .daily_logs import append
 from .directory import DirectoryStore
-from .draft import Draft
-from .inbox import Inbox
+from .draft import MOST_BYTES, Draft
 from .index import INDEX, Rewritten
-from .scan import Header
-from .topic import Topic, evidence_of
+from .journal import digest_of, unified
+from .topic import Kind, Topic, evidence_of
+from .topic_files import Header, shown
 
+INBOX = ".inbox"
+# More than anybody reads; what proposes that much is broken.
+MOST_PROPOSALS = 200
+# A proposal holds a memory and its diff, at worst both versions in full.
+_PROPOSAL_BYTES = 8 * MOST_BYTES
+_ID = re.compile(r"[0-9a-f]{12}")
 Verdict: TypeAlias = Literal["write", "propose", "refuse"]
 
 
@@ -35,6 +47,122 @@ def plan_write(mode: Mode, who: Who) -> Verdict:
             return "refuse"
         case _:
             assert_never(mode)
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """`base` is the digest of the file the diff starts from; empty for a new memory."""
+
+    id: str
+    time: float
+    scope: Scope
+    action: Literal["save", "remove"]
+    name: str
+    file: str
+    why: Why
+    base: str
+    diff: str
+    type: Kind | None = None
+    description: str = ""
+    body: str = ""
+    evidence: tuple[str, ...] = ()
+    modified: float | None = None
+
+    @property
+    def draft(self) -> Draft:
+        return Draft(self.name, self.type, self.description, self.body, self.evidence, self.modified)
+
+
+class Inbox:
+    """The proposals for one store."""
+
+    __slots__ = ("_root", "store")
+
+    def __init__(self, store: DirectoryStore) -> None:
+        self.store = store
+        self._root = store.root
+
+    def propose_save(self, draft: Draft, *, why: Why) -> Proposed:
+        planned = self.store.plan(draft)
+        return self._add("save", planned.wish.draft, planned.topic.file, planned.before, planned.after, why)
+
+    def propose_removal(self, name: str, *, why: Why) -> Proposed | None:
+        """None when there is no such memory."""
+        found = self.store.raw(name)
+        return None if found is None else self._add("remove", Draft(name), found.file, found.data, b"", why)
+
+    def _add(
+        self, action: Literal["save", "remove"], draft: Draft, file: str, before: bytes | None, after: bytes, why: Why
+    ) -> Proposed:
+        proposal = Proposal(
+            id=os.urandom(6).hex(),
+            time=self.store.clock(),
+            scope=self.store.scope,
+            action=action,
+            file=file,
+            why=why,
+            base=digest_of(before),
+            diff=unified(file, shown(before), shown(after)),
+            **msgspec.structs.asdict(draft),
+        )
+        waiting = self.waiting()
+        for other in waiting:
+            if all(getattr(other, key) == getattr(proposal, key) for key in ("action", "file", "base", "diff")):
+                return Proposed(other.id)
+        if len(waiting) >= MOST_PROPOSALS:
+            raise InputError("inbox", f"{MOST_PROPOSALS} proposals wait already", "`lamina inbox` shows them")
+        self._put(proposal)
+        return Proposed(proposal.id)
+
+    def _put(self, proposal: Proposal) -> None:
+        self._root.replace(_path(proposal.id), msgspec.json.encode(proposal))
+
+    def waiting(self) -> list[Proposal]:
+        """Oldest first; a file that is no proposal is passed over."""
+        names = [entry.name.removesuffix(".json") for entry in self._root.listdir(INBOX) if entry.name.endswith(".json")]
+        found = (self._read(name) for name in names if _ID.fullmatch(name))
+        return sorted((proposal for proposal in found if proposal is not None), key=lambda each: (each.time, each.id))
+
+    def get(self, proposal_id: str) -> Proposal:
+        proposal = self._read(proposal_id) if _ID.fullmatch(proposal_id) else None
+        if proposal is None:
+            raise InputError(f"proposal {proposal_id!r}", "does not wait any more", "`lamina inbox` lists those that do")
+        return proposal
+
+    def _read(self, proposal_id: str) -> Proposal | None:
+        data = self._root.read_bytes(_path(proposal_id), _PROPOSAL_BYTES)
+        try:
+            return msgspec.json.decode(data, type=Proposal) if data is not None else None
+        except msgspec.DecodeError:
+            return None
+
+    def accept(self, proposal_id: str) -> Saved | bool:
+        """Does what was proposed. InputError when the memory changed since: the proposal then holds the new diff."""
+        proposal = self.get(proposal_id)
+        there = self.store.raw(proposal.file)
+        if digest_of(there.data if there else None) != proposal.base:
+            self._renew(proposal)
+            raise InputError(proposal.name, "has changed since this was proposed", "look at the new diff, then say yes again")
+        done: Saved | bool
+        if proposal.action == "save":
+            done = self.store.save(proposal.draft, why=proposal.why, base=proposal.base)
+        else:
+            done = self.store.remove(proposal.file, why=proposal.why, expected=there.data if there else None)
+        self._root.unlink(_path(proposal_id))
+        return done
+
+    def _renew(self, old: Proposal) -> None:
+        if old.action == "save":
+            new = self.propose_save(old.draft, why=old.why)
+        else:
+            new = self.propose_removal(old.file, why=old.why) or Proposed(old.id)
+        if new.id != old.id:
+            # Under the id the person knows.
+            self._put(msgspec.structs.replace(self.get(new.id), id=old.id, time=old.time))
+            self._root.unlink(_path(new.id))
+
+    def reject(self, proposal_id: str) -> bool:
+        """False when it did not wait any more."""
+        return bool(_ID.fullmatch(proposal_id)) and self._root.unlink(_path(proposal_id))
 
 
 class GatedStore:
@@ -56,9 +184,6 @@ class GatedStore:
 
     def headers(self) -> list[Header]:
         return self.store.headers() if self.readable else []
-
-    def bodies(self, headers: Sequence[Header]) -> dict[str, str]:
-        return self.store.scanner.bodies(headers) if self.readable else {}
 
     def get(self, name: str) -> Topic | None:
         return self.store.get(name) if self.readable else None
@@ -130,3 +255,7 @@ class GatedStore:
             case "refuse":
                 problem = f"{self.store.scope} memory is {self.mode}, so nothing in it is changed"
                 raise SettingError("memoryMode", self.store.scope, problem, "set it to auto or confirm")
+
+
+def _path(proposal_id: str) -> str:
+    return f"{INBOX}/{proposal_id}.json"

@@ -12,41 +12,40 @@ from typing import NamedTuple
 from ...core.errors import DiskError
 from .contract import MOST_READ
 from .history import History
-from .index import INDEX, Entry, line_of
-from .index_file import IndexFile
-from .journal import Last, digest_of
-from .lookup import Shelf, shown
+from .index import INDEX, IndexFile, entry_of, line_of
+from .journal import Head, digest_of
 from .topic import Topic, read_topic
+from .topic_files import TopicFiles, shown
 
 
 class _Newest(NamedTuple):
     """The newest change and the file it was about, as it is now; None: it is gone."""
 
-    change: Last
+    change: Head
     data: bytes | None
 
 
-def needs_mending(shelf: Shelf, index: IndexFile, history: History) -> bool:
+def needs_mending(files: TopicFiles, index: IndexFile, history: History) -> bool:
     if not index.there():
-        return bool(shelf.scanner.files())
-    newest = _looked_at(shelf, history.newest())
-    return newest is not None and _unlisted(newest, shelf, index, history) is not None
+        return bool(files.files())
+    newest = _looked_at(files, history.newest())
+    return newest is not None and _unlisted(newest, files, index, history) is not None
 
 
-def mend(shelf: Shelf, index: IndexFile, history: History, *, now: float) -> tuple[str, ...]:
+def mend(files: TopicFiles, index: IndexFile, history: History, *, now: float) -> tuple[str, ...]:
     """A missing index is made from the memories, a line that is missing is added, and a change that did not happen is noted.
 
     The guard is held: what the journal says when this is over is all there is to know until it is let go.
     """
     said: tuple[str, ...] = ()
-    path = shelf.root.path / INDEX
+    path = files.root.path / INDEX
     history.catch_up()
-    newest = _looked_at(shelf, history.latest)
+    newest = _looked_at(files, history.latest)
     if not index.there():
-        if headers := shelf.scanner.headers():
+        if headers := files.headers():
             index.rebuild(headers)
             said = (f"{path} was missing and was made again from {len(headers)} memories.",)
-    elif newest is not None and (topic := _unlisted(newest, shelf, index, history)) is not None:
+    elif newest is not None and (topic := _unlisted(newest, files, index, history)) is not None:
         index.add(topic)
         said = (f"{path} lacked the line of {topic.file}, whose change was interrupted; it was added.",)
     # Last: the journal's word of the change is what the line above was found by.
@@ -55,20 +54,20 @@ def mend(shelf: Shelf, index: IndexFile, history: History, *, now: float) -> tup
     return said
 
 
-def _looked_at(shelf: Shelf, newest: Last | None) -> _Newest | None:
+def _looked_at(files: TopicFiles, newest: Head | None) -> _Newest | None:
     """None where there is nothing to mend. One file that somebody made a link of keeps no other memory from being saved."""
     if newest is None:
         return None
     try:
-        return _Newest(newest, shelf.root.read_bytes(newest.file, MOST_READ))
+        return _Newest(newest, files.root.read_bytes(newest.file, MOST_READ))
     except DiskError:
         return None
 
 
-def _unlisted(newest: _Newest, shelf: Shelf, index: IndexFile, history: History) -> Topic | None:
+def _unlisted(newest: _Newest, files: TopicFiles, index: IndexFile, history: History) -> Topic | None:
     """The memory whose save ended between its file and its index line, or whose removal ended between the line and the file."""
     change, data = newest
-    if data is None or not _half_done(change, shelf):
+    if data is None or not _half_done(change, files):
         return None
     if digest_of(data) != (change.before if change.action == "remove" else change.digest):
         return None
@@ -77,22 +76,22 @@ def _unlisted(newest: _Newest, shelf: Shelf, index: IndexFile, history: History)
     return topic if line is None or _is_old(line, topic, change, history) else None
 
 
-def _is_old(line: str, topic: Topic, change: Last, history: History) -> bool:
+def _is_old(line: str, topic: Topic, change: Head, history: History) -> bool:
     """Whether the index has the line we wrote for the content before. One that a person worded is theirs."""
-    if line == line_of(Entry(topic.name, topic.file, topic.description)):
+    if line == line_of(entry_of(topic)):
         return False
     text = history.content_of(change.before)
     before = read_topic(change.file, text, 0) if text is not None else None
-    return before is not None and line == line_of(Entry(before.name, before.file, before.description))
+    return before is not None and line == line_of(entry_of(before))
 
 
-def _half_done(change: Last, shelf: Shelf) -> bool:
+def _half_done(change: Head, files: TopicFiles) -> bool:
     """Whether the change may lack its index line. One that a person took out later stays out: then the index is newer than the file."""
     match change.action:
         case "remove":
             return True
         case "save" | "restore":
-            file, index = shelf.root.stat(change.file), shelf.root.stat(INDEX)
+            file, index = files.root.stat(change.file), files.root.stat(INDEX)
             return file is not None and index is not None and index.st_mtime_ns <= file.st_mtime_ns
         case _:
             return False

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
-from ...disk.compare_and_swap import guarded, replace_if
+from ...disk.compare_and_swap import replace_if
 from .contract import MOST_READ, Why
-from .directory import GUARD, PATIENCE, DirectoryStore
+from .directory import DirectoryStore, hold_guard
 from .index import INDEX
 from .journal import Change, digest_of
-from .lookup import shown
 from .topic import read_topic
+from .topic_files import shown
 
 
 class Back(NamedTuple):
@@ -42,16 +42,19 @@ def put_back(
 ) -> Returned:
     """`index` gets the index as it is and the files that are back, and says how it shall be; None: there was none."""
     back, left = list[str](), list[str]()
-    with guarded(store.root, GUARD, timeout=PATIENCE):
+    with hold_guard(store.root):
         for one in sorted(wanted, key=lambda one: one.data is None):
             (back if _returned(store, one, why) else left).append(one.file)
-        store._mend()
-        _index(store, lambda now: index(now, back))
+        store.mend()
+        if index(store.index(), back) is None:
+            store.root.unlink(INDEX)
+        else:
+            store.index_file.edit(lambda now: index(now, back) or "")
     return Returned(tuple(back), tuple(left))
 
 
 def _returned(store: DirectoryStore, one: Back, why: Why) -> bool:
-    store._mend()
+    store.mend()
     there = store.root.read_bytes(one.file, MOST_READ)
     if there == one.data:
         return True
@@ -61,16 +64,9 @@ def _returned(store: DirectoryStore, one: Back, why: Why) -> bool:
     change = Change(one.file, name, "remove" if one.data is None else "restore", there, one.data, why)
     store.history.record(change, now=store.clock())
     if one.data is None:
-        store._index.drop(one.file)
+        store.index_file.drop(one.file)
         if store.root.read_bytes(one.file, MOST_READ) != there:
             return False
         store.root.unlink(one.file)
         return True
     return replace_if(store.root, one.file, one.data, expected=there, durability=store.durability, mtime_ns=one.mtime_ns or None)
-
-
-def _index(store: DirectoryStore, wanted: Callable[[str], str | None]) -> None:
-    if wanted(store.index()) is None:
-        store.root.unlink(INDEX)
-    else:
-        store._index.edit(lambda now: wanted(now) or "")

@@ -11,15 +11,21 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 from ...core.errors import PathRefused
+from ...core.fence import escape
 from ...core.settings import Settings
+from ...core.settings.kinds import printable
 from ...disk.file_names import bad_name, shown
 from ...disk.paths import canonical_git_root, check_root, slug
+
+StrPath: TypeAlias = str | os.PathLike[str]
 
 TEAM = "team"
 AgentScope: TypeAlias = Literal["user", "project", "local"]
 AGENTS = "agent-memory"
 AGENTS_LOCAL = "agent-memory-local"
 IN_TREE = ".claude"
+# No system takes longer paths.
+LONGEST_PATH = 4_096
 
 
 class Place(NamedTuple):
@@ -38,18 +44,18 @@ class AgentPlace(NamedTuple):
     below: Path | None = None
 
 
-def project_root(cwd: str | os.PathLike[str]) -> Path:
+def path_text(path: StrPath) -> str:
+    """A path as texts for the model name it: on one line, and no part of it opens a tag."""
+    text = os.fspath(path)
+    return escape(text if text.isprintable() and len(text) <= LONGEST_PATH else printable(text, LONGEST_PATH))
+
+
+def project_root(cwd: StrPath) -> Path:
     """The directory that stands for the project: one for all worktrees and subdirectories of a repository."""
     return canonical_git_root(cwd) or Path(os.path.realpath(cwd))
 
 
-def memory_place(
-    *,
-    cwd: str | os.PathLike[str],
-    home: str | os.PathLike[str],
-    settings: Settings,
-    user_home: str | os.PathLike[str] | None = None,
-) -> Place:
+def memory_place(*, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath | None = None) -> Place:
     """The memory directories of the project `cwd` belongs to; PathRefused for a directory that may not be used.
 
     `home` is Lamina's own directory, `user_home` the person's: what G1 protects and `~/` stands for.
@@ -62,35 +68,23 @@ def memory_place(
     return Place(path, check_root(named, home=person) if named else path / TEAM, said_by)
 
 
-def _private(
-    cwd: str | os.PathLike[str], home: str | os.PathLike[str], settings: Settings, person: str | os.PathLike[str]
-) -> tuple[Path, str]:
+def _private(cwd: StrPath, home: StrPath, settings: Settings, person: StrPath) -> tuple[Path, str]:
     if named := settings.memory_directory:
         resolved = settings.resolved("memory_directory")
         return check_root(named, home=person), resolved.detail or resolved.source
-    if settings.remote and (stand_in := settings.remote_memory_directory):
-        base, said_by = _expanded(stand_in, person), "remoteMemoryDirectory"
-    else:
-        base, said_by = os.path.abspath(home), "default"
-    return check_root(default_path(base, cwd), home=person), said_by
+    stand_in = _stand_in(settings, person)
+    path = os.path.join(stand_in or os.path.abspath(home), "projects", slug(project_root(cwd)), "memory")
+    return check_root(path, home=person), "remoteMemoryDirectory" if stand_in else "default"
 
 
-def _expanded(text: str, person: str | os.PathLike[str]) -> str:
-    return os.path.join(person, text[2:]) if text.startswith("~/") else text
-
-
-def default_path(home: str, cwd: str | os.PathLike[str]) -> str:
-    return os.path.join(home, "projects", slug(project_root(cwd)), "memory")
+def _stand_in(settings: Settings, person: StrPath) -> str:
+    """The directory that stands in for the home of an ephemeral machine; empty where there is none."""
+    named = settings.remote_memory_directory if settings.remote else None
+    return os.path.join(person, named[2:]) if named and named.startswith("~/") else named or ""
 
 
 def agent_place(
-    agent: str,
-    scope: AgentScope,
-    *,
-    cwd: str | os.PathLike[str],
-    home: str | os.PathLike[str],
-    settings: Settings,
-    user_home: str | os.PathLike[str] | None = None,
+    agent: str, scope: AgentScope, *, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath | None = None
 ) -> AgentPlace:
     """A5: where the agent type `agent` keeps what it remembers; PathRefused for a directory that may not be used."""
     person = user_home if user_home is not None else home
@@ -106,26 +100,14 @@ def agent_place(
     return AgentPlace(path, scope, below)
 
 
-def agent_roots(
-    *,
-    cwd: str | os.PathLike[str],
-    home: str | os.PathLike[str],
-    settings: Settings,
-    user_home: str | os.PathLike[str] | None = None,
-) -> tuple[Path, ...]:
+def agent_roots(*, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath | None = None) -> tuple[Path, ...]:
     """Where agents of all types have theirs, each scope once."""
     person = user_home if user_home is not None else home
     scopes: tuple[AgentScope, ...] = ("user", "project", "local")
     return tuple(Path(_agents_base(scope, cwd, home, settings, person)[0]) for scope in scopes)
 
 
-def _agents_base(
-    scope: AgentScope,
-    cwd: str | os.PathLike[str],
-    home: str | os.PathLike[str],
-    settings: Settings,
-    person: str | os.PathLike[str],
-) -> tuple[str, Path | None]:
+def _agents_base(scope: AgentScope, cwd: StrPath, home: StrPath, settings: Settings, person: StrPath) -> tuple[str, Path | None]:
     root = project_root(cwd)
     match scope:
         case "user":
@@ -133,8 +115,8 @@ def _agents_base(
         case "project":
             return os.path.join(root, IN_TREE, AGENTS), root
         case "local":
-            if settings.remote and (stand_in := settings.remote_memory_directory):
-                return os.path.join(_expanded(stand_in, person), "projects", slug(root), AGENTS_LOCAL), None
+            if stand_in := _stand_in(settings, person):
+                return os.path.join(stand_in, "projects", slug(root), AGENTS_LOCAL), None
             return os.path.join(root, IN_TREE, AGENTS_LOCAL), root
         case _:
             assert_never(scope)

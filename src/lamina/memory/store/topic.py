@@ -117,7 +117,7 @@ def _without_blank_line(body: str) -> str:
 
 def write_topic(topic: Topic, *, before: str | None = None) -> str:
     """The text of the file. `before` is the text it replaces: what did not change keeps its bytes there."""
-    if before is not None and _says_the_same(topic, before):
+    if before is not None and says_the_same(topic, read_topic(topic.file, before, 0)):
         return before
     matter = read_front_matter(before or "")
     wanted = _wanted(topic, matter.fields, fresh=matter.head is None)
@@ -137,15 +137,9 @@ def _gap(old_body: str, body: str) -> str:
     return "\n" if old_body.startswith("\n") or body.startswith(("\n", "\r\n")) else ""
 
 
-def _says_the_same(topic: Topic, before: str) -> bool:
-    there = read_topic(topic.file, before, 0)
-    return (there.name, there.description, there.type, there.fields, there.body) == (
-        topic.name,
-        topic.description,
-        topic.type,
-        topic.fields,
-        topic.body,
-    )
+def says_the_same(one: Topic, other: Topic) -> bool:
+    """Whether two topics would be written alike: all but the file, its time and what is odd about it."""
+    return all(getattr(one, key) == getattr(other, key) for key in (*_KNOWN, "fields", "body"))
 
 
 def _wanted(topic: Topic, old: Mapping[str, Value], *, fresh: bool) -> dict[str, Value]:
@@ -180,6 +174,12 @@ def dated(topic: Topic, *, modified: float) -> Topic:
     moment = datetime.fromtimestamp(modified, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     fields = topic.fields | {"metadata": {**_metadata(topic.fields), "modified": moment}}
     return msgspec.structs.replace(topic, fields=fields, modified=modified)
+
+
+def unstamped(topic: Topic) -> Topic:
+    """Without `metadata.modified`."""
+    metadata = {key: value for key, value in _metadata(topic.fields).items() if key != "modified"}
+    return msgspec.structs.replace(topic, fields=topic.fields | {"metadata": metadata}) if _metadata(topic.fields) else topic
 
 
 def evidence_of(topic: Topic) -> tuple[str, ...]:

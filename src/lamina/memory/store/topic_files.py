@@ -1,8 +1,10 @@
-"""Reading the heads of all topics (S11): what a list, a search and a recall prompt need, without their bodies.
+"""The topic files of a memory directory: found by name, read, and their heads scanned (S5, S11).
 
-Owns what counts as a topic file and the cache of parsed heads. Invariants: MEMORY.md, `logs/`, hidden names, links and what cannot
-be read are left out; a head is at most 30 lines and 4 kB of its file, whatever the file holds; the cache is only a cache: an entry
-counts for exactly the file (time, size, inode) it was read from, and a broken cache is an empty one.
+Owns what counts as a topic file, which file a name means, and the cache of parsed heads. Invariants: MEMORY.md, `logs/`, hidden names,
+links and what cannot be read are left out; a head is at most 30 lines and 4 kB of its file, whatever the file holds; the cache is only a
+cache: an entry counts for exactly the file (time, size, inode) it was read from, and a broken cache is an empty one. Two names are one
+memory only if `same_name` says so, whatever their files are called; a file that is no plain text of a size that can be journaled is read
+and never changed. Nothing here writes but the cache.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from ...core.errors import DiskError
 from ...core.front_matter import MOST_BYTES
 from ...disk.compare_and_swap import Compared, Found, compare, read_heads
 from ...disk.paths import RootDir
-from .topic import DESCRIPTION_CHARS, INDEX, KINDS, Kind, one_line, one_name, read_topic
+from .contract import MOST_READ, READ_IN_PART
+from .topic import DESCRIPTION_CHARS, INDEX, KINDS, Kind, Topic, file_name, folded, one_line, one_name, read_topic, same_name
 
 HEAD_LINES = 30
 HEAD_BYTES = MOST_BYTES + 16
@@ -32,7 +35,7 @@ RACY_NS = 20_000_000
 CACHE = ".history/heads.msgpack"
 # 2: the newest first.
 _CACHE_VERSION = 2
-_CACHE_BYTES = 64 << 20
+CACHE_BYTES = 64 << 20
 # Writing the cache costs as much as reading so many heads: not for a handful.
 _WORTH_WRITING = 10
 _SKIPPED = frozenset({"logs", "team"})
@@ -60,18 +63,20 @@ class _Cache(msgspec.Struct, array_like=True):
     headers: list[Header]
 
 
-class Scanner:
-    """The heads of one directory; a second look reads only what changed."""
+class TopicFiles:
+    """The topics of one directory; a second look reads only what changed."""
 
-    __slots__ = ("_known", "_loaded", "_root", "_texts", "clock_ns")
+    __slots__ = ("_known", "_loaded", "_texts", "clock_ns", "root")
 
-    def __init__(self, root: RootDir, *, clock_ns: Callable[[], int] = time.time_ns, after: Scanner | None = None) -> None:
+    def __init__(self, root: RootDir, *, clock_ns: Callable[[], int] = time.time_ns, after: TopicFiles | None = None) -> None:
         """`after` looked at the same directory before, through a root that may be closed."""
-        self._root = root
+        self.root = root
         self._known: dict[str, Header] = after._known if after is not None else {}  # the newest first
         self._loaded: bool = after is not None and after._loaded
         self._texts: dict[str, tuple[Header, str]] = after._texts if after is not None else {}
         self.clock_ns = clock_ns
+
+    # Heads
 
     def files(self) -> list[Found]:
         return self._compared({}).other
@@ -103,7 +108,7 @@ class Scanner:
 
     def _compared(self, known: dict[str, Header]) -> Compared[Header]:
         """Which heads still hold, and which files are to be read."""
-        found = compare(self._root, known, suffix=".md", skip=_SKIPPED.__contains__)
+        found = compare(self.root, known, suffix=".md", skip=_SKIPPED.__contains__)
         return Compared(found.same, [other for other in found.other if other.file.lower() != _INDEX])
 
     def bodies(self, headers: Iterable[Header]) -> dict[str, str]:
@@ -115,7 +120,7 @@ class Scanner:
                 texts[header.file] = known[1]
             else:
                 wanted.append(header)
-        for file, data in read_heads(self._root, [header.file for header in wanted], BODY_BYTES).items():
+        for file, data in read_heads(self.root, [header.file for header in wanted], BODY_BYTES).items():
             texts[file] = _behind_matter(data.decode("utf-8", "replace"))
         # As with heads: what is too young may change unseen.
         settled = (header for header in wanted if header.file in texts and self._known.get(header.file) == header)
@@ -123,12 +128,12 @@ class Scanner:
         return texts
 
     def _read(self, wanted: list[Found]) -> list[Header]:
-        heads = read_heads(self._root, [found.file for found in wanted], HEAD_BYTES)
+        heads = read_heads(self.root, [found.file for found in wanted], HEAD_BYTES)
         return [header_of(found, heads[found.file]) for found in wanted if found.file in heads]
 
     def _from_disk(self) -> dict[str, Header]:
         try:
-            data = self._root.read_bytes(CACHE, _CACHE_BYTES)
+            data = self.root.read_bytes(CACHE, CACHE_BYTES)
             cache = msgspec.msgpack.decode(data or b"", type=_Cache)
         except (DiskError, msgspec.DecodeError):
             return {}
@@ -137,10 +142,86 @@ class Scanner:
     def _to_disk(self) -> None:
         data = msgspec.msgpack.encode(_Cache(_CACHE_VERSION, list(self._known.values())))
         try:
-            self._root.replace(CACHE, data, durability="process")
+            self.root.replace(CACHE, data, durability="process")
         except DiskError:
             # A directory that cannot be written is still read.
             return
+
+    # Files
+
+    def topic(self, file: str) -> Topic | None:
+        """None where there is none, or it cannot be read."""
+        try:
+            data = self.root.read_bytes(file, MOST_READ)
+            found = self.root.stat(file)
+        except (DiskError, UnicodeEncodeError):
+            return None  # a name that is no text is no file's
+        if data is None or found is None:
+            return None
+        topic = read_topic(file, shown(data), found.st_mtime)
+        if len(data) < MOST_READ:
+            return topic
+        return msgspec.structs.replace(topic, problems=(*topic.problems, READ_IN_PART))
+
+    def find(self, name: str) -> str | None:
+        """The file of the memory of this name, or the file of that name."""
+        if name.endswith(".md"):
+            return self._with_file(name) or self.named(name)
+        return self.named(name) or self._with_file(f"{name}.md")
+
+    def meant(self, name: str) -> str | None:
+        """The file a save of this name changes. A name is a name; only what is spelled as a file may mean one."""
+        return self.find(name) if name.endswith(".md") else self.named(name)
+
+    def named(self, name: str) -> str | None:
+        """The file its name would have is looked at first: most saves need no scan."""
+        key, direct = same_name(name), file_name(name)
+        if (topic := self.topic(direct)) is not None and same_name(topic.name) == key:
+            return direct
+        return min((header.file for header in self.headers() if same_name(header.name) == key), default=None)
+
+    def _with_file(self, file: str) -> str | None:
+        """As it is spelled, which needs no scan; else in whatever case it has."""
+        if is_topic(file) and self.topic(file) is not None:
+            return file
+        key = folded(file)
+        return min((found.file for found in self.files() if folded(found.file) == key), default=None)
+
+    def whole(self, file: str) -> bytes | None:
+        """The bytes of a file that may be changed; None where there is none."""
+        data = self.root.read_bytes(file, MOST_READ)
+        if data is not None and len(data) >= MOST_READ:
+            raise DiskError(file, f"is larger than {MOST_READ >> 10} KiB", "move it away, it is no memory")
+        # The journal holds texts: what it could not give back byte for byte is not touched.
+        if data is not None and shown(data).encode() != data:
+            raise DiskError(file, "is no UTF-8 text", "convert it, or remove it by hand")
+        return data
+
+    def there(self, file: str) -> bytes:
+        """As `whole`, of a file that was there a moment ago."""
+        data = self.whole(file)
+        if data is None:
+            raise changed(file)
+        return data
+
+    def free(self, name: str) -> str:
+        """A file name that no other memory has, in any spelling."""
+        from .draft import other_file  # a look at memories loads nothing that only writers need
+
+        first = file_name(name)
+        for file in (first, other_file(first, same_name(name)), other_file(first, name)):
+            # A link or a device there is refused before anything is written; a directory of that name is as good as taken.
+            if self.root.stat(file) is None and self.root.twin(file) is None:
+                return file
+        raise DiskError(first, "is taken by another memory", "give this one another name")
+
+
+def shown(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "replace")
+
+
+def changed(file: str) -> DiskError:
+    return DiskError(file, "was changed by somebody else at this moment", "read it again and save what still holds")
 
 
 def newest_first(headers: list[Header]) -> list[Header]:
