@@ -13,9 +13,9 @@ from lamina.core.errors import PathRefused
 from lamina.core.settings import Settings
 from lamina.disk.rootdir import RootDir
 from lamina.memory.instructions import agent_instructions
-from lamina.memory.memory import IGNORED, mode_for, open_agent_memory
-from lamina.memory.store.contract import Why
-from lamina.memory.store.scopes import AgentPlace, AgentScope, agent_place, agent_roots
+from lamina.memory.memory import IGNORED, agent_memory_mode, open_agent_memory
+from lamina.memory.store.contract import ChangeReason
+from lamina.memory.store.scopes import AgentMemoryLocation, AgentScope, list_agent_roots, locate_agent_memory
 
 SCOPES: tuple[AgentScope, ...] = ("user", "project", "local")
 
@@ -31,8 +31,8 @@ def tree(tmp_path: Path) -> Path:
     return (tmp_path / "tree").resolve()
 
 
-def place_of(agent: str, scope: AgentScope, tree: Path, home: Path, settings: Settings | None = None) -> AgentPlace:
-    return agent_place(agent, scope, cwd=tree, home=home / ".lamina", settings=settings or Settings(), user_home=home)
+def place_of(agent: str, scope: AgentScope, tree: Path, home: Path, settings: Settings | None = None) -> AgentMemoryLocation:
+    return locate_agent_memory(agent, scope, cwd=tree, home=home / ".lamina", settings=settings or Settings(), user_home=home)
 
 
 @pytest.mark.spec("A5")
@@ -43,7 +43,7 @@ def test_each_scope_has_its_directory_and_a_colon_becomes_a_dash(tree: Path, hom
         tree / ".claude" / "agent-memory" / "kit-tester",
         tree / ".claude" / "agent-memory-local" / "kit-tester",
     ]
-    assert [path.parent for path in found] == list(agent_roots(cwd=tree, home=home / ".lamina", settings=Settings()))
+    assert [path.parent for path in found] == list(list_agent_roots(cwd=tree, home=home / ".lamina", settings=Settings()))
 
 
 @pytest.mark.spec("A5")
@@ -133,17 +133,17 @@ def test_the_stand_in_for_the_home_takes_the_local_scope(tree: Path, home: Path,
 
 
 def test_a_type_without_memory_or_a_session_without_any_has_it_off() -> None:
-    assert mode_for(None, Settings()) == "off"
-    assert mode_for("user", Settings(memory=False)) == "off"
-    assert mode_for("local", Settings(memory_mode={"agentLocal": "confirm", "private": "off"})) == "confirm"
+    assert agent_memory_mode(None, Settings()) == "off"
+    assert agent_memory_mode("user", Settings(memory=False)) == "off"
+    assert agent_memory_mode("local", Settings(memory_mode={"agentLocal": "confirm", "private": "off"})) == "confirm"
 
 
 def test_its_journal_can_bring_back_what_it_was(tree: Path, home: Path) -> None:
     place = place_of("x", "project", tree, home)
     with open_agent_memory(place, settings=Settings(), cwd=tree) as memory:
-        memory.save("edges", body="one", type="feedback", why=Why("agent"))
-        memory.save("edges", body="two", type="feedback", why=Why("agent"))
-        memory.forget("edges", why=Why("agent"))
+        memory.save("edges", body="one", type="feedback", why=ChangeReason("agent"))
+        memory.save("edges", body="two", type="feedback", why=ChangeReason("agent"))
+        memory.forget("edges", why=ChangeReason("agent"))
         assert memory.restore("edges").body == "two\n"
     assert (place.path / IGNORED).read_text().splitlines()[1:] == [".history/", ".inbox/", ".memory.lock", ".gitignore"]
     assert os.stat(place.path / "edges.md").st_mode & 0o077 == 0

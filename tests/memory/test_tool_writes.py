@@ -11,10 +11,10 @@ import pytest
 
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
-from lamina.memory.store.contract import Why
-from lamina.memory.tool_writes import Spot, Wish, Written, spot, write
+from lamina.memory.store.contract import ChangeReason
+from lamina.memory.tool_writes import MemoryFile, RequestedWrite, WriteOutcome, find_memory_file, write_memory_file
 
-WHY = Why("agent", "asked for", "session-1", "message-1")
+WHY = ChangeReason("agent", "asked for", "session-1", "message-1")
 FAST = {"durability": "process"}
 KEY = "sk-ant-" + "a1B2c3D4e5F6g7H8i9J0"
 
@@ -33,16 +33,16 @@ def opened(tmp_path: Path, **settings: object) -> Memory:
     return Memory.open(tmp_path, path=tmp_path / "memory", settings=Settings(**{**FAST, **settings}))
 
 
-def put(memory: Memory, file: str, text: str, *, unread: str | None = None, before: bytes | None = None) -> Written:
+def put(memory: Memory, file: str, text: str, *, unread: str | None = None, before: bytes | None = None) -> WriteOutcome:
     """As a tool would, which knows the file as it is."""
     path = memory.path / file
-    found = spot(memory.place, path)
+    found = find_memory_file(memory.place, path)
     assert found is not None
     known = path.read_bytes() if before is None and path.exists() else before
-    return write(memory, found, Wish(path, text, known, unread), why=WHY)
+    return write_memory_file(memory, found, RequestedWrite(path, text, known, unread), why=WHY)
 
 
-def refused(done: Written) -> str:
+def refused(done: WriteOutcome) -> str:
     assert done.is_error
     assert done.data is None
     assert done.notice is None
@@ -213,9 +213,11 @@ def test_a_team_directory_elsewhere_is_known_by_its_path(tmp_path: Path) -> None
     home = tmp_path / "home" / "of" / "lamina"
     settings = Settings(**FAST, team=True, team_memory_directory=str(elsewhere))
     with Memory.open(tmp_path, home=home, settings=settings) as memory:
-        assert spot(memory.place, elsewhere / "x.md") == Spot("team", "x.md")
-        assert spot(memory.place, memory.path / "x.md") == Spot("private", "x.md")
-        done = write(memory, Spot("team", "x.md"), Wish(elsewhere / "x.md", topic("x"), None), why=WHY)
+        assert find_memory_file(memory.place, elsewhere / "x.md") == MemoryFile("team", "x.md")
+        assert find_memory_file(memory.place, memory.path / "x.md") == MemoryFile("private", "x.md")
+        done = write_memory_file(
+            memory, MemoryFile("team", "x.md"), RequestedWrite(elsewhere / "x.md", topic("x"), None), why=WHY
+        )
         assert not done.is_error
         [found] = memory.topics()
         assert memory.where(found.file) == elsewhere / "x.md"
@@ -279,13 +281,13 @@ def test_a_secret_in_the_index_is_left_out(memory: Memory) -> None:
 
 @pytest.mark.spec("G1")
 def test_a_path_is_known_by_any_spelling(memory: Memory, tmp_path: Path) -> None:
-    assert spot(memory.place, tmp_path / "elsewhere.md") is None
-    assert spot(memory.place, memory.path / "x.txt") is None
-    assert spot(memory.place, memory.path / "sub" / "x.md") == Spot("private", "sub/x.md")
-    assert spot(memory.place, tmp_path / "memory-two" / "x.md") is None
+    assert find_memory_file(memory.place, tmp_path / "elsewhere.md") is None
+    assert find_memory_file(memory.place, memory.path / "x.txt") is None
+    assert find_memory_file(memory.place, memory.path / "sub" / "x.md") == MemoryFile("private", "sub/x.md")
+    assert find_memory_file(memory.place, tmp_path / "memory-two" / "x.md") is None
     if sys.platform != "win32":
         (tmp_path / "link").symlink_to(memory.path)
-        assert spot(memory.place, tmp_path / "link" / "x.md") == Spot("private", "x.md")
+        assert find_memory_file(memory.place, tmp_path / "link" / "x.md") == MemoryFile("private", "x.md")
 
 
 @pytest.mark.spec("G1")

@@ -32,7 +32,7 @@ def memory_of(agent: str, where: Path) -> Memory:
     """Of an agent type; a type that has none is a slip of the pen."""
     from ..disk.settings_files import load_settings, user_home
     from ..memory.memory import open_agent_memory
-    from ..memory.store.scopes import agent_place
+    from ..memory.store.scopes import locate_agent_memory
 
     home = home_of()
     catalog = _catalog(where, home)
@@ -46,7 +46,7 @@ def memory_of(agent: str, where: Path) -> Memory:
         )
     settings = load_settings(cwd=where, environ=os.environ)
     person = user_home(os.environ) or home
-    place = agent_place(kind.name, kind.memory, cwd=where, home=home, settings=settings, user_home=person)
+    place = locate_agent_memory(kind.name, kind.memory, cwd=where, home=home, settings=settings, user_home=person)
     return open_agent_memory(place, settings=settings, cwd=where)
 
 

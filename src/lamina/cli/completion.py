@@ -104,7 +104,7 @@ def days(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
     from click.shell_completion import CompletionItem
 
     from ..memory.memory import Memory
-    from ..memory.store.daily_logs import days as known
+    from ..memory.store.daily_logs import list_logs as known
 
     try:
         with Memory.open(Path.cwd()) as memory:

@@ -12,7 +12,7 @@ from .safe_text import document, printable
 
 if TYPE_CHECKING:
     from ..memory.memory import Memory
-    from ..memory.store.daily_logs import Day
+    from ..memory.store.daily_logs import DailyLog
 
 _WORDS = {"today": 0, "yesterday": 1}
 
@@ -44,14 +44,14 @@ def _read_day(text: str) -> date:
         raise click.UsageError(f"{printable(text)!r} is no date: write it as 2026-03-31, today or yesterday.") from None
 
 
-def _days(memory: Memory) -> list[Day]:
-    from ..memory.store.daily_logs import days
+def _days(memory: Memory) -> list[DailyLog]:
+    from ..memory.store.daily_logs import list_logs
 
     gated = memory.store("private")
-    return days(gated.store.root) if gated.readable else []
+    return list_logs(gated.store.root) if gated.readable else []
 
 
-def _list(memory: Memory, found: list[Day], *, as_json: bool) -> None:
+def _list(memory: Memory, found: list[DailyLog], *, as_json: bool) -> None:
     rows = [_row(memory, each) for each in found]
     if as_json:
         click.echo(document(rows))
@@ -62,7 +62,7 @@ def _list(memory: Memory, found: list[Day], *, as_json: bool) -> None:
         click.echo("There are no daily logs: assistant mode keeps them (lamina.assistant).", err=True)
 
 
-def _show(memory: Memory, found: Day | None, wanted: date, *, as_json: bool) -> None:
+def _show(memory: Memory, found: DailyLog | None, wanted: date, *, as_json: bool) -> None:
     if found is None:
         raise click.UsageError(f"there is no log of {wanted.isoformat()}: lamina memory daily lists those there are.")
     if as_json:
@@ -71,12 +71,12 @@ def _show(memory: Memory, found: Day | None, wanted: date, *, as_json: bool) -> 
         click.echo(printable(_text(memory, found)), nl=False)
 
 
-def _row(memory: Memory, each: Day) -> dict[str, Any]:
+def _row(memory: Memory, each: DailyLog) -> dict[str, Any]:
     bullets = sum(line.startswith("- ") for line in _text(memory, each).splitlines())
     return {"date": each.day.isoformat(), "path": str(memory.path / each.file), "bullets": bullets, "bytes": each.size}
 
 
-def _text(memory: Memory, each: Day) -> str:
-    from ..memory.store.daily_logs import read_day
+def _text(memory: Memory, each: DailyLog) -> str:
+    from ..memory.store.daily_logs import read_log
 
-    return read_day(memory.store("private").store.root, each.day) or ""
+    return read_log(memory.store("private").store.root, each.day) or ""

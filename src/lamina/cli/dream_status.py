@@ -60,14 +60,14 @@ def kept_in(cwd: Path) -> tuple[Record, ...]:
     from ..disk.paths import RootDir
     from ..disk.settings_files import load_settings, user_home
     from ..layers.l6_dream.record import records
-    from ..memory.store.scopes import memory_place
+    from ..memory.store.scopes import locate_memory
     from .start import home_of
 
     if (home := home_of()) is None:
         return ()
     try:
         settings = load_settings(cwd=cwd, environ=os.environ)
-        place = memory_place(cwd=cwd, home=home, settings=settings, user_home=user_home(os.environ) or home)
+        place = locate_memory(cwd=cwd, home=home, settings=settings, user_home=user_home(os.environ) or home)
         with RootDir.open(place.path, create=False) as root:
             return tuple(records(root))
     except DiskError:
@@ -121,10 +121,10 @@ def _lacking(root: RootDir, settings: Settings, last_ns: int | None, now_ns: int
     from ..disk.paths import slug
     from ..layers.l6_dream.gates import Stop, too_few
     from ..layers.l6_dream.sessions import newer, places
-    from ..memory.store.daily_logs import to_distil
+    from ..memory.store.daily_logs import days_to_distil
 
     if settings.assistant:
-        return None if to_distil(root, _seconds(last_ns), now_ns / 1e9) else Stop("nothing", "no daily log waits")
+        return None if days_to_distil(root, _seconds(last_ns), now_ns / 1e9) else Stop("nothing", "no daily log waits")
     own = home / "projects" / slug(cwd) if home is not None else None
     wanted = settings.dream_sessions
     return too_few(newer(places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)

@@ -20,9 +20,9 @@ from .portable import opened, show
 def command(source: Path, format: Format | None, dry_run: bool, replace: bool, cwd: Path, as_json: bool) -> None:
     """Take over memories from SOURCE, a file or directory of another program."""
     from ..maintenance.portable.run import import_into
-    from ..memory.store.contract import Why
+    from ..memory.store.contract import ChangeReason
 
-    why = Why(who="user", why=f"imported from {source}")
+    why = ChangeReason(who="user", why=f"imported from {source}")
     with opened(cwd.resolve(), writing=True) as store:
         report = import_into(store, source, format=format, dry_run=dry_run, replace=replace, why=why)
     show(report, as_json=as_json, what="Memories")

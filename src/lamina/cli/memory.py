@@ -19,9 +19,9 @@ from .safe_text import document, printable
 
 if TYPE_CHECKING:
     from ..memory.memory import Memory
-    from ..memory.store.contract import Version
+    from ..memory.store.contract import MemoryVersion
     from ..memory.store.topic import Topic
-    from ..memory.store.topic_files import Header
+    from ..memory.store.topic_files import TopicHeader
 
 TYPES = ("user", "feedback", "project", "reference")
 # Where an option before the command leaves it for the command.
@@ -253,7 +253,7 @@ def _known(memory: Memory, name: str) -> Topic:
     return topic
 
 
-def _row(topic: Topic | Header, memory: Memory) -> dict[str, Any]:
+def _row(topic: Topic | TopicHeader, memory: Memory) -> dict[str, Any]:
     return {
         "name": topic.name,
         "type": topic.type,
@@ -263,7 +263,7 @@ def _row(topic: Topic | Header, memory: Memory) -> dict[str, Any]:
     }
 
 
-def _change(version: Version) -> dict[str, Any]:
+def _change(version: MemoryVersion) -> dict[str, Any]:
     time = datetime.fromtimestamp(version.time, UTC).isoformat(timespec="seconds")
     said = version.why
     why = {"who": said.who, "why": said.why, "session_id": said.session, "message": said.message} if said is not None else {}
@@ -272,17 +272,17 @@ def _change(version: Version) -> dict[str, Any]:
     return {"id": version.id, "time": time, "name": version.name, "file": version.file, "action": version.action, **why}
 
 
-def trash(versions: list[Version]) -> list[Version]:
+def trash(versions: list[MemoryVersion]) -> list[MemoryVersion]:
     """Of the changes, newest first, the removals of what has not come back."""
-    from ..memory.store.topic import same_name
+    from ..memory.store.topic import name_key
 
-    last: dict[str, Version] = {}
+    last: dict[str, MemoryVersion] = {}
     for version in versions:
-        last.setdefault(f"{version.file.startswith('team/')} {same_name(version.name)}", version)
+        last.setdefault(f"{version.file.startswith('team/')} {name_key(version.name)}", version)
     return [version for version in last.values() if version.action == "remove"]
 
 
-def _by(version: Version) -> str:
+def _by(version: MemoryVersion) -> str:
     if version.why is None:
         return ", found as it was"
     dream = f" {version.why.dream}" if version.why.who == "dream" and version.why.dream else ""

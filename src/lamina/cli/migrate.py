@@ -12,7 +12,7 @@ from .forget import ask
 from .safe_text import document, printable, sentence
 
 if TYPE_CHECKING:
-    from ..memory.store.project_identity import Known
+    from ..memory.store.project_identity import KnownProject
 
 
 @click.command("migrate")
@@ -61,7 +61,7 @@ def command(listing: bool, source: str | None, target: str, merge: bool, yes: bo
     return 1 if done.left else 0
 
 
-def _only(home: Path, project: Path, roots: tuple[str, ...]) -> tuple[Known, str]:
+def _only(home: Path, project: Path, roots: tuple[str, ...]) -> tuple[KnownProject, str]:
     from ..maintenance.migrate.migrate import candidates
 
     found = candidates(home, project, roots)
@@ -80,7 +80,7 @@ def _many(count: int, word: str) -> str:
 def _list(home: Path, as_json: bool) -> None:
     from ..maintenance.forget.files import sessions
     from ..maintenance.migrate.migrate import topics_in
-    from ..memory.store.project_identity import known_projects
+    from ..memory.store.project_identity import list_known_projects
 
     rows: list[dict[str, Any]] = [
         {
@@ -90,7 +90,7 @@ def _list(home: Path, as_json: bool) -> None:
             "memories": topics_in(known.directory),
             "sessions": sum(one.transcript.is_file() for one in sessions(known.directory)),
         }
-        for known in known_projects(home)
+        for known in list_known_projects(home)
     ]
     if as_json:
         click.echo(document(rows))

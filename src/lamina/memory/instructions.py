@@ -15,14 +15,14 @@ from ..core.fence import fence
 from ..core.prompt_files import prompt_sections
 from ..core.settings import Mode
 from .store.daily_logs import LOGS, MOST_CHARACTERS, PATTERN
-from .store.index import loaded
-from .store.scopes import AgentPlace, Place, path_text
+from .store.index import load_index
+from .store.scopes import AgentMemoryLocation, MemoryLocation, path_text
 from .store.topic import KINDS
 
 
-def instructions(
+def memory_instructions(
     *,
-    place: Place,
+    place: MemoryLocation,
     mode: Mode,
     tools: Sequence[str],
     index: bool = True,
@@ -40,7 +40,7 @@ def instructions(
     parts = [
         texts["opening"].format(memory=path_text(place.path), index=texts["index" if index else "no index"]),
         texts["asked"] if writes else texts["read-only"],
-        *((texts["types"], *types_of(team=place.team is not None)) if writes else ()),
+        *((texts["types"], *_type_sections(team=place.team is not None)) if writes else ()),
         *((texts["not saved"], _daily(place) if assistant else texts["saving"]) if writes else ()),
         texts["confirm"] if writes and mode == "confirm" and not assistant else "",
         "\n".join(part for part in (texts["reading"], daily.get("reading", "")) if part),
@@ -53,17 +53,17 @@ def instructions(
     return _joined(parts)
 
 
-def types_of(*, team: bool) -> list[str]:
+def _type_sections(*, team: bool) -> list[str]:
     texts = prompt_sections(__file__, "types")
     return [texts[kind] if team else re.sub(r"\n- Scope:.*", "", texts[kind]) for kind in KINDS]
 
 
-def _daily(place: Place) -> str:
+def _daily(place: MemoryLocation) -> str:
     """The path's pattern, never a date: the prompt stays as it was sent when the day changes."""
     return prompt_sections(__file__, "daily")["log"].format(memory=path_text(place.path), pattern=PATTERN, most=MOST_CHARACTERS)
 
 
-def _past(place: Place, transcripts: Path | None, tools: Sequence[str], *, assistant: bool = False) -> str:
+def _past(place: MemoryLocation, transcripts: Path | None, tools: Sequence[str], *, assistant: bool = False) -> str:
     """How to search, in the terms of the tool there is; empty where there is none."""
     if "Grep" in tools:
         by, where = 'Grep with pattern="…" path="{path}" glob="{glob}"', ("*.md", "*.jsonl")
@@ -84,17 +84,19 @@ def _joined(parts: Sequence[str]) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def agent_instructions(place: AgentPlace, *, mode: Mode, tools: Sequence[str], index: str, extra: str | None = None) -> str:
+def agent_instructions(
+    place: AgentMemoryLocation, *, mode: Mode, tools: Sequence[str], index: str, extra: str | None = None
+) -> str:
     """The section of an agent's system prompt; empty where its memory is off. `index` is the index file's text."""
     if mode == "off":
         return ""
     own, shared = prompt_sections(__file__, "agent"), prompt_sections(__file__, "memory")
     writes = mode != "read-only" and "Write" in tools
-    listed = loaded(index)
+    listed = load_index(index)
     parts = [
         own["opening"].format(memory=path_text(place.path), scope=own[place.scope]),
         own["asked"] if writes else shared["read-only"],
-        *((shared["types"], *types_of(team=False), shared["not saved"], shared["saving"]) if writes else ()),
+        *((shared["types"], *_type_sections(team=False), shared["not saved"], shared["saving"]) if writes else ()),
         shared["confirm"] if writes and mode == "confirm" else "",
         shared["reading"],
         shared["recommending"],

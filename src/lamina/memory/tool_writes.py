@@ -16,25 +16,25 @@ from typing import NamedTuple
 from ..core.errors import DiskError, InputError, LaminaError
 from ..disk.file_names import fold
 from .memory import Memory
-from .recall.library import Where
-from .store.contract import Proposed, Saved, Why
+from .recall.library import ScopeName
+from .store.contract import ChangeReason, Proposed, Saved
 from .store.daily_logs import LOGS, plan_addition
 from .store.index import INDEX
-from .store.scopes import TEAM, Place
+from .store.scopes import TEAM, MemoryLocation
 
 SUFFIX = ".md"
 # Directories inside memory that hold something else.
 _OTHERS = {LOGS: "daily logs are kept here in assistant mode only", TEAM: "there is no team memory here"}
 
 
-class Spot(NamedTuple):
+class MemoryFile(NamedTuple):
     """A file of memory: its scope, and its path from that scope's directory."""
 
-    scope: Where
+    scope: ScopeName
     file: str
 
 
-class Wish(NamedTuple):
+class RequestedWrite(NamedTuple):
     """`before` is what the file holds, None where there is none; `unread` is why that may not be replaced, None where it may."""
 
     path: Path
@@ -49,7 +49,7 @@ class IndexChange(NamedTuple):
     after: bytes
 
 
-class Written(NamedTuple):
+class WriteOutcome(NamedTuple):
     """`said` is for the model, `notice` for the person; `data` is what the file holds now, where it was written; `beside` is what the
     index held and holds."""
 
@@ -60,7 +60,7 @@ class Written(NamedTuple):
     beside: IndexChange | None = None
 
 
-def spot(place: Place, path: Path) -> Spot | None:
+def find_memory_file(place: MemoryLocation, path: Path) -> MemoryFile | None:
     """Which file of memory a path means, by whatever spelling or link it leads there; None where it leads elsewhere."""
     if path.suffix != SUFFIX:
         return None
@@ -70,9 +70,9 @@ def spot(place: Place, path: Path) -> Spot | None:
         return None  # no system has a file of that name
     for spelled in dict.fromkeys((path, real)):
         if place.team is not None and (file := _below(place.team, spelled)) is not None:
-            return Spot("team", file)
+            return MemoryFile("team", file)
         if (file := _below(place.path, spelled)) is not None:
-            return Spot("private", file)
+            return MemoryFile("private", file)
     return None
 
 
@@ -86,7 +86,9 @@ def _below(root: Path, path: Path) -> str | None:
     return None
 
 
-def write(memory: Memory, found: Spot, wish: Wish, *, why: Why, now: datetime | None = None) -> Written:
+def write_memory_file(
+    memory: Memory, found: MemoryFile, wish: RequestedWrite, *, why: ChangeReason, now: datetime | None = None
+) -> WriteOutcome:
     """Does what was asked, or says why not. `now`, the local time, is given in assistant mode: daily logs are kept then."""
     first = fold(found.file.split("/")[0])
     try:
@@ -97,13 +99,13 @@ def write(memory: Memory, found: Spot, wish: Wish, *, why: Why, now: datetime | 
         if fold(found.file) == fold(INDEX):
             return _index(memory, found, wish, why)
         if wish.unread is not None:
-            return Written(wish.unread, is_error=True)
+            return WriteOutcome(wish.unread, is_error=True)
         return _topic(memory, found, wish, why) if wish.text.strip() else _removal(memory, found, wish, why)
     except LaminaError as error:
-        return Written(str(error), is_error=True)
+        return WriteOutcome(str(error), is_error=True)
 
 
-def _topic(memory: Memory, found: Spot, wish: Wish, why: Why) -> Written:
+def _topic(memory: Memory, found: MemoryFile, wish: RequestedWrite, why: ChangeReason) -> WriteOutcome:
     gated = memory.store(found.scope)
     index = gated.store.index()
     done = gated.put(found.file, wish.text, expected=wish.before, why=why)
@@ -115,16 +117,16 @@ def _topic(memory: Memory, found: Spot, wish: Wish, why: Why) -> Written:
             data = raw.data if raw is not None else None
             secret = f" A secret was left out ({', '.join(redacted)})." if redacted else ""
             if data == wish.before:
-                return Written(f"{wish.path} says that already; nothing was changed.{secret}", data=data)
+                return WriteOutcome(f"{wish.path} says that already; nothing was changed.{secret}", data=data)
             word = "Saved" if created else "Updated"
             line = f"; its line in {INDEX} is in place." if not unfinished else f". {unfinished}"
             said = f"{word} the memory {topic.name!r} in {wish.path}{line}{secret}"
             changed = IndexChange(gated.store.root.path / INDEX, index.encode(), gated.store.index().encode())
             also = f" {unfinished}" if unfinished else ""
-            return Written(said, f"{word} memory: {topic.name}.{secret}{also}", data, beside=changed)
+            return WriteOutcome(said, f"{word} memory: {topic.name}.{secret}{also}", data, beside=changed)
 
 
-def _removal(memory: Memory, found: Spot, wish: Wish, why: Why) -> Written:
+def _removal(memory: Memory, found: MemoryFile, wish: RequestedWrite, why: ChangeReason) -> WriteOutcome:
     gated = memory.store(found.scope)
     topic = gated.store.get(found.file)
     if wish.before is None or topic is None:
@@ -133,28 +135,28 @@ def _removal(memory: Memory, found: Spot, wish: Wish, why: Why) -> Written:
     if isinstance(done, Proposed):
         return _waits(done, wish)
     said = f"Removed the memory {topic.name!r}: {wish.path} is in the trash, and its line in {INDEX} is gone."
-    return Written(said, f"Removed memory: {topic.name} (lamina memory restore brings it back).")
+    return WriteOutcome(said, f"Removed memory: {topic.name} (lamina memory restore brings it back).")
 
 
-def _log(memory: Memory, found: Spot, wish: Wish, why: Why, now: datetime) -> Written:
+def _log(memory: Memory, found: MemoryFile, wish: RequestedWrite, why: ChangeReason, now: datetime) -> WriteOutcome:
     """Who has not read it may add to it all the same."""
     gated = memory.store(found.scope)
     added = plan_addition(found.file, wish.text, (wish.before or b"").decode("utf-8", "replace"), now)
     if not added.bullets:
-        return Written(f"{wish.path} says that already; nothing was added.", data=wish.before)
+        return WriteOutcome(f"{wish.path} says that already; nothing was added.", data=wish.before)
     data = gated.note(found.file, added.bullets, why=why)
     lines = "1 bullet" if len(added.bullets) == 1 else f"{len(added.bullets)} bullets"
     secret = f" A secret was left out ({', '.join(added.redacted)})." if added.redacted else ""
     said = f"Added {lines} at the end of {wish.path}, at {now:%H:%M}; what stood there stays.{secret}"
-    return Written(said, f"Noted in the log of {now:%Y-%m-%d}: {lines}.{secret}", data)
+    return WriteOutcome(said, f"Noted in the log of {now:%Y-%m-%d}: {lines}.{secret}", data)
 
 
-def _waits(done: Proposed, wish: Wish) -> Written:
+def _waits(done: Proposed, wish: RequestedWrite) -> WriteOutcome:
     said = f"{wish.path} is not changed yet: the change waits for the person's yes. Tell them: lamina inbox accept {done.id}"
-    return Written(said, f"A change to memory waits for your yes: lamina inbox accept {done.id}")
+    return WriteOutcome(said, f"A change to memory waits for your yes: lamina inbox accept {done.id}")
 
 
-def _index(memory: Memory, found: Spot, wish: Wish, why: Why) -> Written:
+def _index(memory: Memory, found: MemoryFile, wish: RequestedWrite, why: ChangeReason) -> WriteOutcome:
     if not wish.text.strip():
         raise InputError(INDEX, "is the index of all memories", "to remove a memory, write its own file empty")
     gated = memory.store(found.scope)
@@ -169,4 +171,4 @@ def _index(memory: Memory, found: Spot, wish: Wish, why: Why) -> Written:
         said.append(f"A secret was left out ({', '.join(done.redacted)}).")
     # Who did not know the whole of it does not know it now either.
     data = done.text.encode("utf-8", "surrogateescape") if known == wish.before else None
-    return Written(" ".join(said), data=data)
+    return WriteOutcome(" ".join(said), data=data)

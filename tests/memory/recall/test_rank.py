@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.memory.recall import rank
-from lamina.memory.recall.rank import Corpus, Document, best, explained
+from lamina.memory.recall.rank import Corpus, SearchDocument, explain, rank_documents
 
 MEMORIES = [
-    Document("a.md", "testing-db", "Integration tests run against a real database", "Mocks once hid a broken migration."),
-    Document(
+    SearchDocument("a.md", "testing-db", "Integration tests run against a real database", "Mocks once hid a broken migration."),
+    SearchDocument(
         "b.md", "deploy-day", "Deploys happen on Tuesdays", "The people on call are there. The database is backed up before."
     ),
-    Document("c.md", "集成测试", "集成测试使用真实数据库", "模拟对象曾经掩盖了损坏的迁移。"),
-    Document("d.md", "部署", "每周二部署", "值班的人在场。"),
-    Document("e.md", "テスト", "結合テストは本物のデータベースを使う"),
-    Document("f.md", "배포", "배포는 화요일에 합니다"),
-    Document("g.md", "lunch", "Lunch is at noon"),
+    SearchDocument("c.md", "集成测试", "集成测试使用真实数据库", "模拟对象曾经掩盖了损坏的迁移。"),
+    SearchDocument("d.md", "部署", "每周二部署", "值班的人在场。"),
+    SearchDocument("e.md", "テスト", "結合テストは本物のデータベースを使う"),
+    SearchDocument("f.md", "배포", "배포는 화요일에 합니다"),
+    SearchDocument("g.md", "lunch", "Lunch is at noon"),
 ]
 CORPUS = Corpus(MEMORIES)
 
@@ -55,43 +55,43 @@ def test_what_shares_nothing_is_not_found() -> None:
 
 def test_a_name_counts_more_than_a_description_and_that_more_than_a_body() -> None:
     documents = [
-        Document("body.md", "x", "y", "about caching here"),
-        Document("description.md", "x", "caching", "nothing else here"),
-        Document("name.md", "caching strategy", "y", "nothing else here"),
+        SearchDocument("body.md", "x", "y", "about caching here"),
+        SearchDocument("description.md", "x", "caching", "nothing else here"),
+        SearchDocument("name.md", "caching strategy", "y", "nothing else here"),
     ]
-    assert [each.file for each in best(documents, "caching", 3)] == ["name.md", "description.md", "body.md"]
+    assert [each.file for each in rank_documents(documents, "caching", 3)] == ["name.md", "description.md", "body.md"]
 
 
 def test_a_memory_that_is_called_by_its_name_comes_first() -> None:
     documents = [
-        Document("long.md", "release notes and release dates", "How release notes are written for each release"),
-        Document("exact.md", "release", "When"),
+        SearchDocument("long.md", "release notes and release dates", "How release notes are written for each release"),
+        SearchDocument("exact.md", "release", "When"),
     ]
-    assert best(documents, "release", 1)[0].file == "exact.md"
+    assert rank_documents(documents, "release", 1)[0].file == "exact.md"
 
 
 def test_a_word_inside_another_is_no_match() -> None:
-    assert [each.file for each in best([Document("a.md", "latest contest", "protest")], "test", 5)] == []
+    assert [each.file for each in rank_documents([SearchDocument("a.md", "latest contest", "protest")], "test", 5)] == []
 
 
 def test_the_whole_question_counts_more_than_one_word_of_it_many_times() -> None:
     documents = [
-        Document("often.md", "tests", "tests tests tests tests", "tests " * 50),
-        Document("both.md", "flaky", "How flaky tests are handled"),
-        *(Document(f"{number}.md", f"other {number}", "tests") for number in range(20)),
+        SearchDocument("often.md", "tests", "tests tests tests tests", "tests " * 50),
+        SearchDocument("both.md", "flaky", "How flaky tests are handled"),
+        *(SearchDocument(f"{number}.md", f"other {number}", "tests") for number in range(20)),
     ]
-    assert best(documents, "flaky tests", 1)[0].file == "both.md"
+    assert rank_documents(documents, "flaky tests", 1)[0].file == "both.md"
 
 
 def test_why_is_said_field_by_field() -> None:
     [first, *_] = CORPUS.rank("real database tests", 1)
-    assert explained(first) == "name: test; description: real, databas, test"
+    assert explain(first) == "name: test; description: real, databas, test"
     assert first.coverage == 1
 
 
 def test_equal_memories_come_in_the_order_of_their_files() -> None:
-    documents = [Document(file, "same", "words") for file in ("b.md", "a.md", "c.md")]
-    assert [each.file for each in best(documents, "words", 3)] == ["a.md", "b.md", "c.md"]
+    documents = [SearchDocument(file, "same", "words") for file in ("b.md", "a.md", "c.md")]
+    assert [each.file for each in rank_documents(documents, "words", 3)] == ["a.md", "b.md", "c.md"]
 
 
 LATIN = ["tests", "testing", "test", "protest", "database", "dä", "a1", "TEST-db", "é"]
@@ -107,7 +107,7 @@ PROSE = st.lists(st.sampled_from(LATIN + OTHERS), max_size=6).map(" ".join)
 def test_the_index_and_the_text_give_the_same_answer(
     documents: list[tuple[str, str, str]], questions: list[str], at_once: int
 ) -> None:
-    made = [Document(f"{number}.md", *fields) for number, fields in enumerate(documents)]
+    made = [SearchDocument(f"{number}.md", *fields) for number, fields in enumerate(documents)]
     asked_often = Corpus(made)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rank, "INDEX_LEAST", at_once)
@@ -124,7 +124,7 @@ def test_who_asks_again_is_answered_from_the_index() -> None:
 
 
 def test_no_question_pays_for_the_whole_index() -> None:
-    corpus = Corpus(Document(f"{number}.md", f"name {number}", "tests") for number in range(1_400))
+    corpus = Corpus(SearchDocument(f"{number}.md", f"name {number}", "tests") for number in range(1_400))
     grown = [corpus._index.fields for _ in range(14) if corpus.rank("tests of name 7", 3)]
     assert grown[0] == 0
     assert max(after - before for before, after in pairwise(grown)) == 3 * 140
@@ -135,7 +135,7 @@ def test_no_question_pays_for_the_whole_index() -> None:
 def test_a_term_that_is_everywhere_is_counted_up_to_a_limit(monkeypatch: pytest.MonkeyPatch, asked_before: int) -> None:
     monkeypatch.setattr(rank, "MOST_PLACES", 3)
     monkeypatch.setattr(rank, "INDEX_LEAST", 1)
-    corpus = Corpus(Document(f"{number}.md", "x", "tests") for number in range(9))
+    corpus = Corpus(SearchDocument(f"{number}.md", "x", "tests") for number in range(9))
     for _ in range(asked_before):
         corpus.rank("tests", 9)
     assert [found.at for found in corpus.rank("tests", 9)] == [0, 1, 2]
@@ -150,7 +150,7 @@ TEXTS = st.text(alphabet="ab 测试,.-\x00\x01é", max_size=12)
 
 @given(documents=st.lists(st.tuples(TEXTS, TEXTS, TEXTS), max_size=6), question=TEXTS)
 def test_any_texts_are_ranked_the_same_way_twice(documents: list[tuple[str, str, str]], question: str) -> None:
-    made = [Document(f"{number}.md", *fields) for number, fields in enumerate(documents)]
+    made = [SearchDocument(f"{number}.md", *fields) for number, fields in enumerate(documents)]
     once, again = Corpus(made).rank(question, 3), Corpus(made).rank(question, 3)
     assert once == again
     assert all(each.score > 0 and 0 < each.coverage <= 1 + 1e-9 for each in once)

@@ -14,13 +14,13 @@ from lamina.agent.agent import Agent
 from lamina.core.errors import InputError
 from lamina.maintenance.portable.run import export_from
 from lamina.memory.memory import Memory
-from lamina.memory.store.contract import MOST_READ, Why
+from lamina.memory.store.contract import MOST_READ, ChangeReason
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
-from lamina.memory.store.secrets import redact, repeats, secrets_of
+from lamina.memory.store.secrets import extract_secrets, redact, repeats_secret
 from lamina.providers.offline import OfflineProvider
 
-ME = Why("user", "a test")
+ME = ChangeReason("user", "a test")
 ODD = [
     *("plain", "with: colon", "yes", "null", "1.5", "2026-01-01", "# hash", "- dash", "'quote", '"double', "a\\b", "{brace}"),
     *("[x]", "&anchor", "*alias", "!tag", "|", "> fold", "%dir", "@at", "`tick", "---", "...", "a: b: c", "日本語 メモ", "🎉"),
@@ -148,9 +148,9 @@ def test_a_secret_does_not_live_on_in_the_name_or_the_file(tmp_path: Path, name:
 def test_a_password_that_a_person_made_up_is_taken_out(text: str) -> None:
     assert redact(text).kinds == ("assigned secret",)
     assert redact(redact(text).text).kinds == ()
-    [secret] = secrets_of(text)
+    [secret] = extract_secrets(text)
     assert secret not in redact(text).text
-    assert repeats(f"about {secret.upper()}", [secret])
+    assert repeats_secret(f"about {secret.upper()}", [secret])
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_password_that_a_person_made_up_is_taken_out(text: str) -> None:
 )
 def test_how_a_password_is_kept_is_no_password(text: str) -> None:
     assert redact(text) == (text, ())
-    assert secrets_of(text) == ()
+    assert extract_secrets(text) == ()
 
 
 # Places

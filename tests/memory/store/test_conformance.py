@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamina.core.errors import InputError
-from lamina.memory.store.contract import MemoryStore, Why
+from lamina.memory.store.contract import ChangeReason, MemoryStore
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
 from lamina.memory.store.in_memory import InMemoryStore
@@ -21,26 +21,26 @@ NAMES = st.sampled_from(["a", "A", "b c", "b-c", "数", "x.md", "../e"])
 STEPS = st.lists(
     st.tuples(st.sampled_from(["save", "save", "remove", "restore"]), NAMES, st.sampled_from(["1", "2", "3\n"])), max_size=12
 )
-ME = Why("user")
+ME = ChangeReason("user")
 
 
 @pytest.mark.spec("S6", "B4", "B7")
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_a_directory_keeps_the_contract(check: Check, tmp_path: Path) -> None:
     with DirectoryStore.open(tmp_path / "memory", durability="process") as store:
-        check(store, Draft, Why)
+        check(store, Draft, ChangeReason)
 
 
 @pytest.mark.spec("B5")
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_a_store_under_a_mode_that_allows_all_keeps_the_contract(check: Check, tmp_path: Path) -> None:
     with DirectoryStore.open(tmp_path / "memory", durability="process") as store:
-        check(GatedStore(store, "auto"), Draft, Why)
+        check(GatedStore(store, "auto"), Draft, ChangeReason)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_a_dict_keeps_the_contract(check: Check) -> None:
-    check(InMemoryStore(), Draft, Why)
+    check(InMemoryStore(), Draft, ChangeReason)
 
 
 def do(store: MemoryStore, action: str, name: str, body: str) -> object:

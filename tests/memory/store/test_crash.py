@@ -11,14 +11,14 @@ from tests.disk.crash.harness import Act, Fail, Kill, Say, every
 from tests.disk.processes import needs_fork
 
 from lamina.disk.files import is_temp
-from lamina.memory.store.contract import Why
+from lamina.memory.store.contract import ChangeReason
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
-from lamina.memory.store.index import entries
+from lamina.memory.store.index import read_entries
 
 pytestmark = needs_fork
 
-ME = Why("user", "a test")
+ME = ChangeReason("user", "a test")
 
 
 def put(store: DirectoryStore, name: str, body: str) -> None:
@@ -95,14 +95,14 @@ def test_whatever_stops_it_memory_is_whole(
     for run in every(tmp_path, prepare_twice if act is do_restore else prepare, act, fault, start=start, step=step):
         memory = run.directory / "memory"
         index = (memory / "MEMORY.md").read_text()
-        assert all((memory / entry.file).exists() for entry in entries(index)), run
+        assert all((memory / entry.file).exists() for entry in read_entries(index)), run
         with DirectoryStore.open(memory, durability="process") as store:
             seen.add(body(store, name))
             assert body(store, name) in allowed, run
             assert not run.said or body(store, name) == done, run
             assert body(store, "kept") == "kept", run
             assert not any(is_temp(path.name) for path in memory.rglob("*")), run
-            assert {entry.file for entry in entries(store.index())} == {topic.file for topic in store.topics()}, run
+            assert {entry.file for entry in read_entries(store.index())} == {topic.file for topic in store.topics()}, run
             put(store, "after", "works")
             assert body(store, "after") == "works", run
             assert not [version for version in store.log() if version.action == "outside"], run
@@ -127,7 +127,7 @@ def test_on_a_full_disk_what_is_said_of_a_save_is_true(tmp_path: Path, fault: Fa
         if run.said == ("done",):
             assert "](new.md)" in (memory / "MEMORY.md").read_text(), run
         with DirectoryStore.open(memory, durability="process") as store:
-            assert {entry.file for entry in entries(store.index())} == {topic.file for topic in store.topics()}, run
+            assert {entry.file for entry in read_entries(store.index())} == {topic.file for topic in store.topics()}, run
     assert said == {"done", "unfinished"}
 
 
@@ -167,7 +167,7 @@ def test_a_removal_that_did_not_reach_its_file_leaves_the_memory_listed(tmp_path
         memory = run.directory / "memory"
         lacked += (memory / "old.md").exists() and "](old.md)" not in (memory / "MEMORY.md").read_text()
         with DirectoryStore.open(memory, durability="process") as store:
-            assert {entry.file for entry in entries(store.index())} == {topic.file for topic in store.topics()}, run
+            assert {entry.file for entry in read_entries(store.index())} == {topic.file for topic in store.topics()}, run
     assert lacked
 
 

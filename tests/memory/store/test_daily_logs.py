@@ -18,14 +18,23 @@ from tests.disk.processes import needs_fork, together
 from lamina.core.errors import InputError
 from lamina.core.settings import Mode, Settings
 from lamina.disk.paths import RootDir
-from lamina.memory.instructions import instructions
+from lamina.memory.instructions import memory_instructions
 from lamina.memory.memory import Memory
-from lamina.memory.store.contract import Why
-from lamina.memory.store.daily_logs import MOST_BYTES, MOST_CHARACTERS, append, day_of, days, file_of, plan_addition, to_distil
-from lamina.memory.store.scopes import Place
-from lamina.memory.tool_writes import Wish, Written, spot, write
+from lamina.memory.store.contract import ChangeReason
+from lamina.memory.store.daily_logs import (
+    MOST_BYTES,
+    MOST_CHARACTERS,
+    append_bullets,
+    days_to_distil,
+    list_logs,
+    log_day,
+    log_file,
+    plan_addition,
+)
+from lamina.memory.store.scopes import MemoryLocation
+from lamina.memory.tool_writes import RequestedWrite, WriteOutcome, find_memory_file, write_memory_file
 
-WHY = Why("agent", "asked for", "session-1", "message-1")
+WHY = ChangeReason("agent", "asked for", "session-1", "message-1")
 NOW = datetime(2026, 3, 31, 14, 5)
 TODAY = "logs/2026/03/2026-03-31.md"
 KEY = "sk-ant-" + "a1B2c3D4e5F6g7H8i9J0"
@@ -43,13 +52,13 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield memory
 
 
-def put(memory: Memory, text: str, file: str = TODAY, *, now: datetime | None = NOW, before: bytes | None = None) -> Written:
+def put(memory: Memory, text: str, file: str = TODAY, *, now: datetime | None = NOW, before: bytes | None = None) -> WriteOutcome:
     """As the Write tool would, which looks at the file and has not shown it to anybody."""
     path = memory.path / file
-    found = spot(memory.place, path)
+    found = find_memory_file(memory.place, path)
     assert found is not None
     known = path.read_bytes() if before is None and path.exists() else before
-    return write(memory, found, Wish(path, text, known, "it has not been read"), why=WHY, now=now)
+    return write_memory_file(memory, found, RequestedWrite(path, text, known, "it has not been read"), why=WHY, now=now)
 
 
 def log(memory: Memory, file: str = TODAY) -> str:
@@ -189,7 +198,7 @@ def test_sixteen_processes_lose_no_bullet_and_tear_none(tmp_path: Path) -> None:
     def note(number: int) -> None:
         with RootDir.open(tmp_path / "memory") as root:
             for turn in range(4):
-                append(root, TODAY, [f"- 14:05 {number} says {turn}"], durability="process")
+                append_bullets(root, TODAY, [f"- 14:05 {number} says {turn}"], durability="process")
 
     together(16, note)
     lines = (tmp_path / "memory" / TODAY).read_text().splitlines()
@@ -198,12 +207,12 @@ def test_sixteen_processes_lose_no_bullet_and_tear_none(tmp_path: Path) -> None:
 
 def _prepare(directory: Path) -> None:
     with RootDir.open(directory / "memory") as root:
-        append(root, TODAY, ["- 09:00 old"], durability="process")
+        append_bullets(root, TODAY, ["- 09:00 old"], durability="process")
 
 
 def _add(directory: Path, say: Say) -> None:
     with RootDir.open(directory / "memory") as root:
-        append(root, TODAY, ["- 14:05 one", "- 14:05 two"])
+        append_bullets(root, TODAY, ["- 14:05 one", "- 14:05 two"])
         say("done")
 
 
@@ -222,13 +231,13 @@ def test_a_crash_leaves_the_log_without_the_bullets_or_with_all_of_them(tmp_path
 
 
 def test_what_is_a_log_is_told_by_its_path_and_days_are_listed_newest_first(memory: Memory) -> None:
-    assert file_of(date(2026, 3, 31)) == TODAY
-    assert day_of(TODAY) == date(2026, 3, 31)
-    assert [day_of(file) for file in ("logs/2026/02/2026-02-30.md", "logs/2026/2026-03-31.md", "a.md")] == [None] * 3
+    assert log_file(date(2026, 3, 31)) == TODAY
+    assert log_day(TODAY) == date(2026, 3, 31)
+    assert [log_day(file) for file in ("logs/2026/02/2026-02-30.md", "logs/2026/2026-03-31.md", "a.md")] == [None] * 3
     for file in (TODAY, "logs/2025/12/2025-12-31.md", "logs/2026/03/2026-03-02.md", "logs/2026/03/other.md", "logs/x/y.md"):
         (memory.path / file).parent.mkdir(parents=True, exist_ok=True)
         (memory.path / file).write_text("- 09:00 x\n")
-    assert [each.day.isoformat() for each in days(memory.store().store.root)] == ["2026-03-31", "2026-03-02", "2025-12-31"]
+    assert [each.day.isoformat() for each in list_logs(memory.store().store.root)] == ["2026-03-31", "2026-03-02", "2025-12-31"]
     assert memory.topics() == []
     assert memory.headers() == [], "recall never sees a log (S11)"
 
@@ -240,17 +249,19 @@ def test_the_logs_of_days_that_are_over_wait_for_a_dream_until_one_has_seen_them
     def at(day: int, hour: int) -> float:
         return time.mktime((2026, 3, day, hour, 0, 0, 0, 0, -1))
 
-    assert to_distil(root, None, at(10, 9)) == [], "nothing was noted yet"
+    assert days_to_distil(root, None, at(10, 9)) == [], "nothing was noted yet"
     for day in (8, 9, 10):
-        append(root, file_of(date(2026, 3, day)), ["- 09:00 x"], durability="process")
-    assert to_distil(root, None, at(10, 9)) == [date(2026, 3, 9), date(2026, 3, 8)], "today's is not over"
-    assert to_distil(root, at(9, 1), at(10, 9)) == [date(2026, 3, 9)], "the night's dream saw what lay before its own day"
-    assert to_distil(root, at(10, 1), at(10, 9)) == []
+        append_bullets(root, log_file(date(2026, 3, day)), ["- 09:00 x"], durability="process")
+    assert days_to_distil(root, None, at(10, 9)) == [date(2026, 3, 9), date(2026, 3, 8)], "today's is not over"
+    assert days_to_distil(root, at(9, 1), at(10, 9)) == [date(2026, 3, 9)], "the night's dream saw what lay before its own day"
+    assert days_to_distil(root, at(10, 1), at(10, 9)) == []
 
 
 def said(assistant: bool, mode: Mode = "auto") -> str:
-    place, tools = Place(HERE, None, "default"), ("Read", "Write", "Edit", "Grep")
-    return instructions(place=place, mode=mode, tools=tools, transcripts=HERE.parent, index=not assistant, assistant=assistant)
+    place, tools = MemoryLocation(HERE, None, "default"), ("Read", "Write", "Edit", "Grep")
+    return memory_instructions(
+        place=place, mode=mode, tools=tools, transcripts=HERE.parent, index=not assistant, assistant=assistant
+    )
 
 
 @pytest.mark.spec("W2", "S9")

@@ -13,12 +13,12 @@ from tests.disk.processes import needs_fork, together
 
 from lamina.core.errors import DiskError, InputError, PathRefused
 from lamina.disk import crash_points as crash
-from lamina.memory.store.contract import MOST_READ, Saved, Why
+from lamina.memory.store.contract import MOST_READ, ChangeReason, Saved
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
-from lamina.memory.store.index import entries
+from lamina.memory.store.index import read_entries
 
-ME = Why("user", "a test")
+ME = ChangeReason("user", "a test")
 NOW = 1_774_951_260.5
 
 
@@ -39,7 +39,7 @@ def save(store: DirectoryStore, name: str = "testing-db", **given: Any) -> Saved
 
 
 def listed(store: DirectoryStore) -> list[str]:
-    return [entry.file for entry in entries(store.index())]
+    return [entry.file for entry in read_entries(store.index())]
 
 
 @pytest.mark.spec("S3", "S5", "S6")

@@ -12,10 +12,10 @@ import pytest
 
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
-from lamina.memory.store.contract import Why
+from lamina.memory.store.contract import ChangeReason
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
-from lamina.memory.store.git import follow
+from lamina.memory.store.git import sync_git
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -32,7 +32,7 @@ def opened(tmp_path: Path, **switches: bool) -> Memory:
 @pytest.mark.spec("B4")
 def test_each_change_becomes_a_commit_that_says_who_why_and_from_where(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
-        memory.save("testing-db", body="One.", why=Why("extraction", "heard it", session="s-1", message="m-1"))
+        memory.save("testing-db", body="One.", why=ChangeReason("extraction", "heard it", session="s-1", message="m-1"))
         memory.save("testing-db", body="Two.")
         memory.save('größe "x"', body="Ünï.")
         assert not (memory.path / ".history" / "git").exists(), "nothing is committed in a save"
@@ -75,37 +75,37 @@ def test_without_a_git_that_works_the_history_is_there_all_the_same(tmp_path: Pa
         (programs / "git").write_text(f"#!/bin/sh\n{script}\n")
         (programs / "git").chmod(0o755)
     with DirectoryStore.open(tmp_path / "memory") as store:
-        store.save(Draft("x", body="y"), why=Why("user"))
+        store.save(Draft("x", body="y"), why=ChangeReason("user"))
         began = time.monotonic()
-        assert follow(store.root, store.history, environ={"PATH": f"{programs}:/nowhere"}, seconds=0.2) == 0
+        assert sync_git(store.root, store.history, environ={"PATH": f"{programs}:/nowhere"}, seconds=0.2) == 0
         assert time.monotonic() - began < 10
-        store.remove("x", why=Why("user"))
-        assert store.restore("x", why=Why("user")).body == "y\n"
-        assert follow(store.root, store.history, environ=os.environ) == 3, "the next time catches up"
+        store.remove("x", why=ChangeReason("user"))
+        assert store.restore("x", why=ChangeReason("user")).body == "y\n"
+        assert sync_git(store.root, store.history, environ=os.environ) == 3, "the next time catches up"
 
 
 def test_what_was_committed_is_not_committed_again(tmp_path: Path) -> None:
     with DirectoryStore.open(tmp_path / "memory") as store:
         for number in range(3):
-            store.save(Draft("x", body=f"{number}"), why=Why("user"))
-            assert follow(store.root, store.history, environ=os.environ) == 1
-        assert follow(store.root, store.history, environ=os.environ) == 0
+            store.save(Draft("x", body=f"{number}"), why=ChangeReason("user"))
+            assert sync_git(store.root, store.history, environ=os.environ) == 1
+        assert sync_git(store.root, store.history, environ=os.environ) == 0
 
 
 def test_a_hook_or_a_setting_in_the_repository_runs_nothing(tmp_path: Path) -> None:
     with DirectoryStore.open(tmp_path / "memory") as store:
-        store.save(Draft("x", body="1"), why=Why("user"))
-        follow(store.root, store.history, environ=os.environ)
+        store.save(Draft("x", body="1"), why=ChangeReason("user"))
+        sync_git(store.root, store.history, environ=os.environ)
         hooks = tmp_path / "memory" / ".history" / "git" / "hooks"
         hooks.mkdir(exist_ok=True)
         (hooks / "reference-transaction").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
         (hooks / "reference-transaction").chmod(0o755)
-        store.save(Draft("x", body="2"), why=Why("user"))
-        assert follow(store.root, store.history, environ=os.environ) == 1
+        store.save(Draft("x", body="2"), why=ChangeReason("user"))
+        assert sync_git(store.root, store.history, environ=os.environ) == 1
     assert not (tmp_path / "ran").exists()
 
 
 def test_a_teams_directory_is_left_out(tmp_path: Path) -> None:
     with DirectoryStore.open(tmp_path / "memory", scope="team") as store:
-        store.save(Draft("x", body="1"), why=Why("user"))
-        assert follow(store.root, store.history, environ=os.environ) == 0
+        store.save(Draft("x", body="1"), why=ChangeReason("user"))
+        assert sync_git(store.root, store.history, environ=os.environ) == 0

@@ -12,11 +12,11 @@ import pytest
 from lamina.cli.memory import trash
 from lamina.disk import crash_points as crash
 from lamina.memory.store import history
-from lamina.memory.store.contract import Why
+from lamina.memory.store.contract import ChangeReason
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
 
-ME = Why("user", "a test", "session-1", "message-1")
+ME = ChangeReason("user", "a test", "session-1", "message-1")
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def store(memory: Path) -> Iterator[DirectoryStore]:
         yield opened
 
 
-def save(store: DirectoryStore, body: str, name: str = "a", why: Why = ME) -> None:
+def save(store: DirectoryStore, body: str, name: str = "a", why: ChangeReason = ME) -> None:
     store.save(Draft(name, type="project", description="d", body=body), why=why)
 
 
@@ -42,7 +42,7 @@ def rows(memory: Path) -> list[dict[str, Any]]:
 @pytest.mark.spec("B4")
 def test_each_save_writes_one_line_with_who_why_and_where(store: DirectoryStore, memory: Path) -> None:
     save(store, "one")
-    save(store, "two", why=Why("dream", "merged"))
+    save(store, "two", why=ChangeReason("dream", "merged"))
     first, second = rows(memory)
     assert first["why"] == {"who": "user", "why": "a test", "session": "session-1", "message": "message-1"}
     assert (second["action"], second["why"]["who"], second["before"]) == ("save", "dream", first["digest"])
@@ -156,7 +156,7 @@ def test_a_secret_in_a_file_from_outside_does_not_reach_the_journal(store: Direc
     secret = "ghp_" + "a1B2" * 9
     save(store, "one")
     (memory / "a.md").write_text(f"token {secret}")
-    save(store, "two", why=Why("agent", f"because {secret}"))
+    save(store, "two", why=ChangeReason("agent", f"because {secret}"))
     assert secret not in json.dumps(rows(memory))
 
 
@@ -165,7 +165,7 @@ def test_what_was_removed_lies_in_the_trash_with_its_reason(store: DirectoryStor
     save(store, "one")
     whole = (memory / "a.md").read_bytes()
     save(store, "other", "b")
-    assert store.remove("a", why=Why("user", "outdated"))
+    assert store.remove("a", why=ChangeReason("user", "outdated"))
     trashed = trash(store.log())
     assert [(version.name, version.why and version.why.why) for version in trashed] == [("a", "outdated")]
     store.restore("a", why=ME)

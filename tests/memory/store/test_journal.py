@@ -10,21 +10,23 @@ from hypothesis import strategies as st
 
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
-from lamina.memory.store.contract import Version, Why
-from lamina.memory.store.journal import Known, blame
+from lamina.memory.store.contract import ChangeReason, MemoryVersion
+from lamina.memory.store.journal import RecordedText, blame
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=6).map("\n".join)
 
 
-def version(number: int, *, gone: bool = False) -> Version:
-    return Version(str(number), float(number), "x", "remove" if gone else "save", Why("user"), "" if gone else f"d{number}")
+def version(number: int, *, gone: bool = False) -> MemoryVersion:
+    return MemoryVersion(
+        str(number), float(number), "x", "remove" if gone else "save", ChangeReason("user"), "" if gone else f"d{number}"
+    )
 
 
 @pytest.mark.spec("B4")
 def test_a_line_comes_from_the_change_that_brought_it(tmp_path: Path) -> None:
     with Memory.open(tmp_path, path=tmp_path / "a" / "m", settings=Settings(history_git=False)) as memory:
-        memory.save("x", body="one\ntwo", why=Why("user", "first"))
-        memory.save("x", body="zero\none\nthree", why=Why("dream", "second"))
+        memory.save("x", body="one\ntwo", why=ChangeReason("user", "first"))
+        memory.save("x", body="zero\none\nthree", why=ChangeReason("dream", "second"))
         path = memory.path / "x.md"
         path.write_text(path.read_text() + "by hand\n")
         found = {line.text: line.version.why.why if line.version and line.version.why else None for line in memory.blame("x")}
@@ -37,18 +39,18 @@ def test_a_line_comes_from_the_change_that_brought_it(tmp_path: Path) -> None:
 
 
 def test_what_was_removed_and_came_back_is_new(tmp_path: Path) -> None:
-    history = [Known(version(1), "a\nb"), Known(version(2, gone=True), None), Known(version(3), "a\nb")]
+    history = [RecordedText(version(1), "a\nb"), RecordedText(version(2, gone=True), None), RecordedText(version(3), "a\nb")]
     assert {line.version.id for line in blame(history, "a\nb") if line.version} == {"3"}
 
 
 def test_a_version_the_journal_lost_is_passed_over() -> None:
-    history = [Known(version(1), "a"), Known(version(2), None), Known(version(3), "a\nb\nc")]
+    history = [RecordedText(version(1), "a"), RecordedText(version(2), None), RecordedText(version(3), "a\nb\nc")]
     assert [(line.text, line.version and line.version.id) for line in blame(history, "a\nc")] == [("a", "1"), ("c", "3")]
 
 
 @given(st.lists(LINES, max_size=5), LINES)
 def test_every_line_has_one_origin_that_holds_it(texts: list[str], now: str) -> None:
-    history = [Known(version(number), text) for number, text in enumerate(texts)]
+    history = [RecordedText(version(number), text) for number, text in enumerate(texts)]
     lines = blame(history, now)
     assert [line.text for line in lines] == now.splitlines()
     for line in lines:

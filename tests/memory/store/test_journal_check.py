@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from lamina.memory.store.contract import Why
+from lamina.memory.store.contract import ChangeReason
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
 from lamina.memory.store.journal import digest_of
 from lamina.memory.store.journal_check import MOST_SEGMENT, cache_damage, read_inbox, read_journal, said_since
 from lamina.memory.store.modes import Inbox
 
-ME = Why("user")
+ME = ChangeReason("user")
 
 
 def store_at(path: Path, moment: float) -> DirectoryStore:
     return DirectoryStore.open(path, clock=lambda: moment, durability="process")
 
 
-def save(path: Path, moment: float, body: str, why: Why = ME) -> str:
+def save(path: Path, moment: float, body: str, why: ChangeReason = ME) -> str:
     with store_at(path, moment) as store:
         store.save(Draft("a", type="project", description="d", body=body), why=why)
     return digest_of((path / "a.md").read_bytes())
@@ -34,12 +34,14 @@ def since(path: Path, digest: str, text: str) -> float | None:
 @pytest.mark.spec("B4")
 def test_a_text_is_as_old_as_the_first_version_that_held_it(tmp_path: Path) -> None:
     save(tmp_path / "memory", 10.0, "one\n")
-    digest = save(tmp_path / "memory", 20.0, "one\ntwo\n", Why("agent"))
+    digest = save(tmp_path / "memory", 20.0, "one\ntwo\n", ChangeReason("agent"))
     assert [since(tmp_path / "memory", digest, text) for text in ("one", "two", "three")] == [10.0, 20.0, None]
 
 
-@pytest.mark.parametrize("why", [Why("dream"), Why("user", "imported from x"), Why("user", "merged from y")])
-def test_what_was_brought_in_has_no_age(tmp_path: Path, why: Why) -> None:
+@pytest.mark.parametrize(
+    "why", [ChangeReason("dream"), ChangeReason("user", "imported from x"), ChangeReason("user", "merged from y")]
+)
+def test_what_was_brought_in_has_no_age(tmp_path: Path, why: ChangeReason) -> None:
     digest = save(tmp_path / "memory", 10.0, "one\n", why)
     assert since(tmp_path / "memory", digest, "one") is None
 

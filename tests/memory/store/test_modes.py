@@ -10,13 +10,13 @@ import pytest
 from lamina.core.errors import DiskError, InputError, SettingError
 from lamina.core.settings import Mode
 from lamina.memory.store import modes
-from lamina.memory.store.contract import Proposed, Saved, Who, Why
+from lamina.memory.store.contract import ChangeAuthor, ChangeReason, Proposed, Saved
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
 from lamina.memory.store.journal import digest_of
-from lamina.memory.store.modes import GatedStore, Verdict, plan_write
+from lamina.memory.store.modes import GatedStore, WriteVerdict, plan_write
 
-ME, EXTRACTION = Why("user"), Why("extraction", "said in a turn", "session-1")
+ME, EXTRACTION = ChangeReason("user"), ChangeReason("extraction", "said in a turn", "session-1")
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def store(memory: Path) -> Iterator[DirectoryStore]:
         yield opened
 
 
-def save(gated: GatedStore, name: str = "there", body: str = "second\nsame", why: Why = EXTRACTION) -> Saved | Proposed:
+def save(gated: GatedStore, name: str = "there", body: str = "second\nsame", why: ChangeReason = EXTRACTION) -> Saved | Proposed:
     return gated.save(Draft(name, type="user", description="d", body=body), why=why)
 
 
@@ -61,7 +61,7 @@ def body_of(store: DirectoryStore, name: str = "there") -> str | None:
         ("off", "user", "refuse"),
     ],
 )
-def test_the_mode_and_who_asks_decide(mode: Mode, who: Who, verdict: Verdict) -> None:
+def test_the_mode_and_who_asks_decide(mode: Mode, who: ChangeAuthor, verdict: WriteVerdict) -> None:
     assert plan_write(mode, who) == verdict
 
 

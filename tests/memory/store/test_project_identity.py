@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lamina.disk.paths import slug
-from lamina.memory.store.project_identity import FILE_NAME, identify, identity_in, known_projects
+from lamina.memory.store.project_identity import FILE_NAME, identify, list_known_projects, read_identity
 from lamina.session.session import Session
 
 
@@ -22,7 +22,7 @@ def test_the_first_look_notes_it_and_later_ones_only_read(tmp_path: Path) -> Non
     assert identify(home, cwd) == first
     assert file.stat().st_mtime_ns == before
     assert file.stat().st_mode & 0o777 == 0o600
-    assert [known.path for known in known_projects(home)] == [cwd]
+    assert [known.path for known in list_known_projects(home)] == [cwd]
     assert not list(cwd.iterdir()), "nothing is written into the working tree"
 
 
@@ -32,7 +32,7 @@ def test_a_file_that_is_none_costs_nothing_but_the_identity(tmp_path: Path) -> N
     directory = home / "projects" / slug(cwd)
     directory.mkdir(parents=True)
     (directory / FILE_NAME).write_text("{")
-    assert identity_in(directory) is None
+    assert read_identity(directory) is None
     assert identify(home, cwd) is not None
 
 
@@ -51,4 +51,4 @@ def test_a_directory_of_another_program_is_known_by_its_transcripts(tmp_path: Pa
     with Session(home=home, cwd=cwd) as session:
         session.add_user("x")
         session.before_call()
-    assert [known.path for known in known_projects(home)] == [cwd]
+    assert [known.path for known in list_known_projects(home)] == [cwd]

@@ -12,11 +12,11 @@ from lamina.core.errors import PathRefused
 from lamina.core.settings import Settings
 from lamina.disk.paths import slug
 from lamina.disk.settings_files import load_settings
-from lamina.memory.store.scopes import Place, memory_place
+from lamina.memory.store.scopes import MemoryLocation, locate_memory
 
 
-def place_of(cwd: Path, home: Path, settings: Settings | None = None) -> Place:
-    return memory_place(cwd=cwd, home=home / ".lamina", settings=settings or Settings(), user_home=home)
+def place_of(cwd: Path, home: Path, settings: Settings | None = None) -> MemoryLocation:
+    return locate_memory(cwd=cwd, home=home / ".lamina", settings=settings or Settings(), user_home=home)
 
 
 @pytest.fixture

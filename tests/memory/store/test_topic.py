@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.disk.paths import check_child
-from lamina.memory.store.topic import DESCRIPTION_CHARS, NAME_CHARS, Topic, file_name, one_line, read_topic, stamped, write_topic
+from lamina.memory.store.topic import (
+    DESCRIPTION_CHARS,
+    NAME_CHARS,
+    Topic,
+    file_name,
+    one_line,
+    read_topic,
+    stamp_topic,
+    write_topic,
+)
 
 PLAIN = """---
 name: testing-db
@@ -84,9 +93,9 @@ def test_line_ends_of_windows_and_a_byte_order_mark_stay() -> None:
 
 @pytest.mark.spec("S5")
 def test_modified_is_stamped_only_where_a_file_has_such_metadata() -> None:
-    stamp = stamped(read_topic("x.md", CLAUDE, 0), now=1774951260.5)
+    stamp = stamp_topic(read_topic("x.md", CLAUDE, 0), now=1774951260.5)
     assert '  modified: "2026-03-31T10:01:00.500Z"\n' in write_topic(stamp, before=CLAUDE)
-    assert stamped(read_topic("x.md", PLAIN, 0), now=9.0) == read_topic("x.md", PLAIN, 0)
+    assert stamp_topic(read_topic("x.md", PLAIN, 0), now=9.0) == read_topic("x.md", PLAIN, 0)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from lamina.disk import crash_points as crash
 from lamina.disk.compare_and_swap import Found
 from lamina.disk.paths import RootDir
 from lamina.memory.store.topic import Topic, read_topic, write_topic
-from lamina.memory.store.topic_files import CACHE, MOST_IN_MANIFEST, Header, TopicFiles, header_of, manifest
+from lamina.memory.store.topic_files import CACHE, MOST_IN_MANIFEST, TopicFiles, TopicHeader, choose_manifest, read_header
 
 OLD = 1_700_000_000
 
@@ -32,7 +32,7 @@ def put(root: RootDir, file: str, description: str = "d", *, age: int = 0) -> No
     os.utime(path, (OLD - age, OLD - age))
 
 
-def opened_by(scanner: TopicFiles) -> tuple[list[Header], int]:
+def opened_by(scanner: TopicFiles) -> tuple[list[TopicHeader], int]:
     """The headers, and how many files were opened for them."""
     count = 0
 
@@ -78,13 +78,13 @@ def test_only_the_head_of_a_file_is_read(root: RootDir) -> None:
 
 @pytest.mark.spec("S11")
 def test_a_manifest_holds_the_newest_or_the_best_and_the_newest(root: RootDir) -> None:
-    headers = [Header(f"{number}.md", "n", "d", None, 0.0, number, 1, 1) for number in range(500)]
-    assert [header.mtime_ns for header in manifest(headers)] == list(range(499, 299, -1))
-    chosen = manifest(headers, lambda rest, count: sorted(rest, key=lambda header: header.mtime_ns)[:count])
+    headers = [TopicHeader(f"{number}.md", "n", "d", None, 0.0, number, 1, 1) for number in range(500)]
+    assert [header.mtime_ns for header in choose_manifest(headers)] == list(range(499, 299, -1))
+    chosen = choose_manifest(headers, lambda rest, count: sorted(rest, key=lambda header: header.mtime_ns)[:count])
     assert len(chosen) == MOST_IN_MANIFEST
     assert [header.mtime_ns for header in chosen[:50]] == list(range(499, 449, -1))
     assert [header.mtime_ns for header in chosen[50:]] == list(range(150))
-    assert manifest(headers[:200], lambda rest, count: []) == headers[199::-1]
+    assert choose_manifest(headers[:200], lambda rest, count: []) == headers[199::-1]
 
 
 def test_a_second_look_opens_only_what_changed(root: RootDir) -> None:
@@ -151,7 +151,7 @@ heads = st.lists(
 def test_the_quick_reader_says_what_the_strict_one_says(fields: list[tuple[str, str]], body: str) -> None:
     text = "---\n" + "".join(f"{key}: {value}\n" for key, value in fields) + f"---\n{body}"
     data = text.encode("utf-8", "replace")
-    header = header_of(Found("f.md", 5, 1, 1), data)
+    header = read_header(Found("f.md", 5, 1, 1), data)
     strict = read_topic("f.md", "".join(data.decode().splitlines(keepends=True)[:30]), 5e-9)
     assert (header.name, header.description, header.type) == (strict.name, strict.description, strict.type)
 
@@ -168,7 +168,7 @@ def test_the_quick_reader_says_what_the_strict_one_says(fields: list[tuple[str, 
 )
 def test_the_quick_reader_agrees_on_common_heads(head: str) -> None:
     text = f"---\n{head}---\nbody"
-    header, strict = header_of(Found("f.md", 5, 1, 1), text.encode()), read_topic("f.md", text, 5e-9)
+    header, strict = read_header(Found("f.md", 5, 1, 1), text.encode()), read_topic("f.md", text, 5e-9)
     assert (header.name, header.description, header.type) == (strict.name, strict.description, strict.type)
 
 
@@ -182,7 +182,7 @@ LETTERS = st.text(alphabet="aZ é集成テ통Ж,;()/+=.'’—–，。、；：
 @example(description="no", name="on")
 def test_heads_that_need_no_yaml_reader_say_what_it_would_say(description: str, name: str) -> None:
     text = f"---\nname: {name}\ndescription: {description}\ntype: user\n---\nbody\n"
-    found, topic = header_of(Found("a.md", 0, 1, 1), text.encode()), read_topic("a.md", text, 0.0)
+    found, topic = read_header(Found("a.md", 0, 1, 1), text.encode()), read_topic("a.md", text, 0.0)
     assert (found.name, found.description, found.type) == (topic.name, topic.description, topic.type)
 
 

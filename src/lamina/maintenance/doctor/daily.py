@@ -8,8 +8,8 @@ from ...core.errors import DiskError
 from ...disk.files import is_bookkeeping
 from ...disk.paths import RootDir
 from ...disk.tree_survey import Seen
-from ...memory.store.daily_logs import LOGS, MOST_BYTES, PATTERN, day_of
-from ...memory.store.lint import secrets_in
+from ...memory.store.daily_logs import LOGS, MOST_BYTES, PATTERN, log_day
+from ...memory.store.lint import find_secrets
 from .finding import Finding
 from .memory_snapshot import Reading
 
@@ -23,7 +23,7 @@ def check_daily(reading: Reading) -> Iterator[Finding]:
     logs: list[Seen] = []
     for seen in reading.found.entries:
         if seen.path.startswith(f"{LOGS}/") and seen.kind == "file" and not is_bookkeeping(seen.name):
-            if day_of(seen.path) is not None:
+            if log_day(seen.path) is not None:
                 logs.append(seen)
             else:
                 text = f"{seen.path} lies among the daily logs and is none: those are {PATTERN}."
@@ -43,7 +43,7 @@ def _secrets(reading: Reading, logs: list[Seen]) -> Iterator[Finding]:
                 data = root.read_bytes(seen.path, MOST_BYTES)
             except DiskError:
                 continue  # `not-plain` and `unreadable` say it
-            if kinds := secrets_in((data or b"").decode("utf-8", "replace")):
+            if kinds := find_secrets((data or b"").decode("utf-8", "replace")):
                 text = f"{seen.path} holds what looks like a secret ({', '.join(kinds)})."
                 remedy = "Take it out, and change the secret: it has been on disk and may have been sent to a model."
                 yield Finding("memory", "secret", text, remedy, reading.full(seen.path))

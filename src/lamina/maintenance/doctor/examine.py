@@ -19,9 +19,9 @@ from ...core.settings import Settings
 from ...disk.paths import slug
 from ...disk.settings_files import MANAGED_PATH, lamina_home, load_settings, user_home
 from ...disk.trust import while_trusted
-from ...memory.store.history import DIRECTORY
+from ...memory.store.history import HISTORY_DIRECTORY
 from ...memory.store.modes import plan_write
-from ...memory.store.scopes import TEAM, memory_place, project_root
+from ...memory.store.scopes import TEAM, locate_memory, project_root
 from .daily import check_daily
 from .dreams import check_dreams
 from .files import leftovers, not_plain, not_private, not_read, twins
@@ -164,7 +164,7 @@ def _places(around: Surroundings) -> Iterator[Where]:
     if around.home is None:
         return
     settings = around.settings
-    place = memory_place(cwd=around.cwd, home=around.home, settings=settings, user_home=around.person or around.home)
+    place = locate_memory(cwd=around.cwd, home=around.home, settings=settings, user_home=around.person or around.home)
     project = project_root(around.cwd)
     modes = settings.memory_mode
     yield Where(place.path, project, writable=settings.memory and plan_write(modes["private"], "user") == "write")
@@ -191,7 +191,7 @@ def check_files(reading: Reading) -> Iterator[Finding]:
     entries = tuple(
         seen
         for seen in found.entries
-        if (where.shared or seen.path.split("/")[0] != TEAM) and not seen.path.startswith(f"{DIRECTORY}/git/")
+        if (where.shared or seen.path.split("/")[0] != TEAM) and not seen.path.startswith(f"{HISTORY_DIRECTORY}/git/")
     )
     yield from not_read(found, where.path, "memory")
     yield from not_plain(

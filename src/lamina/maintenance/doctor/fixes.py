@@ -23,11 +23,11 @@ from ...disk.repairs import drop_fork, make_private, repair_transcript
 from ...disk.temp_files import sweep_temps
 from ...disk.tree_survey import look_at
 from ...layers.l6_dream.recovery import recover
-from ...memory.store.contract import Why
+from ...memory.store.contract import ChangeReason
 from ...memory.store.directory import DirectoryStore
 from ...memory.store.draft import Draft
-from ...memory.store.index import INDEX, Entry
-from ...memory.store.lint import IndexPlan, identical, kept_indexes, mend_index
+from ...memory.store.index import INDEX, IndexEntry
+from ...memory.store.lint import IndexPlan, find_identical, list_index_backups, repair_index
 from ...memory.store.modes import GatedStore
 from ...memory.store.topic import Topic
 from .examine import Report
@@ -35,7 +35,7 @@ from .finding import DateIt, DropFork, Finding, Fix, MakePrivate, MendIndex, Put
 from .memory_snapshot import Where, read_memory
 from .topics import dates_in, may_be_dated
 
-WHY = Why("user", "doctor")
+WHY = ChangeReason("user", "doctor")
 _ORDER = (MakePrivate, Sweep, PutRight, DropFork, Repair, ToTrash, DateIt, MendIndex)
 # A double that goes makes room for a line in the index: one more look than that.
 _ROUNDS = 3
@@ -148,7 +148,7 @@ def _bare_store(memory: str, shared: bool) -> DirectoryStore:
 def _to_trash(memory: str, file: str, twin: str, kind: str, now: float, shared: bool) -> list[Done]:
     with _store(memory, shared, now) as store:
         one, other = _at(store, twin), _at(store, file)
-        if one is None or other is None or not identical([one, other]):
+        if one is None or other is None or not find_identical([one, other]):
             return []
         if not store.remove(file, why=WHY):
             return []
@@ -198,16 +198,16 @@ def _index(memory: str, kind: str, now: float, shared: bool) -> list[Done]:
         plan = _mended_index(store, now)
         if plan is None:
             return []
-        kept = kept_indexes(store)
+        kept = list_index_backups(store)
         undo = f"The index as it was: {store.root.path / kept[-1]}" if kept else ""
         return [Done(kind, f"Mended {INDEX}: {_said(plan)}.", str(store.root.path / INDEX), undo)]
 
 
 def _mended_index(store: DirectoryStore, now: float) -> IndexPlan | None:
-    def topics() -> list[Entry]:
-        return [Entry(topic.name, topic.file, topic.description) for topic in store.topics()]
+    def topics() -> list[IndexEntry]:
+        return [IndexEntry(topic.name, topic.file, topic.description) for topic in store.topics()]
 
-    return mend_index(store, topics, exists=lambda file: look_at(store.root.path / file) is not None, now=now)
+    return repair_index(store, topics, exists=lambda file: look_at(store.root.path / file) is not None, now=now)
 
 
 def _said(plan: IndexPlan) -> str:

@@ -18,7 +18,7 @@ from ...disk.tree_survey import Seen, Survey, files_of, survey
 from ...memory.store.contract import MOST_READ
 from ...memory.store.index import INDEX, MOST_INDEX
 from ...memory.store.journal import digest_of
-from ...memory.store.journal_check import Journal, Waiting, read_inbox, read_journal
+from ...memory.store.journal_check import InboxContents, JournalContents, read_inbox, read_journal
 from ...memory.store.scopes import TEAM
 from ...memory.store.topic import Topic, read_topic
 
@@ -59,8 +59,8 @@ class Reading(NamedTuple):
     index_text: str
     index_size: int
     has_index: bool
-    journal: Journal
-    waiting: Waiting
+    journal: JournalContents
+    waiting: InboxContents
     now: float
 
     @property

@@ -8,19 +8,19 @@ from datetime import date
 from ...core.dates import Phrase, relative_dates
 from ...memory.store.contract import MOST_READ
 from ...memory.store.draft import MOST_BYTES
-from ...memory.store.evidence import Anchor, Freshness, judge, look, read_evidence, taken_together
-from ...memory.store.index import entries
+from ...memory.store.evidence import Anchor, Freshness, combine_freshness, judge_anchor, read_evidence, read_target
+from ...memory.store.index import read_entries
 from ...memory.store.journal_check import said_since
 from ...memory.store.lint import (
     Alike,
-    first_kept,
-    identical,
+    find_identical,
+    find_near_pairs,
+    find_same_bodies,
+    find_same_descriptions,
+    find_same_names,
+    find_secrets,
     is_vague,
-    near_pairs,
-    same_bodies,
-    same_descriptions,
-    same_names,
-    secrets_in,
+    order_by_worth,
 )
 from ...memory.store.topic import KINDS, Topic, evidence_of
 from .finding import DateIt, Finding, ToTrash
@@ -100,7 +100,7 @@ def _about_description(reading: Reading, topic: Topic) -> Iterator[Finding]:
 
 def _secrets(reading: Reading, page: Page) -> Iterator[Finding]:
     said = page.text[:SECRETS_CHARS]
-    if kinds := secrets_in(said):
+    if kinds := find_secrets(said):
         text = f"{page.topic.file} holds what looks like a secret ({', '.join(kinds)})."
         remedy = "Take it out, and change the secret: it has been on disk and may have been sent to a model."
         yield _finding(reading, page.topic.file, "secret", text, remedy, _line_of_secret(said))
@@ -108,7 +108,7 @@ def _secrets(reading: Reading, page: Page) -> Iterator[Finding]:
 
 def _line_of_secret(text: str) -> int | None:
     """The first line that has one for itself; a key of many lines has none."""
-    return next((number for number, line in enumerate(text.split("\n"), 1) if secrets_in(line)), None)
+    return next((number for number, line in enumerate(text.split("\n"), 1) if find_secrets(line)), None)
 
 
 # Dates
@@ -162,28 +162,28 @@ def may_be_dated(topic: Topic, phrase: Phrase) -> bool:
 
 def _doubles(reading: Reading) -> Iterator[Finding]:
     topics = reading.topics
-    listed = {entry.file for entry in entries(reading.index_text)}
+    listed = {entry.file for entry in read_entries(reading.index_text)}
     paired: set[frozenset[int]] = set()
-    for group in identical(topics):
-        kept, *others = first_kept(group, topics, listed)
+    for group in find_identical(topics):
+        kept, *others = order_by_worth(group, topics, listed)
         paired |= {frozenset((first, second)) for first in group for second in group}
         for other in others:
             yield _same(
                 reading, "identical", kept, other, "say the same in every word", "One is enough; the other goes to the trash."
             )
-    for group in same_bodies(topics):
+    for group in find_same_bodies(topics):
         yield from _each(reading, "same-body", group, paired, "have the same text", "Keep one, with the better description.")
-    for group in same_names(topics):
+    for group in find_same_names(topics):
         yield from _each(
             reading, "same-name", group, paired, "have the same name", "Rename one: only the first is found by its name."
         )
     bare = set(paired)
-    for pair in near_pairs([topic.body for topic in topics]):
+    for pair in find_near_pairs([topic.body for topic in topics]):
         if frozenset(pair[:2]) not in paired:
             text = f"say nearly the same ({pair.likeness:.0%} alike)"
             yield _same(reading, "near-duplicate", pair.first, pair.second, text, "Merge them, if they mean the same.")
             paired.add(frozenset(pair[:2]))
-    for group in same_descriptions(topics):
+    for group in find_same_descriptions(topics):
         yield from _each(reading, "same-description", group, bare, "have the same description", "Say what tells them apart.")
 
 
@@ -206,18 +206,18 @@ def _same(reading: Reading, kind: str, first: int, second: int, text: str, remed
 
 def _evidence(reading: Reading) -> Iterator[Finding]:
     """Each file is read once, whoever names it; the judgements are put together for each memory."""
-    stated = {page.topic.file: read_evidence(list(found)) for page in reading.pages if (found := evidence_of(page.topic))}
+    stated = {page.topic.file: read_evidence(found) for page in reading.pages if (found := evidence_of(page.topic))}
     by_path: dict[str, list[tuple[str, Anchor]]] = {}
     for file, evidence in stated.items():
         for anchor in evidence.anchors:
             by_path.setdefault(anchor.path, []).append((file, anchor))
     judged: dict[str, list[Freshness]] = {}
     for path in list(by_path)[:MOST_PATHS]:
-        seen = look(path, reading.where.project)
+        seen = read_target(path, reading.where.project)
         for file, anchor in by_path[path]:
-            judged.setdefault(file, []).append(judge(anchor, seen))
+            judged.setdefault(file, []).append(judge_anchor(anchor, seen))
     for file, evidence in stated.items():
-        state, why = taken_together(judged.get(file, ()), evidence.unreadable)
+        state, why = combine_freshness(judged.get(file, ()), evidence.unreadable)
         if state == "stale":
             yield _finding(
                 reading, file, "stale-evidence", f"{file} rests on what has changed: {why}.", "Check whether it still holds."

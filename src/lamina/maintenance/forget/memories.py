@@ -20,9 +20,9 @@ from ...core.errors import DiskError
 from ...core.front_matter import read_front_matter
 from ...disk.files import read
 from ...disk.rewrite_tree import Seen, seen
-from ...memory.store.index import entries
-from ...memory.store.journal import Line, digest_of
-from ...memory.store.topic import folded, read_topic
+from ...memory.store.index import read_entries
+from ...memory.store.journal import JournalLine, digest_of
+from ...memory.store.topic import fold_name, read_topic
 from .files import Root, files, memory_kind
 from .redaction import MARK, Cleaned, cleaned, encoded, in_json, without
 from .subject import COPIED_CHARS, Subject
@@ -73,7 +73,7 @@ def copied_lines(root: Root, subject: Subject) -> set[str]:
         elif one.kind == "history":
             for line in _decoded(one.text):
                 if (
-                    isinstance(line, Line)
+                    isinstance(line, JournalLine)
                     and line.content
                     and (subject.holds(line.name) or about(line.file, line.content, subject))
                 ):
@@ -121,7 +121,7 @@ def _change(root: Root, one: _Read, subject: Subject, gone: set[str]) -> Change 
     if name in gone:
         return _whole(one, max(1, len(subject.spans(one.text))))
     if one.kind == "indexes":
-        new = _index(one.text, subject, {folded(file) for file in gone})
+        new = _index(one.text, subject, {fold_name(file) for file in gone})
         return Change(one.path, one.kind, new.places, one.seen, _bytes(new.text)) if new.text != one.text else None
     if one.kind == "history" or not subject.holds(one.text):
         return None
@@ -164,7 +164,7 @@ def _head_lines(head: str, subject: Subject) -> Iterator[str]:
 def _index(text: str, subject: Subject, gone: set[str]) -> Cleaned:
     kept, places = list[str](), 0
     for line in text.split("\n"):
-        points_at_one = any(folded(entry.file) in gone for entry in entries(line))
+        points_at_one = any(fold_name(entry.file) in gone for entry in read_entries(line))
         if points_at_one or subject.holds(line):
             places += 1
         else:
@@ -191,32 +191,32 @@ def _json_text(text: str, subject: Subject) -> str:
 
 def _journal(segments: list[_Read], subject: Subject, gone: set[str], there: set[str]) -> list[Change]:
     every = [line for one in segments for line in _decoded(one.text)]
-    fates = _fates([line for line in every if isinstance(line, Line)], subject, gone)
+    fates = _fates([line for line in every if isinstance(line, JournalLine)], subject, gone)
     found = []
     for one in segments:
         kept, places, trash = list[bytes](), 0, 0
         for line in _decoded(one.text):
             new = _rewritten(line, subject, gone, fates)
             places += new != line
-            trash += new != line and isinstance(line, Line) and line.file not in there
+            trash += new != line and isinstance(line, JournalLine) and line.file not in there
             if new is not None:
-                kept.append(msgspec.json.encode(new) if isinstance(new, Line) else _bytes(new))
+                kept.append(msgspec.json.encode(new) if isinstance(new, JournalLine) else _bytes(new))
         if places:
             found.append(Change(one.path, one.kind, places, one.seen, b"".join(row + b"\n" for row in kept), trash))
     return found
 
 
-def _decoded(text: str) -> Iterable[Line | str]:
+def _decoded(text: str) -> Iterable[JournalLine | str]:
     """A line that cannot be read stays as the text it is."""
     for row in text.split("\n"):
         if row:
             try:
-                yield msgspec.json.decode(row.encode("utf-8", "surrogateescape"), type=Line)
+                yield msgspec.json.decode(row.encode("utf-8", "surrogateescape"), type=JournalLine)
             except msgspec.DecodeError:
                 yield row
 
 
-def _fates(lines: list[Line], subject: Subject, gone: set[str]) -> dict[str, str | None]:
+def _fates(lines: list[JournalLine], subject: Subject, gone: set[str]) -> dict[str, str | None]:
     """Digest → the digest of what stands in its place; None: nothing does."""
     fates: dict[str, str | None] = {}
     for line in lines:
@@ -230,7 +230,9 @@ def _fates(lines: list[Line], subject: Subject, gone: set[str]) -> dict[str, str
     return fates
 
 
-def _rewritten(line: Line | str, subject: Subject, gone: set[str], fates: dict[str, str | None]) -> Line | str | None:
+def _rewritten(
+    line: JournalLine | str, subject: Subject, gone: set[str], fates: dict[str, str | None]
+) -> JournalLine | str | None:
     if isinstance(line, str):
         return None if subject.holds(line) else line
     dropped = bool(line.digest) and fates.get(line.digest, "") is None

@@ -11,8 +11,8 @@ from ...core.errors import DiskError
 from ...core.settings import Settings
 from ...disk.paths import slug
 from ...disk.session_list import project_directories
-from ...memory.store.project_identity import known_projects
-from ...memory.store.scopes import agent_roots, memory_place, project_root
+from ...memory.store.project_identity import list_known_projects
+from ...memory.store.scopes import list_agent_roots, locate_memory, project_root
 from .files import Places, Root, directories, memory_roots, places
 
 
@@ -20,7 +20,7 @@ def project_of(home: Path, cwd: Path) -> list[Path]:
     """The directories below `<home>/projects` that belong to the project at `cwd`: its own, and those of its subdirectories."""
     root = project_root(cwd)
     named = [home / "projects" / slug(root), home / "projects" / slug(cwd)]
-    below = [known.directory for known in known_projects(home) if known.path == root or root in known.path.parents]
+    below = [known.directory for known in list_known_projects(home) if known.path == root or root in known.path.parents]
     return list(dict.fromkeys(path for path in (*named, *below) if path.is_dir()))
 
 
@@ -28,8 +28,8 @@ def scope(home: Path, cwd: Path, settings: Settings, *, person: Path | None, eve
     projects = project_directories(home / "projects") if everywhere else project_of(home, cwd)
     trees = list(dict.fromkeys((project_root(cwd), Path(os.path.realpath(cwd)))))
     if everywhere:
-        trees += [known.path for known in known_projects(home) if known.path not in trees]
-    agents = agent_roots(cwd=cwd, home=home, settings=settings, user_home=person)
+        trees += [known.path for known in list_known_projects(home) if known.path not in trees]
+    agents = list_agent_roots(cwd=cwd, home=home, settings=settings, user_home=person)
     elsewhere = [Root(path, "agent memory") for base in agents for path in directories(base)]
     return places(home, projects, memory=[*_elsewhere(home, cwd, settings, person), *elsewhere], trees=trees)
 
@@ -37,7 +37,7 @@ def scope(home: Path, cwd: Path, settings: Settings, *, person: Path | None, eve
 def _elsewhere(home: Path, cwd: Path, settings: Settings, person: Path | None) -> list[Root]:
     """Memory directories that settings name; one that may not be used holds nothing of ours."""
     try:
-        found = memory_place(cwd=cwd, home=home, settings=settings, user_home=person)
+        found = locate_memory(cwd=cwd, home=home, settings=settings, user_home=person)
     except DiskError:
         return []
     roots = memory_roots(found.path, "memories")

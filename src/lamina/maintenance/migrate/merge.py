@@ -19,14 +19,14 @@ from ...disk.compare_and_swap import guarded
 from ...disk.files import read, remove
 from ...disk.paths import RootDir
 from ...disk.rewrite_tree import move, remove_tree
-from ...memory.store.contract import Why
-from ...memory.store.daily_logs import MOST_BYTES, append, day_of
+from ...memory.store.contract import ChangeReason
+from ...memory.store.daily_logs import MOST_BYTES, append_bullets, log_day
 from ...memory.store.directory import GUARD, PATIENCE, DirectoryStore
-from ...memory.store.draft import Draft, other_file
+from ...memory.store.draft import Draft, second_file
 from ...memory.store.index import INDEX
-from ...memory.store.journal import Line
+from ...memory.store.journal import JournalLine
 from ...memory.store.scopes import TEAM
-from ...memory.store.topic import Topic, same_name, write_topic
+from ...memory.store.topic import Topic, name_key, write_topic
 from ..forget.files import files, no_files
 
 
@@ -55,7 +55,7 @@ def merged(source: Path, there: Path, done: Moved) -> None:
     _rest(source, there, taken, done)
 
 
-def _taken(topic: Topic, lines: list[Line], old: DirectoryStore, new: DirectoryStore, done: Moved) -> bool:
+def _taken(topic: Topic, lines: list[JournalLine], old: DirectoryStore, new: DirectoryStore, done: Moved) -> bool:
     """Whether a memory is here now; one that is too long or no text is moved as it is, later."""
     try:
         _take(topic, [line for line in lines if line.file == topic.file], old, new, done)
@@ -64,14 +64,14 @@ def _taken(topic: Topic, lines: list[Line], old: DirectoryStore, new: DirectoryS
     return True
 
 
-def _take(topic: Topic, lines: list[Line], old: DirectoryStore, new: DirectoryStore, done: Moved) -> None:
+def _take(topic: Topic, lines: list[JournalLine], old: DirectoryStore, new: DirectoryStore, done: Moved) -> None:
     raw = old.raw(topic.file)
     if raw is None:
         raise DiskError(topic.file, "is gone", "look at the old directory")
     twin = new.named(topic.name)
     if twin is not None and twin.body == topic.body:
         return
-    why = Why("user", f"merged from {done.source}")
+    why = ChangeReason("user", f"merged from {done.source}")
     name = topic.name if twin is None else f"{topic.name} (from {Path(done.source).name})"
     draft = Draft(name, topic.type, topic.description, topic.body)
     file = new.plan(draft).topic.file
@@ -86,13 +86,13 @@ def _take(topic: Topic, lines: list[Line], old: DirectoryStore, new: DirectorySt
         renamed = msgspec.structs.replace(topic, name=name)
         new.put(file, write_topic(renamed, before=raw.data.decode()), expected=None, why=why)
     done.memories += 1
-    if twin is not None and same_name(name) != same_name(topic.name):
+    if twin is not None and name_key(name) != name_key(topic.name):
         done.merged.append(name)
 
 
-def _apart(line: Line, new: DirectoryStore, origin: str) -> Line:
+def _apart(line: JournalLine, new: DirectoryStore, origin: str) -> JournalLine:
     """What was removed there does not stand in for a file of the same name here."""
-    return line if new.history.last(line.file) is None else msgspec.structs.replace(line, file=other_file(line.file, origin))
+    return line if new.history.last(line.file) is None else msgspec.structs.replace(line, file=second_file(line.file, origin))
 
 
 def _log(path: Path, there: Path, file: str) -> None:
@@ -100,7 +100,7 @@ def _log(path: Path, there: Path, file: str) -> None:
     with RootDir.open(there, create=False) as root:
         known = set((read(there / file, MOST_BYTES) or b"").decode("utf-8", "replace").splitlines())
         lines = (read(path, MOST_BYTES) or b"").decode("utf-8", "replace").splitlines()
-        append(root, file, [line for line in lines if line not in known])
+        append_bullets(root, file, [line for line in lines if line not in known])
     remove(path)
 
 
@@ -111,7 +111,7 @@ def _rest(source: Path, there: Path, taken: set[str], done: Moved) -> None:
             remove(path)
             continue
         try:
-            if day_of(relative.as_posix()) is not None and (there / relative).is_file():
+            if log_day(relative.as_posix()) is not None and (there / relative).is_file():
                 _log(path, there, relative.as_posix())
             else:
                 move(path, there / relative)

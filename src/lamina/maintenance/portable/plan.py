@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from ...core.errors import InputError
-from ...memory.store.draft import Cleaned, Draft, cleaned
-from ...memory.store.topic import NAME_CHARS, Topic, evidence_of, one_line, same_name, short_digest
+from ...memory.store.draft import CleanDraft, Draft, clean_draft
+from ...memory.store.topic import NAME_CHARS, Topic, evidence_of, name_key, one_line, short_digest
 from .footer import says_the_same, with_footer
 from .formats import Format
 from .values import Imported, Portable
@@ -30,7 +30,7 @@ class Step(msgspec.Struct, frozen=True):
 
     name: str
     action: Action
-    wish: Cleaned | None = None
+    wish: CleanDraft | None = None
     why: str = ""
 
 
@@ -41,23 +41,23 @@ class Steps(NamedTuple):
 
 class _Named(NamedTuple):
     topic: Portable
-    wish: Cleaned | None
+    wish: CleanDraft | None
     refusal: str
 
 
 def plan(imported: Imported, there: Mapping[str, Topic], *, origin: Format, replace: bool) -> Steps:
-    """`there`: the memories of the store whose names the source has, by `same_name`."""
+    """`there`: the memories of the store whose names the source has, by `name_key`."""
     problems = list(imported.problems)
     steps = list[Step]()
     for named in named_apart(imported.topics, origin, problems):
         if named.wish is None:
             steps.append(Step(one_line(named.topic.name, NAME_CHARS), "refuse", None, named.refusal))
         else:
-            steps.append(_step(named.wish, there.get(same_name(named.wish.draft.name)), replace))
+            steps.append(_step(named.wish, there.get(name_key(named.wish.draft.name)), replace))
     return Steps(tuple(steps), tuple(problems))
 
 
-def _step(wish: Cleaned, old: Topic | None, replace: bool) -> Step:
+def _step(wish: CleanDraft, old: Topic | None, replace: bool) -> Step:
     draft = wish.draft
     if old is None:
         return Step(draft.name, "create", wish)
@@ -81,7 +81,7 @@ def _differences(draft: Draft, old: Topic) -> list[str]:
 def named_apart(topics: Iterable[Portable], origin: Format, problems: list[str]) -> list[_Named]:
     """Each memory as it would be saved, under a name of its own; one that stands there twice counts once."""
     taken = set[str]()
-    said: dict[str, set[Cleaned]] = {}  # for each name of the source, what was saved under it or a number of it
+    said: dict[str, set[CleanDraft]] = {}  # for each name of the source, what was saved under it or a number of it
     found = list[_Named]()
     for topic in topics:
         body, left_out = with_footer(topic, origin)
@@ -89,7 +89,7 @@ def named_apart(topics: Iterable[Portable], origin: Format, problems: list[str])
             problems.append(f"{topic.name[:80]!a}: {left_out}")
         named = _drafted(topic, body, topic.name)
         if named.wish is not None:
-            same = said.setdefault(same_name(named.wish.draft.name), set())
+            same = said.setdefault(name_key(named.wish.draft.name), set())
             content = named.wish._replace(draft=msgspec.structs.replace(named.wish.draft, name="", modified=None))
             if content in same:
                 continue
@@ -102,14 +102,14 @@ def named_apart(topics: Iterable[Portable], origin: Format, problems: list[str])
 def _free(named: _Named, body: str, taken: set[str], number: int) -> _Named:
     """The memory under a name that no other has: its own, or with the number it is the how-manieth of that name."""
     first = named.topic.name
-    while named.wish is not None and (key := same_name(named.wish.draft.name)) in taken:
+    while named.wish is not None and (key := name_key(named.wish.draft.name)) in taken:
         number = max(number, 2)
         named = _drafted(named.topic, body, f"{one_line(first, NAME_CHARS - 8)} {number}")
         number += 1
-        if named.wish is not None and same_name(named.wish.draft.name) == key:
+        if named.wish is not None and name_key(named.wish.draft.name) == key:
             return _Named(named.topic, None, "has the name of another memory")
     if named.wish is not None:
-        taken.add(same_name(named.wish.draft.name))
+        taken.add(name_key(named.wish.draft.name))
     return named
 
 
@@ -118,7 +118,7 @@ def _drafted(topic: Portable, body: str, name: str) -> _Named:
     evidence = topic.fields.get("evidence")
     rests_on = tuple(item for item in evidence if isinstance(item, str)) if isinstance(evidence, list) else ()
     try:
-        wish = cleaned(Draft(shown, topic.type, topic.description, body, rests_on, topic.modified))
+        wish = clean_draft(Draft(shown, topic.type, topic.description, body, rests_on, topic.modified))
     except InputError as error:
         return _Named(topic, None, error.problem)
     return _Named(topic, wish, "")

@@ -20,9 +20,9 @@ from ...core.errors import InputError
 from ...disk.paths import check_child
 from ...disk.user_files import Content, read_whole
 from ...disk.user_files import replace as replace_file
-from ...memory.store.contract import READ_IN_PART, MemoryStore, Proposed, Why
+from ...memory.store.contract import READ_IN_PART, ChangeReason, MemoryStore, Proposed
 from ...memory.store.index import INDEX
-from ...memory.store.topic import Topic, same_name
+from ...memory.store.topic import Topic, name_key
 from .agents_md import write_agents_md
 from .claude_code import merged_index, write_claude_code
 from .codex import write_codex
@@ -63,7 +63,13 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def import_into(
-    store: MemoryStore, source: Path, *, format: Format | None = None, dry_run: bool = False, replace: bool = False, why: Why
+    store: MemoryStore,
+    source: Path,
+    *,
+    format: Format | None = None,
+    dry_run: bool = False,
+    replace: bool = False,
+    why: ChangeReason,
 ) -> Report:
     """Every memory of `source` into the store. InputError when the source can't be read as what it is said to be."""
     found, skipped = read_source(source)
@@ -89,7 +95,7 @@ def _readable(source: Source, format: Format) -> Imported:
 
 def _there(topics: Sequence[Topic]) -> Mapping[str, Topic]:
     """By name, as a save finds them; only what is spelled as a file may mean one."""
-    return {same_name(topic.name): topic for topic in topics}
+    return {name_key(topic.name): topic for topic in topics}
 
 
 def _planned(step: Step) -> Item:
@@ -109,7 +115,7 @@ def _planned(step: Step) -> Item:
             assert_never(step.action)
 
 
-def _done(store: MemoryStore, step: Step, why: Why) -> Item:
+def _done(store: MemoryStore, step: Step, why: ChangeReason) -> Item:
     wish = step.wish
     if wish is None or step.action not in ("create", "replace"):
         return _planned(step)

@@ -18,8 +18,8 @@ from ...core.blocks import Text, ToolResult, ToolUse
 from ...core.policy import SurfacingPolicy
 from ...core.view import Item, View
 from ..store.scopes import path_text
-from ..store.topic_files import Header
-from .render import paths_in
+from ..store.topic_files import TopicHeader
+from .render import find_shown_paths
 
 KIND = "relevant_memories"
 ATTACHED = f"attachment:{KIND}"
@@ -46,7 +46,7 @@ _WARNING = (
 _MCP = re.compile(r"mcp__(?P<server>.+?)__(?P<tool>.+)")
 
 
-class Asked(NamedTuple):
+class RecallQuestion(NamedTuple):
     """The person's own last message, and the tools called since the one before it."""
 
     message: str
@@ -54,7 +54,7 @@ class Asked(NamedTuple):
     tools: frozenset[str] = frozenset()
 
 
-class Seen(NamedTuple):
+class SeenMemories(NamedTuple):
     """What a conversation has of memory already: files by their paths as texts name them, and bytes put in."""
 
     surfaced: frozenset[str] = frozenset()
@@ -62,40 +62,40 @@ class Seen(NamedTuple):
     size: int = 0
 
 
-def asked_in(items: Sequence[Item]) -> Asked | None:
+def find_question(items: Sequence[Item]) -> RecallQuestion | None:
     """The message recall is for: what the person said last, if no answer has seen it; None else."""
     message: Item | None = None
     tools: set[str] = set()
     for item in reversed(items):
         if message is None and (item.role == "assistant" or _owed(item) or item.kind in ("summary", "partial")):
             return None
-        if words_of(item):
+        if user_words(item):
             if message is not None:
                 break
             message = item
         tools |= {block.name for block in item.blocks if isinstance(block, ToolUse)}
-    return Asked(message.uuid, words_of(message), frozenset(tools)) if message is not None else None
+    return RecallQuestion(message.uuid, user_words(message), frozenset(tools)) if message is not None else None
 
 
 def _owed(item: Item) -> bool:
-    return any(isinstance(block, ToolResult) for block in item.blocks) and not words_of(item)
+    return any(isinstance(block, ToolResult) for block in item.blocks) and not user_words(item)
 
 
-def words_of(item: Item) -> str:
+def user_words(item: Item) -> str:
     """What the person said in a record; empty where it is no message of theirs. What a program put beside it is left out."""
     if item.kind != "said" or item.role != "user":
         return ""
-    said = (own_words(block.text)[0] for block in item.blocks if isinstance(block, Text))
+    said = (split_user_words(block.text)[0] for block in item.blocks if isinstance(block, Text))
     return "\n".join(words for words in said if words).strip()
 
 
-def own_words(text: str) -> tuple[str, str]:
+def split_user_words(text: str) -> tuple[str, str]:
     """A text of a person's message: their words, and what a program put there. From the first mark of a program on it is all its own."""
     found = _PROGRAM.search(text)
     return (text, "") if found is None else (text[: found.start()].strip(), text[found.start() :])
 
 
-def surfaced_behind(items: Sequence[Item], message: str) -> bool:
+def has_surfaced(items: Sequence[Item], message: str) -> bool:
     """Whether the message has its memories already."""
     for item in reversed(items):
         if item.uuid == message:
@@ -105,14 +105,14 @@ def surfaced_behind(items: Sequence[Item], message: str) -> bool:
     return False
 
 
-class Noticed:
-    """`Seen` of a growing view, by what is new in it; read again from the top when the view changed in any other way."""
+class SeenMemoriesTracker:
+    """`SeenMemories` of a growing view, by what is new in it; read again from the top when the view changed in any other way."""
 
     def __init__(self) -> None:
         self._view: View | None = None
         self._generation = -1
 
-    def follow(self, view: View, *, cwd: str, within: Sequence[str]) -> Seen:
+    def follow(self, view: View, *, cwd: str, within: Sequence[str]) -> SeenMemories:
         """`within`: the directories whose files count as read. Attachments that layer 2 cleared count as surfaced (M6)."""
         if view is not self._view or view.generation != self._generation:
             self._view, self._generation = view, view.generation
@@ -123,11 +123,11 @@ class Noticed:
         for item in view.items[self._at :]:
             self._take(item, cwd, within)
         self._at = len(view.items)
-        return Seen(frozenset(self._surfaced), frozenset(self._read.values()), self._size)
+        return SeenMemories(frozenset(self._surfaced), frozenset(self._read.values()), self._size)
 
     def _take(self, item: Item, cwd: str, within: Sequence[str]) -> None:
         if texts := _put_in(item):
-            self._surfaced |= paths_in(texts) | {path_text(file) for file in item.files}
+            self._surfaced |= find_shown_paths(texts) | {path_text(file) for file in item.files}
             self._size += sum(len(text.encode("utf-8", "replace")) for text in texts)
         for block in item.blocks:
             if isinstance(block, ToolUse) and block.name in _READS and isinstance(block.input, dict):
@@ -145,17 +145,19 @@ def _put_in(item: Item) -> list[str]:
     if item.kind == ATTACHED:
         return texts
     kept = item.kind == "said" and item.role == "user"
-    return [text for text in texts if kept and text.startswith(REMINDER) and paths_in([text])]
+    return [text for text in texts if kept and text.startswith(REMINDER) and find_shown_paths([text])]
 
 
-def why_not(asked: Asked, seen: Seen, policy: SurfacingPolicy) -> str | None:
+def reason_to_skip(asked: RecallQuestion, seen: SeenMemories, policy: SurfacingPolicy) -> str | None:
     """Q2: why nothing is looked for."""
     if seen.size > policy.total_bytes:
         return FULL
-    return None if several_words(asked.words) else ONE_WORD
+    return None if has_several_words(asked.words) else ONE_WORD
 
 
-def open_to(headers: Iterable[Header], named: Callable[[str], str], seen: Seen, tools: Iterable[str]) -> list[Header]:
+def filter_open(
+    headers: Iterable[TopicHeader], named: Callable[[str], str], seen: SeenMemories, tools: Iterable[str]
+) -> list[TopicHeader]:
     """Q3, Q5: what may be surfaced. `named` gives the path of a topic's file as texts name it."""
     known, names = seen.surfaced | seen.read, _names(tools)
     return [header for header in headers if named(header.file) not in known and not (names and _only_tells_how(header, names))]
@@ -178,7 +180,7 @@ def _warns() -> re.Pattern[str]:
     return re.compile(_WARNING, re.IGNORECASE)
 
 
-def _only_tells_how(header: Header, names: re.Pattern[str]) -> bool:
+def _only_tells_how(header: TopicHeader, names: re.Pattern[str]) -> bool:
     about = f"{header.name} {header.description}"
     return header.type == "reference" and names.search(about) is not None and not _warns().search(about)
 
@@ -196,7 +198,7 @@ _RUN = re.compile("\\w+(?:['\u2019.:\u00b7,;]\\w+)*")
 LOOKED_AT = 2_000
 
 
-def several_words(text: str) -> bool:
+def has_several_words(text: str) -> bool:
     """Whether the text holds more than one word, as Unicode's text segmentation counts them (UAX 29, B15).
 
     An ideograph, a hiragana and a letter of a script without spaces (Thai, Lao, Khmer, Burmese) are words of their own; katakana, hangul

@@ -47,14 +47,14 @@ _FIELDS = ("name", "description", "text")
 _WORDS = bytes(byte if chr(byte) in "abcdefghijklmnopqrstuvwxyz0123456789" else 0x20 for byte in range(256))
 
 
-def asked_for(question: str) -> list[str]:
+def query_terms(question: str) -> list[str]:
     """The terms that are looked for, each once, in their order."""
     half = MOST_CHARS // 2
     found = sought(question if len(question) <= MOST_CHARS else f"{question[:half]}\n{question[-half:]}")
     return found if len(found) <= MOST_TERMS else found[: MOST_TERMS // 2] + found[-MOST_TERMS // 2 :]
 
 
-class Document(NamedTuple):
+class SearchDocument(NamedTuple):
     file: str
     name: str
     description: str
@@ -75,7 +75,7 @@ class Corpus:
 
     __slots__ = ("_asked", "_files", "_held", "_index", "_names", "_starts", "_text")
 
-    def __init__(self, documents: Iterable[Document]) -> None:
+    def __init__(self, documents: Iterable[SearchDocument]) -> None:
         parts, starts, self._files, self._names, lengths = list[str](), list[int](), list[str](), list[str](), list[int]()
         at = 0
         for file, name, description, body in documents:
@@ -104,7 +104,7 @@ class Corpus:
         if self._asked:
             self._index.grow(self._text, self._starts, max(INDEX_LEAST, len(self) // INDEX_PART))
         self._asked = True
-        wanted = asked_for(question)
+        wanted = query_terms(question)
         counts = {term: self._places(term) for term in wanted}
         often = {term: self._often(places) for term, places in counts.items()}
         weights = {term: _rarity(len(self), len(found)) for term, found in often.items()}
@@ -229,12 +229,12 @@ def _rarity(documents: int, having: int) -> float:
     return math.log(1 + (documents - having + 0.5) / (having + 0.5))
 
 
-def explained(ranked: Ranked) -> str:
+def explain(ranked: Ranked) -> str:
     """Why a memory was found, for a person: `name: test, database; text: real`."""
     found = (f"{field}: {', '.join(hits)}" for field, hits in zip(_FIELDS, ranked.found, strict=True) if hits)
     return "; ".join(found)
 
 
-def best(documents: Sequence[Document], question: str, most: int) -> list[Document]:
+def rank_documents(documents: Sequence[SearchDocument], question: str, most: int) -> list[SearchDocument]:
     """The documents that fit best, best first."""
     return [documents[ranked.at] for ranked in Corpus(documents).rank(question, most)]

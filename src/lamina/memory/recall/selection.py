@@ -21,14 +21,14 @@ from ...core.policy import SurfacingPolicy
 from ...core.prompt_files import prompt_sections
 from ...core.settings.kinds import printable
 from ..store.scopes import path_text
-from ..store.topic_files import MOST_IN_MANIFEST, Header, manifest
-from .library import STALE_SHARE, Look, Recalled
-from .plan import Asked, Seen, open_to
-from .rank import Corpus, Document, explained
-from .render import age_words, cut, plain, shown
+from ..store.topic_files import MOST_IN_MANIFEST, TopicHeader, choose_manifest
+from .library import STALE_SHARE, MemoryLibrary, Recalled
+from .plan import RecallQuestion, SeenMemories, filter_open
+from .rank import Corpus, SearchDocument, explain
+from .render import age_text, cut_text, render_memory, strip_controls
 from .threshold import LOOKED_AT, clear_fits
 
-By: TypeAlias = Literal["local", "model"]
+ChosenBy: TypeAlias = Literal["local", "model"]
 # The ranker's reasons name terms; so many characters of them say enough.
 REASON_CHARS = 200
 PURPOSE = "select"
@@ -45,11 +45,11 @@ SCHEMA: Wire = {
 _LINE = re.compile(r"^- \[(?:\w+)\] (?P<file>.+?\.md) \(\d{4}-[\d:TZ.+-]+\): (?P<about>.*)$", re.MULTILINE)
 
 
-class _Answer(msgspec.Struct):
+class _SelectedMemories(msgspec.Struct):
     selected_memories: list[str]
 
 
-class Brought(NamedTuple):
+class SurfacedMemory(NamedTuple):
     """A memory as it is put in: its file, its path as texts name it, why, the text, and what other readers call its parts."""
 
     file: str
@@ -59,23 +59,25 @@ class Brought(NamedTuple):
     facts: Wire
 
 
-class Choice(NamedTuple):
-    brought: tuple[Brought, ...] = ()
-    by: By = "local"
+class RecallChoice(NamedTuple):
+    brought: tuple[SurfacedMemory, ...] = ()
+    by: ChosenBy = "local"
     model: str = ""
     instead: str = ""  # why the ranker chose in a model's place
 
 
 # Sends a request; the answer's text, or why there is none.
-Ask: TypeAlias = Callable[[Wire], "Said"]
+Ask: TypeAlias = Callable[[Wire], "SelectorReply"]
 
 
-class Said(NamedTuple):
+class SelectorReply(NamedTuple):
     text: str = ""
     failed: str = ""
 
 
-def by_ranker(memory: Look, asked: Asked, seen: Seen, policy: SurfacingPolicy, *, instead: str = "") -> Choice:
+def choose_by_ranker(
+    memory: MemoryLibrary, asked: RecallQuestion, seen: SeenMemories, policy: SurfacingPolicy, *, instead: str = ""
+) -> RecallChoice:
     """Q1: what clearly fits; often nothing."""
     headers = memory.headers()
     found = memory.ranked(headers, asked.words, LOOKED_AT)
@@ -85,9 +87,9 @@ def by_ranker(memory: Look, asked: Asked, seen: Seen, policy: SurfacingPolicy, *
     # One after the other: the turn waits, and five small files take 0.5 ms so and 1.0 ms in five threads.
     read = [each for header in wanted if (each := memory.read(header)) is not None]
     ordered = sorted(read, key=lambda each: -mine[each.topic.file].words * (STALE_SHARE if _stale(each) else 1.0))
-    whys = [explained(mine[each.topic.file].ranked)[:REASON_CHARS] for each in ordered]
+    whys = [explain(mine[each.topic.file].ranked)[:REASON_CHARS] for each in ordered]
     brought = (_brought(memory, each, why, policy) for each, why in zip(ordered, whys, strict=True))
-    return Choice(tuple(brought), "local", instead=instead)
+    return RecallChoice(tuple(brought), "local", instead=instead)
 
 
 def _stale(each: Recalled) -> bool:
@@ -95,33 +97,39 @@ def _stale(each: Recalled) -> bool:
     return each.evidence.state == "stale"
 
 
-def by_model(memory: Look, asked: Asked, seen: Seen, policy: SurfacingPolicy, *, model: str, ask: Ask) -> Choice:
+def choose_by_model(
+    memory: MemoryLibrary, asked: RecallQuestion, seen: SeenMemories, policy: SurfacingPolicy, *, model: str, ask: Ask
+) -> RecallChoice:
     """Q4: what a model chooses from the list; the ranker where it does not."""
     headers = memory.headers()
-    listed = manifest(_open(memory, headers, asked, seen), lambda rest, room: _best(memory, headers, rest, asked.words, room))
+    listed = choose_manifest(
+        _open(memory, headers, asked, seen), lambda rest, room: _best(memory, headers, rest, asked.words, room)
+    )
     if not listed:
-        return Choice((), "model", model)
-    said = ask(request(model, listed, asked.words, tools=asked.tools, most=policy.files))
+        return RecallChoice((), "model", model)
+    said = ask(selection_request(model, listed, asked.words, tools=asked.tools, most=policy.files))
     names = None if said.failed else read_answer(said.text, {header.file for header in listed}, policy.files)
     if names is None:
-        return by_ranker(memory, asked, seen, policy, instead=said.failed or "its answer names no memory of the list")
+        return choose_by_ranker(memory, asked, seen, policy, instead=said.failed or "its answer names no memory of the list")
     heads = {header.file: header for header in listed}
     read = _at_once(memory, [heads[name] for name in names])
-    return Choice(tuple(_brought(memory, each, f"chosen by {model}", policy) for each in read), "model", model)
+    return RecallChoice(tuple(_brought(memory, each, f"chosen by {model}", policy) for each in read), "model", model)
 
 
-def _open(memory: Look, headers: Sequence[Header], asked: Asked, seen: Seen) -> list[Header]:
-    return open_to(headers, lambda file: path_text(memory.where(file)), seen, asked.tools)
+def _open(memory: MemoryLibrary, headers: Sequence[TopicHeader], asked: RecallQuestion, seen: SeenMemories) -> list[TopicHeader]:
+    return filter_open(headers, lambda file: path_text(memory.where(file)), seen, asked.tools)
 
 
-def _best(memory: Look, headers: list[Header], rest: Sequence[Header], words: str, room: int) -> list[Header]:
+def _best(
+    memory: MemoryLibrary, headers: list[TopicHeader], rest: Sequence[TopicHeader], words: str, room: int
+) -> list[TopicHeader]:
     """S11: the ranker's best of what the newest leave; the newest of the rest where it finds fewer."""
     left = {header.file: header for header in rest}
     ranked = [header for header, _ in memory.ranked(headers, words, room + MOST_IN_MANIFEST) if header.file in left]
     return [*ranked, *(header for header in rest if header not in set(ranked))][:room]
 
 
-def _at_once(memory: Look, headers: Sequence[Header]) -> list[Recalled]:
+def _at_once(memory: MemoryLibrary, headers: Sequence[TopicHeader]) -> list[Recalled]:
     """The disk may be a slow one. What is gone meanwhile is left out."""
     from concurrent.futures import ThreadPoolExecutor
 
@@ -129,29 +137,29 @@ def _at_once(memory: Look, headers: Sequence[Header]) -> list[Recalled]:
         return [each for each in pool.map(memory.read, headers) if each is not None]
 
 
-def _brought(memory: Look, each: Recalled, why: str, policy: SurfacingPolicy) -> Brought:
+def _brought(memory: MemoryLibrary, each: Recalled, why: str, policy: SurfacingPolicy) -> SurfacedMemory:
     path = memory.where(each.topic.file)
-    text = shown(each.topic, path, age=each.age, evidence=each.evidence, lines=policy.lines, size=policy.file_bytes)
-    content = cut(plain(each.topic.body), lines=policy.lines, size=policy.file_bytes).text
-    header = f"A memory, saved {age_words(each.age)}"
+    text = render_memory(each.topic, path, age=each.age, evidence=each.evidence, lines=policy.lines, size=policy.file_bytes)
+    content = cut_text(strip_controls(each.topic.body), lines=policy.lines, size=policy.file_bytes).text
+    header = f"A memory, saved {age_text(each.age)}"
     facts = {"path": str(path), "content": content, "mtimeMs": int(each.topic.modified * 1000), "header": header}
-    return Brought(each.topic.file, path_text(path), why, text, facts)
+    return SurfacedMemory(each.topic.file, path_text(path), why, text, facts)
 
 
 # What a model is asked
 
 
-def line_of(header: Header) -> str:
+def manifest_line(header: TopicHeader) -> str:
     """Q3: `- [type] file (ISO time): description`, on one line."""
     moment = datetime.fromtimestamp(min(header.modified, 253_402_300_799.0), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     about = header.description or header.name
     return f"- [{header.type or 'memory'}] {printable(header.file, 400)} ({moment}): {about}"
 
 
-def request(model: str, manifest: Sequence[Header], words: str, *, tools: Iterable[str], most: int) -> Wire:
+def selection_request(model: str, manifest: Sequence[TopicHeader], words: str, *, tools: Iterable[str], most: int) -> Wire:
     texts, names = prompt_sections(__file__, "recall"), sorted(tools)
     in_use = texts["tools in use"].format(names=escape(printable(", ".join(names), 1_000))) + "\n\n" if names else ""
-    listed = fence("memory-index", "\n".join(map(line_of, manifest)))
+    listed = fence("memory-index", "\n".join(map(manifest_line, manifest)))
     said = [{"type": "text", "text": listed}, {"type": "text", "text": f"The message:\n{escape(words[:MOST_CHARS])}"}]
     return {
         "model": model,
@@ -165,7 +173,7 @@ def request(model: str, manifest: Sequence[Header], words: str, *, tools: Iterab
 def read_answer(text: str, shown: Collection[str], most: int) -> tuple[str, ...] | None:
     """The first names that were shown; None for what is no answer: no such JSON, or names of nothing."""
     try:
-        named = msgspec.json.decode(text.strip(), type=_Answer).selected_memories
+        named = msgspec.json.decode(text.strip(), type=_SelectedMemories).selected_memories
     except (msgspec.DecodeError, UnicodeEncodeError):
         return None
     chosen = tuple(dict.fromkeys(name for name in named if name in shown))[:most]
@@ -175,9 +183,9 @@ def read_answer(text: str, shown: Collection[str], most: int) -> tuple[str, ...]
 def answer(asked: Wire) -> list[Wire]:
     """The ranker in the model's place (O1): what it can see is the list and the message."""
     listed, said = (str(block["text"]) for block in asked["messages"][0]["content"])
-    rows = [Document(row["file"], row["file"].removesuffix(".md"), row["about"]) for row in _LINE.finditer(listed)]
+    rows = [SearchDocument(row["file"], row["file"].removesuffix(".md"), row["about"]) for row in _LINE.finditer(listed)]
     words = said.partition("\n")[2]
     ranked = Corpus(rows).rank(words, LOOKED_AT)
     fits = clear_fits(words, ranked, [rows[each.at].name for each in ranked], len(rows))
-    chosen = _Answer([rows[fit.ranked.at].file for fit in fits])
+    chosen = _SelectedMemories([rows[fit.ranked.at].file for fit in fits])
     return [{"type": "text", "text": msgspec.json.encode(chosen).decode()}]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from unicodedata import east_asian_width
 
 from ...core.words import is_word, terms
-from .rank import Ranked, asked_for
+from .rank import Ranked, query_terms
 
 # Two words of a message in what a memory says it is about. One is chance: "test" is in half of all messages.
 ENOUGH = 2.0
@@ -56,20 +56,20 @@ _ANY_WORK = frozenset(
 )
 
 
-class Fit(NamedTuple):
+class ClearFit(NamedTuple):
     """`words`: how many words of the message the memory is about."""
 
     ranked: Ranked
     words: float
 
 
-def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], memories: int) -> list[Fit]:
+def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], memories: int) -> list[ClearFit]:
     """Those that clearly fit, best first. `names` are those of the ranked, in their order; `memories`: how many there are in all."""
-    asked = asked_for(message)
+    asked = query_terms(message)
     having = Counter(term for each in ranked for term in set(each.found[0]) | set(each.found[1]))
     limit = max(COMMON_LEAST, min(memories, LOOKED_AT) // COMMON_PART)
     weak = _ANY_WORK | {term for term, count in having.items() if count > limit}
-    fits = [Fit(each, _words(asked, each, name, weak)) for each, name in zip(ranked, names, strict=True)]
+    fits = [ClearFit(each, _words(asked, each, name, weak)) for each, name in zip(ranked, names, strict=True)]
     best = max((fit.words for fit in fits), default=0.0)
     good = [fit for fit in fits if fit.words >= max(ENOUGH, OF_BEST * best)]
     return sorted(good, key=lambda fit: -fit.words)

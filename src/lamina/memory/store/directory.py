@@ -28,15 +28,15 @@ from ...core.settings import Scope
 from ...disk.compare_and_swap import guarded, replace_if
 from ...disk.files import Durability
 from ...disk.paths import RootDir, check_child
-from .contract import MOST_READ, Saved, Version, Why
-from .draft import Cleaned, Draft, applied, cleaned, spelled
-from .history import History
-from .index import IndexFile, Rewritten, added, rewritten
-from .journal import Change, digest_of
-from .recovery import mend, needs_mending
+from .contract import MOST_READ, ChangeReason, MemoryVersion, Saved
+from .draft import CleanDraft, Draft, apply_draft, clean_draft, read_draft
+from .history import MemoryHistory
+from .index import IndexFile, RewrittenIndex, add_entries, rewrite_index
+from .journal import MemoryChange, digest_of
+from .recovery import needs_repair, repair
 from .secrets import redact
-from .topic import Topic, dated, folded, one_line, read_topic, says_the_same, stamped, unstamped, write_topic
-from .topic_files import Header, TopicFiles, changed, is_topic, shown
+from .topic import Topic, date_topic, fold_name, one_line, read_topic, says_the_same, stamp_topic, without_stamp, write_topic
+from .topic_files import TopicFiles, TopicHeader, changed_meanwhile, decode_text, is_topic
 
 GUARD = ".memory.lock"
 # A save holds the guard for a few milliseconds; dozens of processes that save at once still get their turn within this.
@@ -49,16 +49,16 @@ def hold_guard(root: RootDir) -> AbstractContextManager[None]:
     return guarded(root, GUARD, timeout=PATIENCE)
 
 
-class Planned(NamedTuple):
+class PlannedSave(NamedTuple):
     """What a save would do: the file, its bytes before (None: it is new) and after."""
 
-    wish: Cleaned
+    wish: CleanDraft
     topic: Topic
     before: bytes | None
     after: bytes
 
 
-class Raw(NamedTuple):
+class RawTopic(NamedTuple):
     file: str
     data: bytes
 
@@ -75,7 +75,7 @@ class DirectoryStore:
         self.scope: Scope = scope
         self.clock = clock
         self.durability: Durability = durability
-        self.history = History(root, durability=durability)
+        self.history = MemoryHistory(root, durability=durability)
         self.notices: tuple[str, ...] = ()
         self.index_file = IndexFile(root, durability=durability)
         self.topic_files = TopicFiles(root)
@@ -99,9 +99,9 @@ class DirectoryStore:
                 store.notices += (
                     f"{root.path} held {swept} unfinished files of writes that were interrupted; they were removed.",
                 )
-            if needs_mending(store.topic_files, store.index_file, store.history):
+            if needs_repair(store.topic_files, store.index_file, store.history):
                 with hold_guard(root):
-                    store.mend()
+                    store.repair()
         except DiskError as error:
             store.notices += (f"{error} Memory is read and not written until then.",)
         return store
@@ -115,14 +115,14 @@ class DirectoryStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """Finish what a writer that was stopped left undone. The guard is held."""
-        self.notices += mend(self.topic_files, self.index_file, self.history, now=self.clock())
+        self.notices += repair(self.topic_files, self.index_file, self.history, now=self.clock())
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
         with hold_guard(self.root):
-            self.mend()
+            self.repair()
             yield
 
     # Reading
@@ -132,7 +132,7 @@ class DirectoryStore:
         found = (self.topic_files.topic(found.file) for found in sorted(self.topic_files.files()))
         return [topic for topic in found if topic is not None]
 
-    def headers(self) -> list[Header]:
+    def headers(self) -> list[TopicHeader]:
         """All memories without their bodies, the newest first (S11)."""
         return self.topic_files.headers()
 
@@ -149,16 +149,16 @@ class DirectoryStore:
         file = self.topic_files.named(name)
         return self.topic_files.topic(file) if file is not None else None
 
-    def raw(self, name: str) -> Raw | None:
+    def raw(self, name: str) -> RawTopic | None:
         """The file of a memory and its bytes; None when there is no such memory."""
         file = self.topic_files.find(name)
         data = self.topic_files.whole(file) if file is not None else None
-        return None if file is None or data is None else Raw(file, data)
+        return None if file is None or data is None else RawTopic(file, data)
 
     def index(self) -> str:
         return self.index_file.text()
 
-    def log(self, name: str | None = None) -> list[Version]:
+    def log(self, name: str | None = None) -> list[MemoryVersion]:
         """The changes, newest first; `name` may be a file too."""
         return self.history.log(name)
 
@@ -167,51 +167,53 @@ class DirectoryStore:
 
     # Writing
 
-    def plan(self, draft: Draft) -> Planned:
+    def plan(self, draft: Draft) -> PlannedSave:
         """What `save` would write, from what stands there now. Nothing is changed."""
-        wish = cleaned(draft, team=self.scope == "team")
+        wish = clean_draft(draft, team=self.scope == "team")
         file = self.topic_files.meant(wish.draft.name)
         if file is None:
             file = self.topic_files.free(wish.draft.name)
-            topic, before = applied(wish.draft, None, file), None
+            topic, before = apply_draft(wish.draft, None, file), None
         else:
             before = self.topic_files.there(file)
-            topic = stamped(applied(wish.draft, read_topic(file, shown(before), self.clock()), file), now=self.clock())
-        return _planned(wish, topic if draft.modified is None else dated(topic, modified=draft.modified), before)
+            topic = stamp_topic(
+                apply_draft(wish.draft, read_topic(file, decode_text(before), self.clock()), file), now=self.clock()
+            )
+        return _planned(wish, topic if draft.modified is None else date_topic(topic, modified=draft.modified), before)
 
-    def plan_text(self, file: str, text: str) -> Planned:
+    def plan_text(self, file: str, text: str) -> PlannedSave:
         """What `put` would write; InputError for a text that is no memory, or has the name of another one."""
         before = self.topic_files.whole(file)
-        old = None if before is None else read_topic(file, shown(before), self.clock())
-        wish, topic = spelled(file, text, old, team=self.scope == "team")
+        old = None if before is None else read_topic(file, decode_text(before), self.clock())
+        wish, topic = read_draft(file, text, old, team=self.scope == "team")
         owner = self.topic_files.named(wish.draft.name)
-        if owner is not None and folded(owner) != folded(file):
+        if owner is not None and fold_name(owner) != fold_name(file):
             raise InputError(wish.draft.name, f"is the name of the memory in {owner} already", "change that file instead")
-        return _planned(wish, stamped(topic, now=self.clock()), before)
+        return _planned(wish, stamp_topic(topic, now=self.clock()), before)
 
-    def save(self, draft: Draft, *, why: Why, base: str | None = None) -> Saved:
+    def save(self, draft: Draft, *, why: ChangeReason, base: str | None = None) -> Saved:
         """The file, then its index line. A memory of that name is updated; with `base` only one that still has that digest."""
         with self._changing():
             planned = self.plan(draft)
             if base is not None and digest_of(planned.before) != base:
-                raise changed(planned.topic.file)
+                raise changed_meanwhile(planned.topic.file)
             return self._carry_out(planned, why)
 
-    def put(self, file: str, text: str, *, expected: bytes | None, why: Why) -> Saved:
+    def put(self, file: str, text: str, *, expected: bytes | None, why: ChangeReason) -> Saved:
         """As `save`, from the whole text of a topic file. `expected` is the file as the writer knows it: another one wins."""
         check_child(self.root.path, file)
         with self._changing():
             planned = self.plan_text(file, text)
             if planned.before != expected:
-                raise changed(file)
+                raise changed_meanwhile(file)
             return self._carry_out(planned, why)
 
-    def _carry_out(self, planned: Planned, why: Why) -> Saved:
+    def _carry_out(self, planned: PlannedSave, why: ChangeReason) -> Saved:
         topic = planned.topic
-        old = None if planned.before is None else read_topic(topic.file, shown(planned.before), 0)
+        old = None if planned.before is None else read_topic(topic.file, decode_text(planned.before), 0)
         # A stamp alone is no change.
-        if old is None or not says_the_same(unstamped(old), unstamped(topic)):
-            self._write(Change(topic.file, topic.name, "save", planned.before, planned.after, why))
+        if old is None or not says_the_same(without_stamp(old), without_stamp(topic)):
+            self._write(MemoryChange(topic.file, topic.name, "save", planned.before, planned.after, why))
         unfinished = self._listed(topic)
         return Saved(self.topic_files.topic(topic.file) or topic, planned.before is None, planned.wish.redacted, unfinished)
 
@@ -223,17 +225,17 @@ class DirectoryStore:
             return f"{error} The memory is saved; its line there may be missing or old until the next save here."
         return ""
 
-    def put_index(self, text: str, *, expected: bytes | None) -> Rewritten:
+    def put_index(self, text: str, *, expected: bytes | None) -> RewrittenIndex:
         """The index as somebody wants it, within its rules. Who does not know it as it is (`expected`) only adds to it."""
         with self._changing():
             there = self.index_file.data()
             files = [found.file for found in self.topic_files.files()]
-            done = rewritten(text, shown(there), files, known=there == expected, team=self.scope == "team")
+            done = rewrite_index(text, decode_text(there), files, known=there == expected, team=self.scope == "team")
             # Read under the guard; only a person's editor can come between, and its version is merged with ours.
-            self.index_file.edit(lambda now: done.text if now == shown(there) else added(now, done.text))
+            self.index_file.edit(lambda now: done.text if now == decode_text(there) else add_entries(now, done.text))
             return done
 
-    def remove(self, name: str, *, why: Why, expected: bytes | None = None) -> bool:
+    def remove(self, name: str, *, why: ChangeReason, expected: bytes | None = None) -> bool:
         """To the trash: the index line goes, then the file; the journal keeps its content. False when there is no such memory.
 
         With `expected` only a file that still holds that is removed.
@@ -244,13 +246,13 @@ class DirectoryStore:
                 return False
             old = self.topic_files.there(file)
             if expected is not None and old != expected:
-                raise changed(file)
-            topic = read_topic(file, shown(old), 0)
-            self.history.record(Change(file, topic.name, "remove", old, None, _clean(why)), now=self.clock())
+                raise changed_meanwhile(file)
+            topic = read_topic(file, decode_text(old), 0)
+            self.history.record(MemoryChange(file, topic.name, "remove", old, None, _clean(why)), now=self.clock())
             self.index_file.drop(file)
             if self.root.read_bytes(file, MOST_READ) != old:
-                self.index_file.add(read_topic(file, shown(self.topic_files.there(file)), 0))
-                raise changed(file)
+                self.index_file.add(read_topic(file, decode_text(self.topic_files.there(file)), 0))
+                raise changed_meanwhile(file)
             try:
                 return self.root.unlink(file)
             except DiskError:
@@ -259,7 +261,7 @@ class DirectoryStore:
                     self.index_file.add(topic)
                 raise
 
-    def restore(self, name: str, version_id: str | None = None, *, why: Why) -> Topic:
+    def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason) -> Topic:
         """Puts a version back, byte for byte; without an id the last content that differs from what stands there now."""
         with self._changing():
             versions = self.history.log(name)
@@ -275,26 +277,26 @@ class DirectoryStore:
             data = text.encode("utf-8", "replace")
             topic = read_topic(file, text, self.clock())
             if data != old:
-                self._write(Change(file, topic.name, "restore", old, data, why))
+                self._write(MemoryChange(file, topic.name, "restore", old, data, why))
             if unfinished := self._listed(topic):
                 raise DiskError(file, "is as it was then, but its line in the index may be missing", unfinished.removesuffix("."))
             return self.topic_files.topic(file) or topic
 
-    def _place_of(self, name: str, versions: list[Version]) -> str | None:
+    def _place_of(self, name: str, versions: list[MemoryVersion]) -> str | None:
         """Where a memory goes back to: its file, the one it had, or a new one where another memory has that now."""
         if (file := self.topic_files.meant(name)) is not None or not versions:
             return file
         file = versions[0].file
         return file if self.topic_files.topic(file) is None else self.topic_files.free(versions[0].name)
 
-    def _version(self, versions: list[Version], version_id: str | None, now: str) -> str | None:
+    def _version(self, versions: list[MemoryVersion], version_id: str | None, now: str) -> str | None:
         if version_id is not None:
             return self.history.content(version_id) if any(version.id == version_id for version in versions) else None
         digests = dict.fromkeys(digest for version in versions for digest in (version.digest, version.before))
         texts = (self.history.content_of(digest) for digest in digests if digest and digest != now)
         return next((text for text in texts if text is not None), None)
 
-    def _write(self, change: Change) -> None:
+    def _write(self, change: MemoryChange) -> None:
         assert change.new is not None
         try:
             self.history.record(change._replace(why=change.why and _clean(change.why)), now=self.clock())
@@ -306,15 +308,15 @@ class DirectoryStore:
                 self.history.settle(self.root.read_bytes(change.file, MOST_READ), now=self.clock())
             raise
         if not done:
-            raise changed(change.file)
+            raise changed_meanwhile(change.file)
 
 
-def _planned(wish: Cleaned, topic: Topic, before: bytes | None) -> Planned:
-    text = write_topic(topic, before=None if before is None else shown(before))
+def _planned(wish: CleanDraft, topic: Topic, before: bytes | None) -> PlannedSave:
+    text = write_topic(topic, before=None if before is None else decode_text(before))
     if read_front_matter(text).head is None:
         raise InputError(topic.file, "its front matter would be too long to be read", "shorten the keys that were added by hand")
-    return Planned(wish, topic, before, text.encode("utf-8", "replace"))
+    return PlannedSave(wish, topic, before, text.encode("utf-8", "replace"))
 
 
-def _clean(why: Why) -> Why:
+def _clean(why: ChangeReason) -> ChangeReason:
     return msgspec.structs.replace(why, why=one_line(redact(why.why).text, _REASON_CHARS))

@@ -19,8 +19,8 @@ from ...core.errors import DiskError
 from ...disk.compare_and_swap import guarded
 from ...disk.git import git_program, run_git
 from ...disk.paths import RootDir
-from .history import DIRECTORY, History
-from .journal import Line
+from .history import HISTORY_DIRECTORY, MemoryHistory
+from .journal import JournalLine
 
 BRANCH = "refs/heads/memory"
 GUARD = ".git-follows.lock"
@@ -32,7 +32,7 @@ _VERSION = re.compile(rb"^Version: ([0-9a-f]+)$", re.MULTILINE)
 _SAFE = re.compile(r"(?!\.)(?!.*(?:^|/)\.)[^\0]+")
 
 
-def follow(root: RootDir, history: History, *, environ: Mapping[str, str], seconds: float = SECONDS) -> int:
+def sync_git(root: RootDir, history: MemoryHistory, *, environ: Mapping[str, str], seconds: float = SECONDS) -> int:
     """Commits what the journal has and git has not; how many changes there were. 0 also where git cannot be used."""
     program = git_program(environ)
     if program is None or root.shared:
@@ -44,13 +44,13 @@ def follow(root: RootDir, history: History, *, environ: Mapping[str, str], secon
         return 0
 
 
-def _follow(program: str, root: RootDir, history: History, environ: Mapping[str, str], seconds: float) -> int:
-    git_dir = root.path / DIRECTORY / "git"
+def _follow(program: str, root: RootDir, history: MemoryHistory, environ: Mapping[str, str], seconds: float) -> int:
+    git_dir = root.path / HISTORY_DIRECTORY / "git"
 
     def git(*arguments: str, stdin: bytes = b"") -> bytes | None:
         return run_git(program, arguments, git_dir=git_dir, environ=environ, seconds=seconds, stdin=stdin)
 
-    root.mkdir(f"{DIRECTORY}/git")
+    root.mkdir(f"{HISTORY_DIRECTORY}/git")
     if not (git_dir / "HEAD").exists() and git("init", "-q", "--bare", "--template=", "--initial-branch=memory") is None:
         return 0
     said = git("log", "-1", "--format=%ct%n%B", BRANCH) or b""
@@ -61,14 +61,14 @@ def _follow(program: str, root: RootDir, history: History, environ: Mapping[str,
     if not lines:
         return 0
     command = ("-c", "fastimport.unpackLimit=1", "fast-import", "--quiet", "--date-format=raw")
-    if git(*command, stdin=b"".join(stream(lines, goes_on=found is not None))) is None:
+    if git(*command, stdin=b"".join(fast_import_stream(lines, goes_on=found is not None))) is None:
         return 0
     if sum(name.endswith(".pack") for name in os.listdir(git_dir / "objects" / "pack")) > MOST_PACKS:
         git("repack", "-a", "-d", "-q")
     return len(lines)
 
 
-def stream(lines: Iterable[Line], *, goes_on: bool) -> Iterator[bytes]:
+def fast_import_stream(lines: Iterable[JournalLine], *, goes_on: bool) -> Iterator[bytes]:
     """What `git fast-import` reads. Pure."""
     contents: dict[str, str] = {}
     for number, line in enumerate(lines):
@@ -90,7 +90,7 @@ def stream(lines: Iterable[Line], *, goes_on: bool) -> Iterator[bytes]:
         yield b"\n"
 
 
-def _message(line: Line) -> str:
+def _message(line: JournalLine) -> str:
     why = line.why
     said = f"{line.action} {line.name}" + (f": {why.why}" if why is not None and why.why else "")
     trailers = [f"Version: {line.id}"]

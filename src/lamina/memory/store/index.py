@@ -24,8 +24,8 @@ from ...disk.files import Durability
 from ...disk.paths import RootDir
 from .secrets import redact
 from .topic import INDEX as INDEX
-from .topic import Topic, folded, one_line
-from .topic_files import Header
+from .topic import Topic, fold_name, one_line
+from .topic_files import TopicHeader
 
 # One line of a terminal and a half: two hundred of them are what a session is sent.
 LINE_CHARS = 150
@@ -47,34 +47,34 @@ _WORD_END = re.compile(r"[-_./ ]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
-class Entry(NamedTuple):
+class IndexEntry(NamedTuple):
     title: str
     file: str
     hook: str
 
 
-def entry_of(topic: Topic | Header) -> Entry:
-    return Entry(topic.name, topic.file, topic.description)
+def entry_of(topic: Topic | TopicHeader) -> IndexEntry:
+    return IndexEntry(topic.name, topic.file, topic.description)
 
 
-def entries(text: str) -> list[Entry]:
+def read_entries(text: str) -> list[IndexEntry]:
     """The lines that point at a file; other lines are a person's own."""
     return [found for line in text.split("\n") if "](" in line and (found := _entry(line)) is not None]
 
 
 # The same lines are read at every save. A cache that is smaller than an index would never find anything.
 @lru_cache(maxsize=16_384)
-def _entry(line: str) -> Entry | None:
+def _entry(line: str) -> IndexEntry | None:
     found = _ENTRY.match(line)
     if found is None:
         return None
     file = unquote(found["file"].removeprefix("<").removesuffix(">")).removeprefix("./")
     if not file.endswith(".md") or _SCHEME.match(file):
         return None
-    return Entry(found["title"], file, _DASH.sub("", found["hook"].strip()).strip())
+    return IndexEntry(found["title"], file, _DASH.sub("", found["hook"].strip()).strip())
 
 
-def line_of(entry: Entry) -> str:
+def entry_line(entry: IndexEntry) -> str:
     """One safe line. A file name so long that nothing fits beside it keeps its link and a short title."""
     file = f"<{entry.file}>" if re.search(r"[\s()]", entry.file) else entry.file
     room = LINE_CHARS - len(f"- []({file}) — ")
@@ -97,11 +97,11 @@ def _cut(text: str, longest: int) -> str:
     return f"{text[: longest - 1].rstrip()}…" if longest > 1 else ""
 
 
-def with_entry(text: str, entry: Entry) -> str:
+def put_entry(text: str, entry: IndexEntry) -> str:
     """The index with this entry: its line replaced where it stands, else put beside what belongs to it."""
-    line, key = line_of(entry), folded(entry.file)
+    line, key = entry_line(entry), fold_name(entry.file)
     lines = text.split("\n")
-    places = [(number, folded(found.file)) for number, old in enumerate(lines) if (found := _entry(old)) is not None]
+    places = [(number, fold_name(found.file)) for number, old in enumerate(lines) if (found := _entry(old)) is not None]
     mine = [number for number, file in places if file == key]
     if mine:
         old, ending = lines[mine[0]], "\r" if lines[mine[0]].endswith("\r") else ""
@@ -140,7 +140,7 @@ def _first_word(file: str) -> str:
     return _WORD_END.split(file, maxsplit=1)[0]
 
 
-class Rewritten(NamedTuple):
+class RewrittenIndex(NamedTuple):
     """An index as it may be. `missing`: files its lines named that are not there; `redacted`: kinds of secrets taken out."""
 
     text: str
@@ -148,7 +148,7 @@ class Rewritten(NamedTuple):
     redacted: tuple[str, ...] = ()
 
 
-def rewritten(text: str, old: str, files: Iterable[str], *, known: bool, team: bool = False) -> Rewritten:
+def rewrite_index(text: str, old: str, files: Iterable[str], *, known: bool, team: bool = False) -> RewrittenIndex:
     """The index somebody wrote, within the rules (S3): one safe line for each memory that is there, and no content.
 
     Lines of the old index keep their bytes. Who did not know the old index (`known`) may add lines to it and take none away.
@@ -157,38 +157,38 @@ def rewritten(text: str, old: str, files: Iterable[str], *, known: bool, team: b
     if team and clean.kinds:
         raise InputError(INDEX, f"holds a secret ({', '.join(clean.kinds)})", "take it out: a team's memory is shared")
     rows = split_front_matter(clean.text).body.split("\n")
-    there, kept, seen = {folded(file) for file in files}, set(old.split("\n")), set[str]()
-    worded = {folded(found.file) for row in rows if row not in kept and (found := _entry(row)) is not None}
+    there, kept, seen = {fold_name(file) for file in files}, set(old.split("\n")), set[str]()
+    worded = {fold_name(found.file) for row in rows if row not in kept and (found := _entry(row)) is not None}
     lines, missing = list[str](), list[str]()
     for line in rows:
         entry = _entry(line)
-        if entry is not None and line in kept and folded(entry.file) in worded:
+        if entry is not None and line in kept and fold_name(entry.file) in worded:
             continue  # said anew in another line
         if entry is None:
             lines.append(line if line in kept else _cut(line.rstrip(), LINE_CHARS))
-        elif line not in kept and folded(entry.file) not in there:
+        elif line not in kept and fold_name(entry.file) not in there:
             missing.append(entry.file)
-        elif folded(entry.file) not in seen:
-            seen.add(folded(entry.file))
-            lines.append(line if line in kept else line_of(entry))
+        elif fold_name(entry.file) not in seen:
+            seen.add(fold_name(entry.file))
+            lines.append(line if line in kept else entry_line(entry))
     whole = "\n".join(lines)
     whole = whole if not whole or whole.endswith("\n") else f"{whole}\n"
-    return Rewritten(whole if known else added(old, whole), tuple(dict.fromkeys(missing)), clean.kinds)
+    return RewrittenIndex(whole if known else add_entries(old, whole), tuple(dict.fromkeys(missing)), clean.kinds)
 
 
-def added(old: str, new: str) -> str:
+def add_entries(old: str, new: str) -> str:
     """The old index with the entries of the new one."""
-    for entry in entries(new):
-        old = with_entry(old, entry)
+    for entry in read_entries(new):
+        old = put_entry(old, entry)
     return old
 
 
-def without_entry(text: str, file: str) -> str:
-    key = folded(file)
-    return "\n".join(line for line in text.split("\n") if (found := _entry(line)) is None or folded(found.file) != key)
+def drop_entry(text: str, file: str) -> str:
+    key = fold_name(file)
+    return "\n".join(line for line in text.split("\n") if (found := _entry(line)) is None or fold_name(found.file) != key)
 
 
-def loaded(text: str) -> str:
+def load_index(text: str) -> str:
     """What a session is sent: without front matter and comments, within both limits, with a warning where they cut."""
     body = _COMMENT.sub("", split_front_matter(text).body).strip("\ufeff \t\r\n")
     lines = body.split("\n")
@@ -242,20 +242,20 @@ class IndexFile:
 
     def line(self, file: str) -> str | None:
         """The line that points at this file, as it stands there."""
-        key = folded(file)
+        key = fold_name(file)
         rows = (row.rstrip("\r") for row in self.text().split("\n") if "](" in row)
-        return next((row for row in rows if any(folded(entry.file) == key for entry in entries(row))), None)
+        return next((row for row in rows if any(fold_name(entry.file) == key for entry in read_entries(row))), None)
 
     def add(self, topic: Topic) -> None:
-        self.edit(lambda text: with_entry(text, entry_of(topic)))
+        self.edit(lambda text: put_entry(text, entry_of(topic)))
 
     def drop(self, file: str) -> None:
-        self.edit(lambda text: without_entry(text, file))
+        self.edit(lambda text: drop_entry(text, file))
 
-    def rebuild(self, headers: Iterable[Header]) -> None:
-        """Ordered by file, which is by topic: where `with_entry` would put them one by one."""
-        ordered = sorted(headers, key=lambda header: folded(header.file))
-        text = "".join(f"{line_of(entry_of(header))}\n" for header in ordered)
+    def rebuild(self, headers: Iterable[TopicHeader]) -> None:
+        """Ordered by file, which is by topic: where `put_entry` would put them one by one."""
+        ordered = sorted(headers, key=lambda header: fold_name(header.file))
+        text = "".join(f"{entry_line(entry_of(header))}\n" for header in ordered)
         self.edit(lambda there: there or text)
 
     def edit(self, change: Callable[[str], str | None]) -> None:

@@ -13,8 +13,8 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...disk.paths import RootDir
-from .history import DIRECTORY, SEGMENT_NAME, SEGMENTS
-from .journal import Line
+from .history import HISTORY_DIRECTORY, SEGMENT_NAME, SEGMENTS
+from .journal import JournalLine
 from .modes import INBOX, MOST_PROPOSALS, Proposal
 from .topic_files import CACHE, CACHE_BYTES
 
@@ -34,7 +34,7 @@ class Damage(NamedTuple):
     lines: tuple[int, ...] = ()
 
 
-class Moment(NamedTuple):
+class JournalMoment(NamedTuple):
     """`told`: somebody said it then, in a session or on the command line; not found, brought back, imported or merged."""
 
     time: float
@@ -43,21 +43,21 @@ class Moment(NamedTuple):
     told: bool
 
 
-class Journal(NamedTuple):
+class JournalContents(NamedTuple):
     """For each file its last line, the newest one last, and all its versions, oldest first; contents by digest."""
 
-    last: dict[str, Line]
-    versions: dict[str, list[Moment]]
+    last: dict[str, JournalLine]
+    versions: dict[str, list[JournalMoment]]
     contents: dict[str, str]
     damage: tuple[Damage, ...]
 
 
-def read_journal(root: RootDir) -> Journal:
+def read_journal(root: RootDir) -> JournalContents:
     """What the journal says; without a journal nothing."""
-    journal = Journal({}, {}, {}, ())
+    journal = JournalContents({}, {}, {}, ())
     damage: list[Damage] = []
     for name in _segments(root):
-        file = f"{DIRECTORY}/{name}"
+        file = f"{HISTORY_DIRECTORY}/{name}"
         data = _bytes(root, file, MOST_SEGMENT, damage)
         if len(data) > MOST_SEGMENT:
             damage.append(Damage(file, f"is larger than {MOST_SEGMENT >> 20} MiB; its first part was read"))
@@ -67,7 +67,9 @@ def read_journal(root: RootDir) -> Journal:
 
 
 def _segments(root: RootDir) -> list[str]:
-    names = sorted(entry.name for entry in root.listdir(DIRECTORY) if SEGMENT_NAME.fullmatch(entry.name) and not entry.is_dir)
+    names = sorted(
+        entry.name for entry in root.listdir(HISTORY_DIRECTORY) if SEGMENT_NAME.fullmatch(entry.name) and not entry.is_dir
+    )
     return names[-2 * SEGMENTS :]
 
 
@@ -79,26 +81,26 @@ def _bytes(root: RootDir, file: str, most: int, damage: list[Damage]) -> bytes:
         return b""
 
 
-def _take(journal: Journal, file: str, data: bytes, damage: list[Damage]) -> None:
+def _take(journal: JournalContents, file: str, data: bytes, damage: list[Damage]) -> None:
     bad: list[int] = []
     for number, row in enumerate(data.split(b"\n"), 1):
         if not row.strip():
             continue
         try:
-            line = msgspec.json.decode(row, type=Line)
+            line = msgspec.json.decode(row, type=JournalLine)
         except _UNREADABLE:
             bad.append(number)
             continue
         if line.content is not None:
             journal.contents[line.digest] = line.content
-        journal.versions.setdefault(line.file, []).append(Moment(line.time, line.digest, line.before, _told(line)))
+        journal.versions.setdefault(line.file, []).append(JournalMoment(line.time, line.digest, line.before, _told(line)))
         journal.last.pop(line.file, None)
         journal.last[line.file] = msgspec.structs.replace(line, content=None)
     if bad:
         damage.append(Damage(file, "cannot be read; the changes there are not known", tuple(bad)))
 
 
-def _told(line: Line) -> bool:
+def _told(line: JournalLine) -> bool:
     """An import and a merge give a reason, and what they bring in is older than they are; a dream moves what others said."""
     why = line.why
     return (
@@ -106,7 +108,7 @@ def _told(line: Line) -> bool:
     )
 
 
-def said_since(journal: Journal, file: str, digest: str, text: str) -> float | None:
+def said_since(journal: JournalContents, file: str, digest: str, text: str) -> float | None:
     """When this text came into a file that is still as the journal knows it; None where nobody can tell."""
     versions = journal.versions.get(file, [])
     if not versions or versions[-1].digest != digest:
@@ -119,12 +121,12 @@ def said_since(journal: Journal, file: str, digest: str, text: str) -> float | N
     return first.time if known and text not in journal.contents.get(first.before, "") else None
 
 
-class Waiting(NamedTuple):
+class InboxContents(NamedTuple):
     proposals: tuple[Proposal, ...]
     damage: tuple[Damage, ...]
 
 
-def read_inbox(root: RootDir) -> Waiting:
+def read_inbox(root: RootDir) -> InboxContents:
     """The proposals that wait, and what lies beside them and is none."""
     proposals: list[Proposal] = []
     damage: list[Damage] = []
@@ -139,7 +141,7 @@ def read_inbox(root: RootDir) -> Waiting:
             proposals.append(msgspec.json.decode(data, type=Proposal))
         except _UNREADABLE:
             damage.append(Damage(file, "is no proposal that can be read; it is passed over"))
-    return Waiting(tuple(sorted(proposals, key=lambda each: each.time)), tuple(damage))
+    return InboxContents(tuple(sorted(proposals, key=lambda each: each.time)), tuple(damage))
 
 
 def cache_damage(root: RootDir) -> Damage | None:

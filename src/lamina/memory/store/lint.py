@@ -2,7 +2,7 @@
 
 Owns the judgement, not the words of a report: descriptions that help nobody choose, memories that say the same or nearly the same, and
 index lines that point at nothing, stand there twice, are too long or hold content. Invariants: the same texts give the same problems in
-any process; the work grows with what is there, not with its square, also where all texts are alike. Pure, but for `mend_index`.
+any process; the work grows with what is there, not with its square, also where all texts are alike. Pure, but for `repair_index`.
 
 A crash while an index is mended leaves the old one or the new one; the old one lies in `.history/` first, because no journal has its lines.
 """
@@ -18,10 +18,10 @@ from typing import Literal, NamedTuple, TypeAlias
 from zlib import crc32
 
 from .directory import DirectoryStore, hold_guard
-from .history import DIRECTORY
-from .index import LINE_CHARS, MOST_BYTES, MOST_LINES, Entry, entries, line_of, with_entry
+from .history import HISTORY_DIRECTORY
+from .index import LINE_CHARS, MOST_BYTES, MOST_LINES, IndexEntry, entry_line, put_entry, read_entries
 from .secrets import redact
-from .topic import Topic, folded, same_name
+from .topic import Topic, fold_name, name_key
 
 # Words that could stand in the description of any memory: what is left without them is what it says.
 _OF_ANY = """a an the this that these some any various misc miscellaneous general other important useful relevant new old my our your
@@ -40,7 +40,7 @@ def is_vague(description: str, name: str) -> bool:
     """Whether a description says nothing that tells this memory from any other. An empty one is another matter."""
     if not description:
         return False
-    if same_name(description) == same_name(name) and len(_ANY_WORD.findall(description)) < 3 and description.isascii():
+    if name_key(description) == name_key(name) and len(_ANY_WORD.findall(description)) < 3 and description.isascii():
         return True
     words = _ANY_WORD.findall(_EMPTY_HAN.sub(" ", description.casefold()))
     return all(word in _EMPTY_WORDS or word.isdecimal() for word in words)
@@ -55,7 +55,7 @@ GIVEAWAYS = (
 )
 
 
-def secrets_in(text: str) -> tuple[str, ...]:
+def find_secrets(text: str) -> tuple[str, ...]:
     """The kinds of secrets in a text. Most texts hold nothing long and no such word, and are done at once."""
     lower = text.lower()
     if _LONG.search(text) is None and not any(word in lower for word in GIVEAWAYS):
@@ -67,19 +67,19 @@ def secrets_in(text: str) -> tuple[str, ...]:
 Alike: TypeAlias = tuple[int, ...]
 
 
-def same_names(topics: Sequence[Topic]) -> list[Alike]:
-    return _groups(topics, lambda topic: same_name(topic.name))
+def find_same_names(topics: Sequence[Topic]) -> list[Alike]:
+    return _groups(topics, lambda topic: name_key(topic.name))
 
 
-def same_descriptions(topics: Sequence[Topic]) -> list[Alike]:
+def find_same_descriptions(topics: Sequence[Topic]) -> list[Alike]:
     return _groups(topics, lambda topic: " ".join(topic.description.casefold().split()) or None)
 
 
-def same_bodies(topics: Sequence[Topic]) -> list[Alike]:
+def find_same_bodies(topics: Sequence[Topic]) -> list[Alike]:
     return _groups(topics, lambda topic: topic.body.strip() or None)
 
 
-def identical(topics: Sequence[Topic]) -> list[Alike]:
+def find_identical(topics: Sequence[Topic]) -> list[Alike]:
     """All but the name and the date is the same: one of them is enough."""
     return _groups(
         topics, lambda topic: (topic.body.strip(), topic.description, topic.type, _fields(topic)) if topic.body.strip() else None
@@ -103,7 +103,7 @@ def _groups(topics: Sequence[Topic], key: Callable[[Topic], Hashable | None]) ->
     return [tuple(positions) for positions in found.values() if len(positions) > 1]
 
 
-def first_kept(group: Alike, topics: Sequence[Topic], listed: Iterable[str]) -> Alike:
+def order_by_worth(group: Alike, topics: Sequence[Topic], listed: Iterable[str]) -> Alike:
     """In the order in which one would keep them: in the index, older, the file that sorts first."""
     known = set(listed)
 
@@ -133,7 +133,7 @@ _FEWEST_SHARED = 12
 _WORD = re.compile(r"[^\W_\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]+|[\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]")
 
 
-class Pair(NamedTuple):
+class SimilarPair(NamedTuple):
     """Positions in what was given; `second` is the later one."""
 
     first: int
@@ -141,16 +141,16 @@ class Pair(NamedTuple):
     likeness: float
 
 
-def near_pairs(texts: Sequence[str]) -> list[Pair]:
+def find_near_pairs(texts: Sequence[str]) -> list[SimilarPair]:
     """For each text the earlier one it is most like, if it is like one at all."""
     earlier: dict[int, list[int]] = {}
-    pairs = list[Pair]()
+    pairs = list[SimilarPair]()
     known: dict[str, int] = {}
     for number, text in enumerate(texts):
         runs = _runs(text, known)
         sketch = nsmallest(_SKETCH, runs)
         shared = Counter(other for value in sketch for other in earlier.get(value, ()))
-        best = max((Pair(other, number, _likeness(runs, texts[other], known)) for other in _likely(shared, sketch)),
+        best = max((SimilarPair(other, number, _likeness(runs, texts[other], known)) for other in _likely(shared, sketch)),
                    key=lambda pair: (pair.likeness, -pair.first), default=None)  # fmt: skip
         if best is not None and best.likeness >= NEAR:
             pairs.append(best)
@@ -220,7 +220,7 @@ class IndexPlan(NamedTuple):
         return [file for file in self.unlisted if file not in left]
 
 
-def plan_index(text: str, *, exists: Callable[[str], bool], topics: Sequence[Entry]) -> IndexPlan:
+def plan_index(text: str, *, exists: Callable[[str], bool], topics: Sequence[IndexEntry]) -> IndexPlan:
     """`exists` says whether a file below the directory is there; `topics` are all memories, as their lines would be."""
     kept: list[str] = []
     faults: list[LineFault] = []
@@ -231,18 +231,18 @@ def plan_index(text: str, *, exists: Callable[[str], bool], topics: Sequence[Ent
             faults.append(fault)
         if new is not None:
             kept.append(new)
-    unlisted = [topic for topic in topics if folded(topic.file) not in seen]
+    unlisted = [topic for topic in topics if fold_name(topic.file) not in seen]
     mended, no_room = _with_lines("\n".join(kept), unlisted)
     return IndexPlan(mended, tuple(faults), tuple(topic.file for topic in unlisted), tuple(no_room))
 
 
 def _judged(line: str, number: int, exists: Callable[[str], bool], seen: set[str]) -> tuple[str | None, LineFault | None]:
     """The line as it should be (None: gone) and what is wrong with it."""
-    found = entries(line)
+    found = read_entries(line)
     chars = len(line.rstrip("\r"))
     if not found:
         return line, LineFault(number, "content", "", chars) if chars > LINE_CHARS else None
-    entry, key = found[0], folded(found[0].file)
+    entry, key = found[0], fold_name(found[0].file)
     if _leads_out(entry.file):
         return line, LineFault(number, "outside", entry.file, chars)
     if not exists(entry.file):
@@ -252,7 +252,7 @@ def _judged(line: str, number: int, exists: Callable[[str], bool], seen: set[str
     seen.add(key)
     if chars <= LINE_CHARS:
         return line, None
-    short = line_of(entry)
+    short = entry_line(entry)
     if len(short) > LINE_CHARS:
         return line, LineFault(number, "long", entry.file, chars)
     return short + ("\r" if line.endswith("\r") else ""), LineFault(number, "long and fixed", entry.file, chars)
@@ -262,18 +262,18 @@ def _leads_out(file: str) -> bool:
     return file.startswith(("/", "\\", "~")) or ".." in file.replace("\\", "/").split("/")
 
 
-def _with_lines(text: str, unlisted: Sequence[Entry]) -> tuple[str, list[str]]:
+def _with_lines(text: str, unlisted: Sequence[IndexEntry]) -> tuple[str, list[str]]:
     """With a line for each while a session is still sent the whole index."""
     for number, topic in enumerate(unlisted):
-        longer = with_entry(text, topic)
+        longer = put_entry(text, topic)
         if longer.count("\n") > MOST_LINES or len(longer.encode("utf-8", "replace")) > MOST_BYTES:
             return text, [each.file for each in unlisted[number:]]
         text = longer
     return text, []
 
 
-def mend_index(
-    store: DirectoryStore, topics: Callable[[], Sequence[Entry]], *, exists: Callable[[str], bool], now: float
+def repair_index(
+    store: DirectoryStore, topics: Callable[[], Sequence[IndexEntry]], *, exists: Callable[[str], bool], now: float
 ) -> IndexPlan | None:
     """Do what `plan_index` says of the index as it is now; None when there is nothing to do."""
     plan: IndexPlan | None = None
@@ -293,12 +293,12 @@ def mend_index(
 
 def _keep(store: DirectoryStore, old: bytes, now: float) -> None:
     stamp = f"{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%S%f}"
-    store.root.replace(f"{DIRECTORY}/{_KEPT}{stamp}.md", old)
-    for name in kept_indexes(store)[:-MOST_KEPT]:
+    store.root.replace(f"{HISTORY_DIRECTORY}/{_KEPT}{stamp}.md", old)
+    for name in list_index_backups(store)[:-MOST_KEPT]:
         store.root.unlink(name)
 
 
-def kept_indexes(store: DirectoryStore) -> list[str]:
+def list_index_backups(store: DirectoryStore) -> list[str]:
     """The indexes as they were before they were mended, oldest first, as paths below the directory."""
-    names = [entry.name for entry in store.root.listdir(DIRECTORY) if entry.name.startswith(_KEPT) and not entry.is_dir]
-    return [f"{DIRECTORY}/{name}" for name in sorted(names)]
+    names = [entry.name for entry in store.root.listdir(HISTORY_DIRECTORY) if entry.name.startswith(_KEPT) and not entry.is_dir]
+    return [f"{HISTORY_DIRECTORY}/{name}" for name in sorted(names)]

@@ -19,14 +19,14 @@ import msgspec
 
 from ...core.errors import InputError, SettingError
 from ...core.settings import Mode, Scope
-from .contract import Proposed, Saved, Version, Who, Why
-from .daily_logs import append
+from .contract import ChangeAuthor, ChangeReason, MemoryVersion, Proposed, Saved
+from .daily_logs import append_bullets
 from .directory import DirectoryStore
 from .draft import MOST_BYTES, Draft
-from .index import INDEX, Rewritten
-from .journal import digest_of, unified
+from .index import INDEX, RewrittenIndex
+from .journal import digest_of, unified_diff
 from .topic import Kind, Topic, evidence_of
-from .topic_files import Header, shown
+from .topic_files import TopicHeader, decode_text
 
 INBOX = ".inbox"
 # More than anybody reads; what proposes that much is broken.
@@ -34,10 +34,10 @@ MOST_PROPOSALS = 200
 # A proposal holds a memory and its diff, at worst both versions in full.
 _PROPOSAL_BYTES = 8 * MOST_BYTES
 _ID = re.compile(r"[0-9a-f]{12}")
-Verdict: TypeAlias = Literal["write", "propose", "refuse"]
+WriteVerdict: TypeAlias = Literal["write", "propose", "refuse"]
 
 
-def plan_write(mode: Mode, who: Who) -> Verdict:
+def plan_write(mode: Mode, who: ChangeAuthor) -> WriteVerdict:
     match mode:
         case "auto":
             return "write"
@@ -58,7 +58,7 @@ class Proposal(msgspec.Struct, frozen=True):
     action: Literal["save", "remove"]
     name: str
     file: str
-    why: Why
+    why: ChangeReason
     base: str
     diff: str
     type: Kind | None = None
@@ -81,17 +81,17 @@ class Inbox:
         self.store = store
         self._root = store.root
 
-    def propose_save(self, draft: Draft, *, why: Why) -> Proposed:
+    def propose_save(self, draft: Draft, *, why: ChangeReason) -> Proposed:
         planned = self.store.plan(draft)
         return self._add("save", planned.wish.draft, planned.topic.file, planned.before, planned.after, why)
 
-    def propose_removal(self, name: str, *, why: Why) -> Proposed | None:
+    def propose_removal(self, name: str, *, why: ChangeReason) -> Proposed | None:
         """None when there is no such memory."""
         found = self.store.raw(name)
         return None if found is None else self._add("remove", Draft(name), found.file, found.data, b"", why)
 
     def _add(
-        self, action: Literal["save", "remove"], draft: Draft, file: str, before: bytes | None, after: bytes, why: Why
+        self, action: Literal["save", "remove"], draft: Draft, file: str, before: bytes | None, after: bytes, why: ChangeReason
     ) -> Proposed:
         proposal = Proposal(
             id=os.urandom(6).hex(),
@@ -101,7 +101,7 @@ class Inbox:
             file=file,
             why=why,
             base=digest_of(before),
-            diff=unified(file, shown(before), shown(after)),
+            diff=unified_diff(file, decode_text(before), decode_text(after)),
             **msgspec.structs.asdict(draft),
         )
         waiting = self.waiting()
@@ -182,7 +182,7 @@ class GatedStore:
     def topics(self) -> list[Topic]:
         return self.store.topics() if self.readable else []
 
-    def headers(self) -> list[Header]:
+    def headers(self) -> list[TopicHeader]:
         return self.store.headers() if self.readable else []
 
     def get(self, name: str) -> Topic | None:
@@ -191,16 +191,16 @@ class GatedStore:
     def index(self) -> str:
         return self.store.index() if self.readable else ""
 
-    def log(self, name: str | None = None) -> list[Version]:
+    def log(self, name: str | None = None) -> list[MemoryVersion]:
         return self.store.log(name) if self.readable else []
 
     def content(self, version_id: str) -> str | None:
         return self.store.content(version_id) if self.readable else None
 
-    def save(self, draft: Draft, *, why: Why) -> Saved | Proposed:
+    def save(self, draft: Draft, *, why: ChangeReason) -> Saved | Proposed:
         return self.store.save(draft, why=why) if self._may(why) else self.inbox.propose_save(draft, why=why)
 
-    def put(self, file: str, text: str, *, expected: bytes | None, why: Why) -> Saved | Proposed:
+    def put(self, file: str, text: str, *, expected: bytes | None, why: ChangeReason) -> Saved | Proposed:
         """A topic file as a whole. What waits for a yes keeps the name the memory has."""
         if self._may(why):
             return self.store.put(file, text, expected=expected, why=why)
@@ -209,44 +209,44 @@ class GatedStore:
         wish = msgspec.structs.replace(planned.wish.draft, evidence=evidence_of(planned.topic))
         return self.inbox.propose_save(wish if old is None else msgspec.structs.replace(wish, name=old.name), why=why)
 
-    def note(self, file: str, bullets: Sequence[str], *, why: Why) -> bytes:
+    def note(self, file: str, bullets: Sequence[str], *, why: ChangeReason) -> bytes:
         """Into a daily log, in confirm mode too: nothing of it is remembered before a dream makes memories of it, and those wait."""
         self._may(why)
-        return append(self.store.root, file, bullets, durability=self.store.durability)
+        return append_bullets(self.store.root, file, bullets, durability=self.store.durability)
 
-    def put_index(self, text: str, *, expected: bytes | None, why: Why) -> Rewritten:
+    def put_index(self, text: str, *, expected: bytes | None, why: ChangeReason) -> RewrittenIndex:
         if not self._may(why):
             problem = f"is written from the memories a person has accepted, since {self.store.scope} memory is in mode confirm"
             raise InputError(INDEX, problem, "nothing is left to do here")
         return self.store.put_index(text, expected=expected)
 
-    def remove(self, name: str, *, why: Why) -> bool:
+    def remove(self, name: str, *, why: ChangeReason) -> bool:
         """False when nothing was removed: there is no such memory, or the removal waits for a yes."""
         return self.drop(name, why=why) is True
 
-    def drop(self, name: str, *, why: Why, expected: bytes | None = None) -> bool | Proposed:
+    def drop(self, name: str, *, why: ChangeReason, expected: bytes | None = None) -> bool | Proposed:
         """As `remove`, and says where a removal waits for a yes."""
         if self._may(why):
             return self.store.remove(name, why=why, expected=expected)
         return self.inbox.propose_removal(name, why=why) or False
 
-    def restore(self, name: str, version_id: str | None = None, *, why: Why) -> Topic:
+    def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason) -> Topic:
         if not self._may(why):
             raise InputError(
                 name, "restoring is for a person to do here", f"the mode of {self.store.scope} memory is {self.mode}"
             )
         return self.store.restore(name, version_id, why=why)
 
-    def check(self, who: Who) -> None:
+    def check(self, who: ChangeAuthor) -> None:
         """SettingError where nothing that this writer does would be taken, not even as a proposal."""
-        self._may(Why(who))
+        self._may(ChangeReason(who))
 
     def accept(self, proposal_id: str) -> Saved | bool:
         """Does what was proposed: a person's own doing, where the mode lets anything be written."""
-        self._may(Why("user"))
+        self._may(ChangeReason("user"))
         return self.inbox.accept(proposal_id)
 
-    def _may(self, why: Why) -> bool:
+    def _may(self, why: ChangeReason) -> bool:
         match plan_write(self.mode, why.who):
             case "write":
                 return True

@@ -11,28 +11,28 @@ from typing import NamedTuple
 
 from ...core.errors import DiskError
 from .contract import MOST_READ
-from .history import History
-from .index import INDEX, IndexFile, entry_of, line_of
-from .journal import Head, digest_of
+from .history import MemoryHistory
+from .index import INDEX, IndexFile, entry_line, entry_of
+from .journal import JournalHead, digest_of
 from .topic import Topic, read_topic
-from .topic_files import TopicFiles, shown
+from .topic_files import TopicFiles, decode_text
 
 
-class _Newest(NamedTuple):
+class _NewestChange(NamedTuple):
     """The newest change and the file it was about, as it is now; None: it is gone."""
 
-    change: Head
+    change: JournalHead
     data: bytes | None
 
 
-def needs_mending(files: TopicFiles, index: IndexFile, history: History) -> bool:
+def needs_repair(files: TopicFiles, index: IndexFile, history: MemoryHistory) -> bool:
     if not index.there():
         return bool(files.files())
     newest = _looked_at(files, history.newest())
     return newest is not None and _unlisted(newest, files, index, history) is not None
 
 
-def mend(files: TopicFiles, index: IndexFile, history: History, *, now: float) -> tuple[str, ...]:
+def repair(files: TopicFiles, index: IndexFile, history: MemoryHistory, *, now: float) -> tuple[str, ...]:
     """A missing index is made from the memories, a line that is missing is added, and a change that did not happen is noted.
 
     The guard is held: what the journal says when this is over is all there is to know until it is let go.
@@ -54,38 +54,38 @@ def mend(files: TopicFiles, index: IndexFile, history: History, *, now: float) -
     return said
 
 
-def _looked_at(files: TopicFiles, newest: Head | None) -> _Newest | None:
+def _looked_at(files: TopicFiles, newest: JournalHead | None) -> _NewestChange | None:
     """None where there is nothing to mend. One file that somebody made a link of keeps no other memory from being saved."""
     if newest is None:
         return None
     try:
-        return _Newest(newest, files.root.read_bytes(newest.file, MOST_READ))
+        return _NewestChange(newest, files.root.read_bytes(newest.file, MOST_READ))
     except DiskError:
         return None
 
 
-def _unlisted(newest: _Newest, files: TopicFiles, index: IndexFile, history: History) -> Topic | None:
+def _unlisted(newest: _NewestChange, files: TopicFiles, index: IndexFile, history: MemoryHistory) -> Topic | None:
     """The memory whose save ended between its file and its index line, or whose removal ended between the line and the file."""
     change, data = newest
     if data is None or not _half_done(change, files):
         return None
     if digest_of(data) != (change.before if change.action == "remove" else change.digest):
         return None
-    topic = read_topic(change.file, shown(data), 0)
+    topic = read_topic(change.file, decode_text(data), 0)
     line = index.line(change.file)
     return topic if line is None or _is_old(line, topic, change, history) else None
 
 
-def _is_old(line: str, topic: Topic, change: Head, history: History) -> bool:
+def _is_old(line: str, topic: Topic, change: JournalHead, history: MemoryHistory) -> bool:
     """Whether the index has the line we wrote for the content before. One that a person worded is theirs."""
-    if line == line_of(entry_of(topic)):
+    if line == entry_line(entry_of(topic)):
         return False
     text = history.content_of(change.before)
     before = read_topic(change.file, text, 0) if text is not None else None
-    return before is not None and line == line_of(entry_of(before))
+    return before is not None and line == entry_line(entry_of(before))
 
 
-def _half_done(change: Head, files: TopicFiles) -> bool:
+def _half_done(change: JournalHead, files: TopicFiles) -> bool:
     """Whether the change may lack its index line. One that a person took out later stays out: then the index is newer than the file."""
     match change.action:
         case "remove":

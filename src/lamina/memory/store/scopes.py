@@ -28,7 +28,7 @@ IN_TREE = ".claude"
 LONGEST_PATH = 4_096
 
 
-class Place(NamedTuple):
+class MemoryLocation(NamedTuple):
     """`team` is None unless team memory is on. `said_by` names what decided: a variable, a setting's level, or "default"."""
 
     path: Path
@@ -36,7 +36,7 @@ class Place(NamedTuple):
     said_by: str
 
 
-class AgentPlace(NamedTuple):
+class AgentMemoryLocation(NamedTuple):
     """The memory directory of an agent type. From `below` on no link is followed: a working tree is anybody's."""
 
     path: Path
@@ -55,7 +55,7 @@ def project_root(cwd: StrPath) -> Path:
     return canonical_git_root(cwd) or Path(os.path.realpath(cwd))
 
 
-def memory_place(*, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath | None = None) -> Place:
+def locate_memory(*, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath | None = None) -> MemoryLocation:
     """The memory directories of the project `cwd` belongs to; PathRefused for a directory that may not be used.
 
     `home` is Lamina's own directory, `user_home` the person's: what G1 protects and `~/` stands for.
@@ -63,9 +63,9 @@ def memory_place(*, cwd: StrPath, home: StrPath, settings: Settings, user_home: 
     person = user_home if user_home is not None else home
     path, said_by = _private(cwd, home, settings, person)
     if not settings.team:
-        return Place(path, None, said_by)
+        return MemoryLocation(path, None, said_by)
     named = settings.team_memory_directory
-    return Place(path, check_root(named, home=person) if named else path / TEAM, said_by)
+    return MemoryLocation(path, check_root(named, home=person) if named else path / TEAM, said_by)
 
 
 def _private(cwd: StrPath, home: StrPath, settings: Settings, person: StrPath) -> tuple[Path, str]:
@@ -83,9 +83,9 @@ def _stand_in(settings: Settings, person: StrPath) -> str:
     return os.path.join(person, named[2:]) if named and named.startswith("~/") else named or ""
 
 
-def agent_place(
+def locate_agent_memory(
     agent: str, scope: AgentScope, *, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath | None = None
-) -> AgentPlace:
+) -> AgentMemoryLocation:
     """A5: where the agent type `agent` keeps what it remembers; PathRefused for a directory that may not be used."""
     person = user_home if user_home is not None else home
     base, below = _agents_base(scope, cwd, home, settings, person)
@@ -97,10 +97,10 @@ def agent_place(
     path = check_root(asked, home=person)
     if below is not None and path != Path(asked):
         raise PathRefused(asked, "leads elsewhere through a link", "remove the link; an agent's memory is a directory of its own")
-    return AgentPlace(path, scope, below)
+    return AgentMemoryLocation(path, scope, below)
 
 
-def agent_roots(*, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath | None = None) -> tuple[Path, ...]:
+def list_agent_roots(*, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath | None = None) -> tuple[Path, ...]:
     """Where agents of all types have theirs, each scope once."""
     person = user_home if user_home is not None else home
     scopes: tuple[AgentScope, ...] = ("user", "project", "local")

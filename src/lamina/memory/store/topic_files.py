@@ -3,7 +3,7 @@
 Owns what counts as a topic file, which file a name means, and the cache of parsed heads. Invariants: MEMORY.md, `logs/`, hidden names,
 links and what cannot be read are left out; a head is at most 30 lines and 4 kB of its file, whatever the file holds; the cache is only a
 cache: an entry counts for exactly the file (time, size, inode) it was read from, and a broken cache is an empty one. Two names are one
-memory only if `same_name` says so, whatever their files are called; a file that is no plain text of a size that can be journaled is read
+memory only if `name_key` says so, whatever their files are called; a file that is no plain text of a size that can be journaled is read
 and never changed. Nothing here writes but the cache.
 """
 
@@ -21,7 +21,7 @@ from ...core.front_matter import MOST_BYTES
 from ...disk.compare_and_swap import Compared, Found, compare, read_heads
 from ...disk.paths import RootDir
 from .contract import MOST_READ, READ_IN_PART
-from .topic import DESCRIPTION_CHARS, INDEX, KINDS, Kind, Topic, file_name, folded, one_line, one_name, read_topic, same_name
+from .topic import DESCRIPTION_CHARS, INDEX, KINDS, Kind, Topic, clean_name, file_name, fold_name, name_key, one_line, read_topic
 
 HEAD_LINES = 30
 HEAD_BYTES = MOST_BYTES + 16
@@ -44,7 +44,7 @@ _INDEX = INDEX.lower()
 _SIMPLE = re.compile(r"---\n((?:[A-Za-z_]+: [^\W\d_][\w ,;()/+=.'’—–，。、；：（）！？「」《》-]*\n)+)---(?:\n|\Z)")
 
 
-class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class TopicHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
     file: str
     name: str
     description: str
@@ -58,9 +58,9 @@ class Header(msgspec.Struct, frozen=True, array_like=True, gc=False):
 _FILE, _MTIME = attrgetter("file"), attrgetter("mtime_ns")
 
 
-class _Cache(msgspec.Struct, array_like=True):
+class _HeaderCache(msgspec.Struct, array_like=True):
     version: int
-    headers: list[Header]
+    headers: list[TopicHeader]
 
 
 class TopicFiles:
@@ -71,9 +71,9 @@ class TopicFiles:
     def __init__(self, root: RootDir, *, clock_ns: Callable[[], int] = time.time_ns, after: TopicFiles | None = None) -> None:
         """`after` looked at the same directory before, through a root that may be closed."""
         self.root = root
-        self._known: dict[str, Header] = after._known if after is not None else {}  # the newest first
+        self._known: dict[str, TopicHeader] = after._known if after is not None else {}  # the newest first
         self._loaded: bool = after is not None and after._loaded
-        self._texts: dict[str, tuple[Header, str]] = after._texts if after is not None else {}
+        self._texts: dict[str, tuple[TopicHeader, str]] = after._texts if after is not None else {}
         self.clock_ns = clock_ns
 
     # Heads
@@ -81,7 +81,7 @@ class TopicFiles:
     def files(self) -> list[Found]:
         return self._compared({}).other
 
-    def headers(self) -> list[Header]:
+    def headers(self) -> list[TopicHeader]:
         """All topics, the newest first."""
         if not self._loaded:
             self._known = self._from_disk()
@@ -91,29 +91,29 @@ class TopicFiles:
         if not wanted and len(kept) == len(self._known):
             return list(self._known.values())
         fresh = self._read(wanted)
-        found = self._with(newest_first(fresh), kept)
+        found = self._with(sort_newest_first(fresh), kept)
         young = {header.file for header in fresh if began - header.mtime_ns <= RACY_NS}
         self._known = {header.file: header for header in found if header.file not in young}
         if len(fresh) >= _WORTH_WRITING:
             self._to_disk()
         return found
 
-    def _with(self, fresh: list[Header], kept: list[Header]) -> list[Header]:
+    def _with(self, fresh: list[TopicHeader], kept: list[TopicHeader]) -> list[TopicHeader]:
         """All of them, the newest first. What was known is in that order already, and what is new is mostly newer."""
         if len(kept) == len(self._known) and fresh and kept:
             newest = next(iter(self._known.values()))
             if fresh[-1].mtime_ns > newest.mtime_ns:
                 return [*fresh, *self._known.values()]
-        return newest_first([*kept, *fresh])
+        return sort_newest_first([*kept, *fresh])
 
-    def _compared(self, known: dict[str, Header]) -> Compared[Header]:
+    def _compared(self, known: dict[str, TopicHeader]) -> Compared[TopicHeader]:
         """Which heads still hold, and which files are to be read."""
         found = compare(self.root, known, suffix=".md", skip=_SKIPPED.__contains__)
         return Compared(found.same, [other for other in found.other if other.file.lower() != _INDEX])
 
-    def bodies(self, headers: Iterable[Header]) -> dict[str, str]:
+    def bodies(self, headers: Iterable[TopicHeader]) -> dict[str, str]:
         """File → the text behind the front matter, cut where a search stops to look; a second look reads only what changed."""
-        texts, wanted = dict[str, str](), list[Header]()
+        texts, wanted = dict[str, str](), list[TopicHeader]()
         for header in headers:
             known = self._texts.get(header.file)
             if known is not None and known[0] == header:
@@ -127,20 +127,20 @@ class TopicFiles:
         self._texts |= {header.file: (header, texts[header.file]) for header in settled}
         return texts
 
-    def _read(self, wanted: list[Found]) -> list[Header]:
+    def _read(self, wanted: list[Found]) -> list[TopicHeader]:
         heads = read_heads(self.root, [found.file for found in wanted], HEAD_BYTES)
-        return [header_of(found, heads[found.file]) for found in wanted if found.file in heads]
+        return [read_header(found, heads[found.file]) for found in wanted if found.file in heads]
 
-    def _from_disk(self) -> dict[str, Header]:
+    def _from_disk(self) -> dict[str, TopicHeader]:
         try:
             data = self.root.read_bytes(CACHE, CACHE_BYTES)
-            cache = msgspec.msgpack.decode(data or b"", type=_Cache)
+            cache = msgspec.msgpack.decode(data or b"", type=_HeaderCache)
         except (DiskError, msgspec.DecodeError):
             return {}
         return {header.file: header for header in cache.headers} if cache.version == _CACHE_VERSION else {}
 
     def _to_disk(self) -> None:
-        data = msgspec.msgpack.encode(_Cache(_CACHE_VERSION, list(self._known.values())))
+        data = msgspec.msgpack.encode(_HeaderCache(_CACHE_VERSION, list(self._known.values())))
         try:
             self.root.replace(CACHE, data, durability="process")
         except DiskError:
@@ -158,7 +158,7 @@ class TopicFiles:
             return None  # a name that is no text is no file's
         if data is None or found is None:
             return None
-        topic = read_topic(file, shown(data), found.st_mtime)
+        topic = read_topic(file, decode_text(data), found.st_mtime)
         if len(data) < MOST_READ:
             return topic
         return msgspec.structs.replace(topic, problems=(*topic.problems, READ_IN_PART))
@@ -175,17 +175,17 @@ class TopicFiles:
 
     def named(self, name: str) -> str | None:
         """The file its name would have is looked at first: most saves need no scan."""
-        key, direct = same_name(name), file_name(name)
-        if (topic := self.topic(direct)) is not None and same_name(topic.name) == key:
+        key, direct = name_key(name), file_name(name)
+        if (topic := self.topic(direct)) is not None and name_key(topic.name) == key:
             return direct
-        return min((header.file for header in self.headers() if same_name(header.name) == key), default=None)
+        return min((header.file for header in self.headers() if name_key(header.name) == key), default=None)
 
     def _with_file(self, file: str) -> str | None:
         """As it is spelled, which needs no scan; else in whatever case it has."""
         if is_topic(file) and self.topic(file) is not None:
             return file
-        key = folded(file)
-        return min((found.file for found in self.files() if folded(found.file) == key), default=None)
+        key = fold_name(file)
+        return min((found.file for found in self.files() if fold_name(found.file) == key), default=None)
 
     def whole(self, file: str) -> bytes | None:
         """The bytes of a file that may be changed; None where there is none."""
@@ -193,7 +193,7 @@ class TopicFiles:
         if data is not None and len(data) >= MOST_READ:
             raise DiskError(file, f"is larger than {MOST_READ >> 10} KiB", "move it away, it is no memory")
         # The journal holds texts: what it could not give back byte for byte is not touched.
-        if data is not None and shown(data).encode() != data:
+        if data is not None and decode_text(data).encode() != data:
             raise DiskError(file, "is no UTF-8 text", "convert it, or remove it by hand")
         return data
 
@@ -201,30 +201,30 @@ class TopicFiles:
         """As `whole`, of a file that was there a moment ago."""
         data = self.whole(file)
         if data is None:
-            raise changed(file)
+            raise changed_meanwhile(file)
         return data
 
     def free(self, name: str) -> str:
         """A file name that no other memory has, in any spelling."""
-        from .draft import other_file  # a look at memories loads nothing that only writers need
+        from .draft import second_file  # a look at memories loads nothing that only writers need
 
         first = file_name(name)
-        for file in (first, other_file(first, same_name(name)), other_file(first, name)):
+        for file in (first, second_file(first, name_key(name)), second_file(first, name)):
             # A link or a device there is refused before anything is written; a directory of that name is as good as taken.
             if self.root.stat(file) is None and self.root.twin(file) is None:
                 return file
         raise DiskError(first, "is taken by another memory", "give this one another name")
 
 
-def shown(data: bytes | None) -> str:
+def decode_text(data: bytes | None) -> str:
     return (data or b"").decode("utf-8", "replace")
 
 
-def changed(file: str) -> DiskError:
+def changed_meanwhile(file: str) -> DiskError:
     return DiskError(file, "was changed by somebody else at this moment", "read it again and save what still holds")
 
 
-def newest_first(headers: list[Header]) -> list[Header]:
+def sort_newest_first(headers: list[TopicHeader]) -> list[TopicHeader]:
     # Two stable sorts by one attribute each are faster than one by a pair.
     headers.sort(key=_FILE)
     headers.sort(key=_MTIME, reverse=True)
@@ -243,7 +243,7 @@ def _behind_matter(text: str) -> str:
     return text[end + 4 :] if end >= 0 else text
 
 
-def header_of(found: Found, data: bytes) -> Header:
+def read_header(found: Found, data: bytes) -> TopicHeader:
     text = data.decode("utf-8", "replace")
     mtime = found.mtime_ns / 1e9
     if (simple := _SIMPLE.match(text)) is not None and simple[1].count("\n") <= HEAD_LINES - 2:
@@ -252,17 +252,19 @@ def header_of(found: Found, data: bytes) -> Header:
             return _simple(found, fields, mtime)
     head = "".join(text.splitlines(keepends=True)[:HEAD_LINES])
     topic = read_topic(found.file, head, mtime)
-    return Header(found.file, topic.name, topic.description, topic.type, topic.modified, *found[1:])
+    return TopicHeader(found.file, topic.name, topic.description, topic.type, topic.modified, *found[1:])
 
 
-def _simple(found: Found, fields: dict[str, str], mtime: float) -> Header:
-    name = one_name(fields.get("name", "")) or read_topic(found.file, "", 0).name
+def _simple(found: Found, fields: dict[str, str], mtime: float) -> TopicHeader:
+    name = clean_name(fields.get("name", "")) or read_topic(found.file, "", 0).name
     kind: Kind | None = next((kind for kind in KINDS if kind == fields.get("type", "").strip()), None)
     description = one_line(fields.get("description", ""), DESCRIPTION_CHARS)
-    return Header(found.file, name, description, kind, mtime, *found[1:])
+    return TopicHeader(found.file, name, description, kind, mtime, *found[1:])
 
 
-def manifest(headers: Iterable[Header], best: Callable[[list[Header], int], Iterable[Header]] | None = None) -> list[Header]:
+def choose_manifest(
+    headers: Iterable[TopicHeader], best: Callable[[list[TopicHeader], int], Iterable[TopicHeader]] | None = None
+) -> list[TopicHeader]:
     """The heads a recall prompt shows. `best` picks the ranker's choice where there are more than fit; without it the newest count."""
     newest = sorted(headers, key=lambda header: (-header.mtime_ns, header.file))
     if len(newest) <= MOST_IN_MANIFEST or best is None:
