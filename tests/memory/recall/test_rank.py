@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.memory.recall import rank
-from lamina.memory.recall.rank import Corpus, SearchDocument, explain, rank_documents
+from lamina.memory.recall.rank import Corpus, SearchDocument, explain
 
 MEMORIES = [
     SearchDocument("a.md", "testing-db", "Integration tests run against a real database", "Mocks once hid a broken migration."),
@@ -23,6 +23,10 @@ MEMORIES = [
     SearchDocument("g.md", "lunch", "Lunch is at noon"),
 ]
 CORPUS = Corpus(MEMORIES)
+
+
+def rank_documents(documents: list[SearchDocument], question: str, most: int) -> list[SearchDocument]:
+    return [documents[ranked.at] for ranked in Corpus(documents).rank(question, most)]
 
 
 def found(question: str, most: int = 5) -> list[str]:

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from itertools import islice, takewhile
 from typing import NamedTuple
 from unicodedata import category
 
@@ -67,18 +68,16 @@ def find_question(items: Sequence[Item]) -> RecallQuestion | None:
     message: Item | None = None
     tools: set[str] = set()
     for item in reversed(items):
-        if message is None and (item.role == "assistant" or _owed(item) or item.kind in ("summary", "partial")):
+        words = user_words(item)
+        is_result = not words and any(isinstance(block, ToolResult) for block in item.blocks)
+        if message is None and (item.role == "assistant" or is_result or item.kind in ("summary", "partial")):
             return None
-        if user_words(item):
+        if words:
             if message is not None:
                 break
             message = item
         tools |= {block.name for block in item.blocks if isinstance(block, ToolUse)}
     return RecallQuestion(message.uuid, user_words(message), frozenset(tools)) if message is not None else None
-
-
-def _owed(item: Item) -> bool:
-    return any(isinstance(block, ToolResult) for block in item.blocks) and not user_words(item)
 
 
 def user_words(item: Item) -> str:
@@ -97,12 +96,7 @@ def split_user_words(text: str) -> tuple[str, str]:
 
 def has_surfaced(items: Sequence[Item], message: str) -> bool:
     """Whether the message has its memories already."""
-    for item in reversed(items):
-        if item.uuid == message:
-            return False
-        if item.kind == ATTACHED:
-            return True
-    return False
+    return any(item.kind == ATTACHED for item in takewhile(lambda item: item.uuid != message, reversed(items)))
 
 
 class SeenMemoriesTracker:
@@ -204,12 +198,8 @@ def has_several_words(text: str) -> bool:
     An ideograph, a hiragana and a letter of a script without spaces (Thai, Lao, Khmer, Burmese) are words of their own; katakana, hangul
     and every alphabet make words of letters in a row. Marks belong to the letter before them.
     """
-    words = 0
-    for run in _RUN.finditer(_without_marks(text[:LOOKED_AT])):
-        words += _in(run[0])
-        if words > 1:
-            return True
-    return False
+    runs = [run[0] for run in islice(_RUN.finditer(_without_marks(text[:LOOKED_AT])), 2)]
+    return len(runs) > 1 or any(len(run) > 1 and not run.isascii() and any(map(_is_alone, run)) for run in runs)
 
 
 def _without_marks(text: str) -> str:
@@ -217,7 +207,5 @@ def _without_marks(text: str) -> str:
     return text if text.isascii() else "".join(char for char in text if category(char) not in ("Mn", "Mc", "Me", "Cf"))
 
 
-def _in(run: str) -> int:
-    """One, or two for any number more."""
-    alone = [any(low <= ord(char) <= high for low, high in _ALONE) for char in run] if not run.isascii() else []
-    return 2 if any(alone) and len(run) > 1 else 1
+def _is_alone(char: str) -> bool:
+    return any(low <= ord(char) <= high for low, high in _ALONE)

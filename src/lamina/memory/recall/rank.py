@@ -12,7 +12,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -44,7 +44,7 @@ _FIELD, _END = "\x01", "\x00"
 _REST = re.compile("[a-z0-9]*")
 _FIELDS = ("name", "description", "text")
 # Every byte that is no letter or digit of a word becomes a space.
-_WORDS = bytes(byte if chr(byte) in "abcdefghijklmnopqrstuvwxyz0123456789" else 0x20 for byte in range(256))
+_WORDS = bytes(byte if chr(byte) in _LETTERS else 0x20 for byte in range(256))
 
 
 def query_terms(question: str) -> list[str]:
@@ -233,8 +233,3 @@ def explain(ranked: Ranked) -> str:
     """Why a memory was found, for a person: `name: test, database; text: real`."""
     found = (f"{field}: {', '.join(hits)}" for field, hits in zip(_FIELDS, ranked.found, strict=True) if hits)
     return "; ".join(found)
-
-
-def rank_documents(documents: Sequence[SearchDocument], question: str, most: int) -> list[SearchDocument]:
-    """The documents that fit best, best first."""
-    return [documents[ranked.at] for ranked in Corpus(documents).rank(question, most)]

@@ -51,7 +51,9 @@ def render_memory(topic: Topic, path: Path, *, age: float, evidence: Freshness, 
     texts = prompt_sections(__file__, "recall")
     part = cut_text(_text(topic), lines=lines, size=size)
     kind = f", type {topic.type}" if topic.type else ""
-    said = [Fenced(f"{memory_heading(path)}{kind}, saved {age_text(age)}):\n{fence('recalled-memory', part.text)}")]
+    said = [
+        Fenced(f"Contents of {path_text(path)} (a memory{kind}, saved {age_text(age)}):\n{fence('recalled-memory', part.text)}")
+    ]
     notes = [] if part.whole else [texts["cut"].format(lines=part.lines)]
     if age > DAY:
         notes.append(texts["old"].format(age=age_text(age)))
@@ -60,10 +62,6 @@ def render_memory(topic: Topic, path: Path, *, age: float, evidence: Freshness, 
     if notes:
         said.append(Fenced("\n".join(notes)))
     return reminder([Fenced(texts["opening"]), *said])
-
-
-def memory_heading(path: Path) -> str:
-    return f"Contents of {path_text(path)} (a memory"
 
 
 def _text(topic: Topic) -> str:

@@ -86,15 +86,11 @@ def choose_by_ranker(
     wanted = _open(memory, [headers[fit.ranked.at] for fit in fits], asked, seen)[: policy.files]
     # One after the other: the turn waits, and five small files take 0.5 ms so and 1.0 ms in five threads.
     read = [each for header in wanted if (each := memory.read(header)) is not None]
-    ordered = sorted(read, key=lambda each: -mine[each.topic.file].words * (STALE_SHARE if _stale(each) else 1.0))
-    whys = [explain(mine[each.topic.file].ranked)[:REASON_CHARS] for each in ordered]
-    brought = (_brought(memory, each, why, policy) for each, why in zip(ordered, whys, strict=True))
-    return RecallChoice(tuple(brought), "local", instead=instead)
-
-
-def _stale(each: Recalled) -> bool:
-    """B8: such a memory comes behind others that fit about as well."""
-    return each.evidence.state == "stale"
+    # B8: a stale memory comes behind others that fit about as well.
+    share = {"stale": STALE_SHARE}
+    ordered = sorted(read, key=lambda each: -mine[each.topic.file].words * share.get(each.evidence.state, 1.0))
+    whys = (explain(mine[each.topic.file].ranked)[:REASON_CHARS] for each in ordered)
+    return RecallChoice(tuple(_brought(memory, *each, policy) for each in zip(ordered, whys, strict=True)), instead=instead)
 
 
 def choose_by_model(

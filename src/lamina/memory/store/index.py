@@ -110,16 +110,13 @@ def put_entry(text: str, entry: IndexEntry) -> str:
         doubles = set(mine[1:])
         return "\n".join(old for number, old in enumerate(lines) if number not in doubles)
     if not places:
-        return f"{text}{_break_before(text)}{line}\n"
+        separator = "\n" if text and not text.endswith("\n") else ""
+        return f"{text}{separator}{line}\n"
     at = _place(places, key)
     ending = "\r" if "\r\n" in text else ""
     if at == len(lines):
         return f"{text}{ending}\n{line}\n"
     return "\n".join([*lines[:at], line + ending, *lines[at:]])
-
-
-def _break_before(text: str) -> str:
-    return "" if not text or text.endswith("\n") else "\n"
 
 
 def _place(places: list[tuple[int, str]], key: str) -> int:
@@ -131,13 +128,9 @@ def _place(places: list[tuple[int, str]], key: str) -> int:
     if files == sorted(files):
         position = bisect(files, key)
         return places[position][0] if position < len(places) else places[-1][0] + 1
-    word = _first_word(key)
-    same = (number for number, file in reversed(places) if _first_word(file) == word)
+    word, *_ = _WORD_END.split(key, maxsplit=1)
+    same = (number for number, file in reversed(places) if _WORD_END.split(file, maxsplit=1)[0] == word)
     return next(same, places[-1][0]) + 1
-
-
-def _first_word(file: str) -> str:
-    return _WORD_END.split(file, maxsplit=1)[0]
 
 
 class RewrittenIndex(NamedTuple):

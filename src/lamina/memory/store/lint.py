@@ -106,12 +106,8 @@ def _groups(topics: Sequence[Topic], key: Callable[[Topic], Hashable | None]) ->
 def order_by_worth(group: Alike, topics: Sequence[Topic], listed: Iterable[str]) -> Alike:
     """In the order in which one would keep them: in the index, older, the file that sorts first."""
     known = set(listed)
-
-    def rank(position: int) -> tuple[bool, float, str]:
-        topic = topics[position]
-        return topic.file not in known, topic.modified, topic.file
-
-    return tuple(sorted(group, key=rank))
+    ranks = {at: (topics[at].file not in known, topics[at].modified, topics[at].file) for at in group}
+    return tuple(sorted(group, key=ranks.__getitem__))
 
 
 # Memories that say nearly the same. A text is the set of its runs of three words (of three characters where words are not spaced); of that
@@ -149,21 +145,15 @@ def find_near_pairs(texts: Sequence[str]) -> list[SimilarPair]:
     for number, text in enumerate(texts):
         runs = _runs(text, known)
         sketch = nsmallest(_SKETCH, runs)
-        shared = Counter(other for value in sketch for other in earlier.get(value, ()))
-        best = max((SimilarPair(other, number, _likeness(runs, texts[other], known)) for other in _likely(shared, sketch)),
-                   key=lambda pair: (pair.likeness, -pair.first), default=None)  # fmt: skip
-        if best is not None and best.likeness >= NEAR:
-            pairs.append(best)
+        shared = Counter(other for value in sketch for other in earlier.get(value, ())).most_common(_EARLIER)
+        likely = [other for other, count in shared if count >= min(_FEWEST_SHARED, len(sketch) // 2)]
+        found = [SimilarPair(other, number, _likeness(runs, texts[other], known)) for other in likely]
+        pairs += sorted((pair for pair in found if pair.likeness >= NEAR), key=lambda pair: (-pair.likeness, pair.first))[:1]
         for value in sketch:
             places = earlier.setdefault(value, [])
             if len(places) < _EARLIER:
                 places.append(number)
     return pairs
-
-
-def _likely(shared: Counter[int], sketch: Sequence[int]) -> list[int]:
-    least = min(_FEWEST_SHARED, len(sketch) // 2)
-    return [other for other, count in shared.most_common(_EARLIER) if count >= least]
 
 
 def _likeness(runs: set[int], other: str, known: dict[str, int]) -> float:
@@ -243,7 +233,7 @@ def _judged(line: str, number: int, exists: Callable[[str], bool], seen: set[str
     if not found:
         return line, LineFault(number, "content", "", chars) if chars > LINE_CHARS else None
     entry, key = found[0], fold_name(found[0].file)
-    if _leads_out(entry.file):
+    if entry.file.startswith(("/", "\\", "~")) or ".." in entry.file.replace("\\", "/").split("/"):
         return line, LineFault(number, "outside", entry.file, chars)
     if not exists(entry.file):
         return None, LineFault(number, "dead", entry.file, chars)
@@ -256,10 +246,6 @@ def _judged(line: str, number: int, exists: Callable[[str], bool], seen: set[str
     if len(short) > LINE_CHARS:
         return line, LineFault(number, "long", entry.file, chars)
     return short + ("\r" if line.endswith("\r") else ""), LineFault(number, "long and fixed", entry.file, chars)
-
-
-def _leads_out(file: str) -> bool:
-    return file.startswith(("/", "\\", "~")) or ".." in file.replace("\\", "/").split("/")
 
 
 def _with_lines(text: str, unlisted: Sequence[IndexEntry]) -> tuple[str, list[str]]:

@@ -103,5 +103,5 @@ def list_known_projects(home: Path) -> list[KnownProject]:
 
 def _path_said(directory: Path) -> str:
     """What the transcripts say, if it is the path this directory is named for."""
-    said = ((look(path) or None) for path in sorted(transcripts(directory)))
-    return next((info.cwd for info in said if info is not None and slug(info.cwd) == directory.name), "")
+    infos = filter(None, map(look, sorted(transcripts(directory))))
+    return next((info.cwd for info in infos if slug(info.cwd) == directory.name), "")

@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
@@ -55,20 +55,16 @@ class Topic(msgspec.Struct, frozen=True):
 def read_topic(file: str, text: str, mtime: float) -> Topic:
     """What the text of a memory says. Whatever it holds, something readable comes back, and `problems` names what is odd."""
     matter = read_front_matter(text)
-    problems = [] if matter.head is not None else [_no_matter(matter.problem)]
+    problems = [] if matter.head is not None else [f"the front matter {matter.problem}" if matter.problem else "no front matter"]
     fields = matter.fields
     name = clean_name(_text(fields, "name", problems)) or _stem(file)
     description = one_line(_text(fields, "description", problems), DESCRIPTION_CHARS)
     if matter.head is not None and not description:
         problems.append("no description")
     rest: dict[str, Any] = {key: value for key, value in fields.items() if key not in _KNOWN}
-    body = _without_blank_line(matter.body) if matter.head is not None else matter.body
+    body = matter.body if matter.head is None else re.sub(r"\A\r?\n", "", matter.body)
     kind = _kind(fields, problems)
     return Topic(file, name, description, kind, body, rest, _modified(fields, mtime), tuple(problems))
-
-
-def _no_matter(problem: str | None) -> str:
-    return f"the front matter {problem}" if problem else "no front matter"
 
 
 def _stem(file: str) -> str:
@@ -111,10 +107,6 @@ def _modified(fields: Mapping[str, Any], mtime: float) -> float:
     return seconds if math.isfinite(seconds) and seconds >= 0 else mtime
 
 
-def _without_blank_line(body: str) -> str:
-    return body[2:] if body.startswith("\r\n") else body.removeprefix("\n")
-
-
 def write_topic(topic: Topic, *, before: str | None = None) -> str:
     """The text of the file. `before` is the text it replaces: what did not change keeps its bytes there."""
     if before is not None and says_the_same(topic, read_topic(topic.file, before, 0)):
@@ -150,7 +142,8 @@ def _wanted(topic: Topic, old: Mapping[str, Value], *, fresh: bool) -> dict[str,
     if below and topic.type is not None and isinstance(metadata, dict):
         fields["metadata"] = metadata | {"type": topic.type}
     known: dict[str, Value] = {}
-    for key, value, short in (("name", topic.name, clean_name), ("description", topic.description, _one_description)):
+    describe = partial(one_line, longest=DESCRIPTION_CHARS)
+    for key, value, short in (("name", topic.name, clean_name), ("description", topic.description, describe)):
         line = short(value)
         there = old.get(key)
         same = isinstance(there, str) and short(there) == line
@@ -204,10 +197,6 @@ def clean_name(text: str) -> str:
     if len(line) <= NAME_CHARS:
         return line
     return f"{line[: NAME_CHARS - 10].rstrip()}… {short_digest(fold_name(line))}"
-
-
-def _one_description(text: str) -> str:
-    return one_line(text, DESCRIPTION_CHARS)
 
 
 # Format characters, surrogates and private ones vanish; controls and separators become a space.

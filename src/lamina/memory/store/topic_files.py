@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import islice
 from operator import attrgetter
 
 import msgspec
@@ -90,7 +92,8 @@ class TopicFiles:
         kept, wanted = self._compared(self._known)
         if not wanted and len(kept) == len(self._known):
             return list(self._known.values())
-        fresh = self._read(wanted)
+        heads = read_heads(self.root, [found.file for found in wanted], HEAD_BYTES)
+        fresh = [read_header(found, heads[found.file]) for found in wanted if found.file in heads]
         found = self._with(sort_newest_first(fresh), kept)
         young = {header.file for header in fresh if began - header.mtime_ns <= RACY_NS}
         self._known = {header.file: header for header in found if header.file not in young}
@@ -121,15 +124,13 @@ class TopicFiles:
             else:
                 wanted.append(header)
         for file, data in read_heads(self.root, [header.file for header in wanted], BODY_BYTES).items():
-            texts[file] = _behind_matter(data.decode("utf-8", "replace"))
+            text = decode_text(data)
+            end = text.find("\n---", 3) if text.startswith("---") else -1
+            texts[file] = text[end + 4 :] if end >= 0 else text
         # As with heads: what is too young may change unseen.
         settled = (header for header in wanted if header.file in texts and self._known.get(header.file) == header)
         self._texts |= {header.file: (header, texts[header.file]) for header in settled}
         return texts
-
-    def _read(self, wanted: list[Found]) -> list[TopicHeader]:
-        heads = read_heads(self.root, [found.file for found in wanted], HEAD_BYTES)
-        return [read_header(found, heads[found.file]) for found in wanted if found.file in heads]
 
     def _from_disk(self) -> dict[str, TopicHeader]:
         try:
@@ -141,11 +142,8 @@ class TopicFiles:
 
     def _to_disk(self) -> None:
         data = msgspec.msgpack.encode(_HeaderCache(_CACHE_VERSION, list(self._known.values())))
-        try:
+        with suppress(DiskError):  # a directory that cannot be written is still read
             self.root.replace(CACHE, data, durability="process")
-        except DiskError:
-            # A directory that cannot be written is still read.
-            return
 
     # Files
 
@@ -238,28 +236,17 @@ def is_topic(file: str) -> bool:
     return file.endswith(".md") and not hidden and file.lower() != _INDEX and _SKIPPED.isdisjoint(parts[:-1][:1])
 
 
-def _behind_matter(text: str) -> str:
-    end = text.find("\n---", 3) if text.startswith("---") else -1
-    return text[end + 4 :] if end >= 0 else text
-
-
 def read_header(found: Found, data: bytes) -> TopicHeader:
-    text = data.decode("utf-8", "replace")
-    mtime = found.mtime_ns / 1e9
+    text, mtime = decode_text(data), found.mtime_ns / 1e9
     if (simple := _SIMPLE.match(text)) is not None and simple[1].count("\n") <= HEAD_LINES - 2:
         fields = dict(line.split(": ", 1) for line in simple[1].splitlines())
         if fields.keys() <= {"name", "description", "type"} and len(fields) == simple[1].count("\n"):
-            return _simple(found, fields, mtime)
-    head = "".join(text.splitlines(keepends=True)[:HEAD_LINES])
-    topic = read_topic(found.file, head, mtime)
+            name = clean_name(fields.get("name", "")) or read_topic(found.file, "", 0).name
+            kind: Kind | None = next((kind for kind in KINDS if kind == fields.get("type", "").strip()), None)
+            description = one_line(fields.get("description", ""), DESCRIPTION_CHARS)
+            return TopicHeader(found.file, name, description, kind, mtime, *found[1:])
+    topic = read_topic(found.file, "".join(text.splitlines(keepends=True)[:HEAD_LINES]), mtime)
     return TopicHeader(found.file, topic.name, topic.description, topic.type, topic.modified, *found[1:])
-
-
-def _simple(found: Found, fields: dict[str, str], mtime: float) -> TopicHeader:
-    name = clean_name(fields.get("name", "")) or read_topic(found.file, "", 0).name
-    kind: Kind | None = next((kind for kind in KINDS if kind == fields.get("type", "").strip()), None)
-    description = one_line(fields.get("description", ""), DESCRIPTION_CHARS)
-    return TopicHeader(found.file, name, description, kind, mtime, *found[1:])
 
 
 def choose_manifest(
@@ -269,7 +256,5 @@ def choose_manifest(
     newest = sorted(headers, key=lambda header: (-header.mtime_ns, header.file))
     if len(newest) <= MOST_IN_MANIFEST or best is None:
         return newest[:MOST_IN_MANIFEST]
-    chosen = newest[:NEWEST_IN_MANIFEST]
-    rest = newest[NEWEST_IN_MANIFEST:]
     room = MOST_IN_MANIFEST - NEWEST_IN_MANIFEST
-    return [*chosen, *list(best(rest, room))[:room]]
+    return [*newest[:NEWEST_IN_MANIFEST], *islice(best(newest[NEWEST_IN_MANIFEST:], room), room)]
