@@ -36,12 +36,14 @@ def memory_instructions(
         return ""
     texts = prompt_sections(__file__, "memory")
     daily = prompt_sections(__file__, "daily") if assistant else {}
+    # The path's pattern, never a date: the prompt stays as it was sent when the day changes.
+    log = {"memory": path_text(place.path), "pattern": PATTERN, "most": MOST_CHARACTERS}
     writes = mode != "read-only" and "Write" in tools
     parts = [
         texts["opening"].format(memory=path_text(place.path), index=texts["index" if index else "no index"]),
         texts["asked"] if writes else texts["read-only"],
         *((texts["types"], *_type_sections(team=place.team is not None)) if writes else ()),
-        *((texts["not saved"], _daily(place) if assistant else texts["saving"]) if writes else ()),
+        *((texts["not saved"], daily["log"].format(**log) if assistant else texts["saving"]) if writes else ()),
         texts["confirm"] if writes and mode == "confirm" and not assistant else "",
         "\n".join(part for part in (texts["reading"], daily.get("reading", "")) if part),
         texts["recommending"],
@@ -58,25 +60,20 @@ def _type_sections(*, team: bool) -> list[str]:
     return [texts[kind] if team else re.sub(r"\n- Scope:.*", "", texts[kind]) for kind in KINDS]
 
 
-def _daily(place: MemoryLocation) -> str:
-    """The path's pattern, never a date: the prompt stays as it was sent when the day changes."""
-    return prompt_sections(__file__, "daily")["log"].format(memory=path_text(place.path), pattern=PATTERN, most=MOST_CHARACTERS)
-
-
 def _past(place: MemoryLocation, transcripts: Path | None, tools: Sequence[str], *, assistant: bool = False) -> str:
     """How to search, in the terms of the tool there is; empty where there is none."""
     if "Grep" in tools:
-        by, where = 'Grep with pattern="…" path="{path}" glob="{glob}"', ("*.md", "*.jsonl")
+        by = 'Grep with pattern="…" path="{path}" glob="{glob}"'
     elif "Bash" in tools:
-        by, where = '`grep -rn "…" {path} --include="{glob}"`', ("*.md", "*.jsonl")
+        by = '`grep -rn "…" {path} --include="{glob}"`'
     else:
         return ""
-    memory = by.format(path=path_text(place.path), glob=where[0])
+    memory = by.format(path=path_text(place.path), glob="*.md")
     if assistant:
         memory += f" {prompt_sections(__file__, 'daily')['past'].format(logs=LOGS)}"
     if place.team is not None and not place.team.is_relative_to(place.path):
         memory += f", and the same in {path_text(place.team)}"
-    last = by.format(path=path_text(transcripts), glob=where[1]) if transcripts is not None else "none are kept here"
+    last = by.format(path=path_text(transcripts), glob="*.jsonl") if transcripts is not None else "none are kept here"
     return prompt_sections(__file__, "memory")["past"].format(search_memory=memory, search_transcripts=last)
 
 

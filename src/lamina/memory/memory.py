@@ -19,8 +19,9 @@ from ..disk.settings_files import lamina_home, load_settings, user_home
 from .recall.library import MemoryLibrary, ScopeName, scope_modes, with_prefix
 from .recall.library import Recalled as Recalled
 from .store.contract import ChangeReason, MemoryVersion, Proposed, Saved
-from .store.directory import GUARD, DirectoryStore
+from .store.directory import DirectoryStore
 from .store.draft import Draft
+from .store.history import GUARD
 from .store.history import HISTORY_DIRECTORY as HISTORY
 from .store.index import INDEX, load_index
 from .store.journal import BlamedLine, blame

@@ -20,7 +20,7 @@ from ...memory.store.directory import DirectoryStore
 from ...memory.store.index import INDEX, MOST_INDEX, IndexEntry, put_entry, read_entries
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore
-from ...memory.store.restore import FileToRestore, restore_files
+from ...memory.store.recovery import FileToRestore, restore_files
 from ...memory.store.topic import fold_name
 from .indexing import Own, index_back
 from .record import Record, Skipped, home, write_record

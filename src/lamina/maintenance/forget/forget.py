@@ -20,7 +20,6 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from ...core.errors import DiskError
-from ...disk.compare_and_swap import guarded
 from ...disk.dream_lock import Lock
 from ...disk.files import remove, update
 from ...disk.lock import LifeLock
@@ -29,7 +28,8 @@ from ...disk.rewrite_tree import Seen, raw_lines, remove_tree, rewrite, seen
 from ...disk.transcript import lock_path
 from ...layers.l6_dream.record import home, is_open, kill_request, records
 from ...layers.l6_dream.recovery import recover
-from ...memory.store.directory import GUARD, PATIENCE, DirectoryStore
+from ...memory.store.directory import DirectoryStore
+from ...memory.store.history import hold_guard
 from ...memory.store.modes import GatedStore
 from .files import Places, Root, Session, files, session_kind
 from .memories import changes, copied_lines
@@ -230,7 +230,7 @@ def _root(root: Root, subject: Subject, report: Report, *, do: bool) -> None:
             return
         with RootDir.open(root.path, create=False, shared=root.shared) as opened:
             _stop_dreams(opened, report)
-            with guarded(opened, GUARD, timeout=PATIENCE):
+            with hold_guard(opened):
                 _clean_root(root, subject, report, do=True)
 
 

@@ -106,10 +106,15 @@ class Corpus:
         self._asked = True
         wanted = query_terms(question)
         counts = {term: self._places(term) for term in wanted}
-        often = {term: self._often(places) for term, places in counts.items()}
-        weights = {term: _rarity(len(self), len(found)) for term, found in often.items()}
-        total = sum(weights.values()) or 1.0
-        scores, covered = _summed(often, weights)
+        scores, covered, total = dict[int, float](), dict[int, float](), 0.0
+        for places in counts.values():
+            often = self._often(places)
+            # BM25's weight of a term. One that no memory has weighs most: it is part of the question and not answered.
+            weight = math.log(1 + (len(self) - len(often) + 0.5) / (len(often) + 0.5))
+            total += weight
+            for at, count in often.items():
+                scores[at] = scores.get(at, 0.0) + weight * count / (SATURATION + count)
+                covered[at] = covered.get(at, 0.0) + weight
         for at, score in scores.items():
             scores[at] = score * (1 - COVERAGE + COVERAGE * covered[at] / total)
         known = set(wanted)
@@ -210,23 +215,6 @@ class _Index:
         fewest = min((self._having.get(char, []) for char in term), key=len)
         counted = ((field, text.count(term, starts[field], starts[field + 1])) for field in fewest)
         return {field: count for field, count in counted if count}
-
-
-def _summed(often: dict[str, dict[int, float]], weights: dict[str, float]) -> tuple[dict[int, float], dict[int, float]]:
-    """For each memory its score, and how much of the question's weight it has."""
-    scores: dict[int, float] = {}
-    covered: dict[int, float] = {}
-    for term, found in often.items():
-        weight = weights[term]
-        for at, count in found.items():
-            scores[at] = scores.get(at, 0.0) + weight * count / (SATURATION + count)
-            covered[at] = covered.get(at, 0.0) + weight
-    return scores, covered
-
-
-def _rarity(documents: int, having: int) -> float:
-    """BM25's weight of a term. One that no memory has weighs most: it is part of the question and not answered."""
-    return math.log(1 + (documents - having + 0.5) / (having + 0.5))
 
 
 def explain(ranked: Ranked) -> str:

@@ -19,7 +19,7 @@ from ...core.errors import DiskError, InputError
 from ...disk.compare_and_swap import replace_if
 from ...disk.files import Durability
 from ...disk.paths import RootDir
-from .directory import hold_guard
+from .history import hold_guard
 from .secrets import redact
 
 LOGS = "logs"

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import NamedTuple, Self
 
 import msgspec
@@ -25,12 +25,12 @@ import msgspec
 from ...core.errors import DiskError, InputError
 from ...core.front_matter import read_front_matter
 from ...core.settings import Scope
-from ...disk.compare_and_swap import guarded, replace_if
+from ...disk.compare_and_swap import replace_if
 from ...disk.files import Durability
 from ...disk.paths import RootDir, check_child
 from .contract import MOST_READ, ChangeReason, MemoryVersion, Saved
 from .draft import CleanDraft, Draft, apply_draft, clean_draft, read_draft
-from .history import MemoryHistory
+from .history import MemoryHistory, hold_guard
 from .index import IndexFile, RewrittenIndex, add_entries, rewrite_index
 from .journal import MemoryChange, digest_of
 from .recovery import needs_repair, repair
@@ -38,15 +38,7 @@ from .secrets import redact
 from .topic import Topic, date_topic, fold_name, one_line, read_topic, says_the_same, stamp_topic, without_stamp, write_topic
 from .topic_files import TopicFiles, TopicHeader, changed_meanwhile, decode_text, is_topic
 
-GUARD = ".memory.lock"
-# A save holds the guard for a few milliseconds; dozens of processes that save at once still get their turn within this.
-PATIENCE = 60.0
 _REASON_CHARS = 500
-
-
-def hold_guard(root: RootDir) -> AbstractContextManager[None]:
-    """Hold the one lock under which a memory directory is changed."""
-    return guarded(root, GUARD, timeout=PATIENCE)
 
 
 class PlannedSave(NamedTuple):

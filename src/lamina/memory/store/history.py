@@ -14,9 +14,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 
 import msgspec
 
+from ...disk.compare_and_swap import guarded
 from ...disk.faults import AbsentIsFine
 from ...disk.files import Durability
 from ...disk.paths import RootDir
@@ -37,12 +39,20 @@ from .journal import (
 )
 
 HISTORY_DIRECTORY = ".history"
+GUARD = ".memory.lock"
+# A save holds the guard for a few milliseconds; dozens of processes that save at once still get their turn within this.
+PATIENCE = 60.0
 # A few hundred versions a segment: read in milliseconds by the first save of a process.
 SEGMENT_BYTES = 2 << 20
 SEGMENTS = 8
 # Holds the newest line of most journals, whose memories are a page long; where it does not, the whole journal is read.
 _PEEK_BYTES = 32 << 10
 SEGMENT_NAME = re.compile(r"journal-(\d{6})\.jsonl")
+
+
+def hold_guard(root: RootDir) -> AbstractContextManager[None]:
+    """Hold the one lock under which a memory directory is changed."""
+    return guarded(root, GUARD, timeout=PATIENCE)
 
 
 class MemoryHistory:
@@ -67,8 +77,7 @@ class MemoryHistory:
     def record(self, change: MemoryChange, *, now: float) -> str:
         """Appends what is about to happen, and first whatever happened outside; the new version's id. The guard is held, and the
         journal was caught up with behind it."""
-        number = self._room()
-        return self._append(number, [*self._found(change, now), make_line(change, now)])
+        return self._append([*self._found(change, now), make_line(change, now)])
 
     def settle(self, there: bytes | None, *, now: float) -> None:
         """`there` is the file of the newest line. If it is as it was before that change, the change did not happen, or was taken
@@ -78,7 +87,7 @@ class MemoryHistory:
         if newest is None or not did_not_happen(newest, digest_of(there)):
             return
         change = MemoryChange(newest.file, newest.name, "undone", None, there, None)
-        self._append(self._room(), [make_line(change, now, before=newest.digest)])
+        self._append([make_line(change, now, before=newest.digest)])
         self.catch_up()
 
     def adopt(self, lines: Iterable[JournalLine]) -> int:
@@ -88,11 +97,11 @@ class MemoryHistory:
         new = [line for line in lines if line.id not in known]
         for line in new:
             self.catch_up()
-            self._append(self._room(), [line])
+            self._append([line])
         return len(new)
 
-    def _append(self, number: int, lines: list[JournalLine]) -> str:
-        rows = []
+    def _append(self, lines: list[JournalLine]) -> str:
+        number, rows = self._room(), []
         for line in lines:
             if line.digest in self._segment_digests:
                 line = msgspec.structs.replace(line, content=None)

@@ -58,8 +58,7 @@ class InMemoryStore:
         if topic is None:
             return False
         self._index = drop_entry(self._index, topic.file)
-        self._note(topic.name, topic.file, None, "remove", why)
-        del self._files[topic.file]
+        self._put(topic.name, topic.file, None, "remove", why)
         return True
 
     def log(self, name: str | None = None) -> list[MemoryVersion]:
@@ -88,13 +87,13 @@ class InMemoryStore:
         file = file_name(name)
         return file if file not in self._files else second_file(file, name_key(name))
 
-    def _put(self, name: str, file: str, text: str, action: ChangeAction, why: ChangeReason) -> None:
-        self._note(name, file, text, action, why)
-        self._files[file] = (text, self.clock())
-
-    def _note(self, name: str, file: str, text: str | None, action: ChangeAction, why: ChangeReason) -> None:
+    def _put(self, name: str, file: str, text: str | None, action: ChangeAction, why: ChangeReason) -> None:
+        """Log a change, then make it; without a text the file is removed."""
         before = digest_of(self._files[file][0].encode()) if file in self._files else ""
         digest = digest_of(None if text is None else text.encode())
-        if text is not None:
-            self._contents[digest] = text
         self._log.append(MemoryVersion(str(len(self._log) + 1), self.clock(), name, action, why, digest, file, before))
+        if text is None:
+            del self._files[file]
+        else:
+            self._contents[digest] = text
+            self._files[file] = (text, self.clock())

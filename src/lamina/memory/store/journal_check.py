@@ -7,6 +7,7 @@ a line that is none is counted with its place. `History` passes such lines over,
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -34,43 +35,31 @@ class Damage(NamedTuple):
     lines: tuple[int, ...] = ()
 
 
-class JournalMoment(NamedTuple):
-    """`told`: somebody said it then, in a session or on the command line; not found, brought back, imported or merged."""
-
-    time: float
-    digest: str
-    before: str
-    told: bool
-
-
 class JournalContents(NamedTuple):
-    """For each file its last line, the newest one last, and all its versions, oldest first; contents by digest."""
+    """For each file its lines, oldest first, without contents, and the last of them; the newest file last. Contents by digest."""
 
+    versions: dict[str, list[JournalLine]]
     last: dict[str, JournalLine]
-    versions: dict[str, list[JournalMoment]]
     contents: dict[str, str]
     damage: tuple[Damage, ...]
 
 
 def read_journal(root: RootDir) -> JournalContents:
     """What the journal says; without a journal nothing."""
-    journal = JournalContents({}, {}, {}, ())
-    damage: list[Damage] = []
-    for name in _segments(root):
+    versions, contents, damage = dict[str, list[JournalLine]](), dict[str, str](), list[Damage]()
+    names = (entry.name for entry in root.listdir(HISTORY_DIRECTORY) if not entry.is_dir)
+    for name in sorted(filter(SEGMENT_NAME.fullmatch, names))[-2 * SEGMENTS :]:
         file = f"{HISTORY_DIRECTORY}/{name}"
         data = _bytes(root, file, MOST_SEGMENT, damage)
         if len(data) > MOST_SEGMENT:
             damage.append(Damage(file, f"is larger than {MOST_SEGMENT >> 20} MiB; its first part was read"))
             data = data[: data.rfind(b"\n") + 1]
-        _take(journal, file, data, damage)
-    return journal._replace(damage=tuple(damage))
-
-
-def _segments(root: RootDir) -> list[str]:
-    names = sorted(
-        entry.name for entry in root.listdir(HISTORY_DIRECTORY) if SEGMENT_NAME.fullmatch(entry.name) and not entry.is_dir
-    )
-    return names[-2 * SEGMENTS :]
+        for line in _lines(file, data, damage):
+            if line.content is not None:
+                contents[line.digest] = line.content
+            versions[line.file] = versions.pop(line.file, [])
+            versions[line.file].append(msgspec.structs.replace(line, content=None))
+    return JournalContents(versions, {file: lines[-1] for file, lines in versions.items()}, contents, tuple(damage))
 
 
 def _bytes(root: RootDir, file: str, most: int, damage: list[Damage]) -> bytes:
@@ -81,31 +70,26 @@ def _bytes(root: RootDir, file: str, most: int, damage: list[Damage]) -> bytes:
         return b""
 
 
-def _take(journal: JournalContents, file: str, data: bytes, damage: list[Damage]) -> None:
+def _lines(file: str, data: bytes, damage: list[Damage]) -> Iterator[JournalLine]:
     bad: list[int] = []
     for number, row in enumerate(data.split(b"\n"), 1):
-        if not row.strip():
-            continue
         try:
-            line = msgspec.json.decode(row, type=JournalLine)
+            if row.strip():
+                yield msgspec.json.decode(row, type=JournalLine)
         except _UNREADABLE:
             bad.append(number)
-            continue
-        if line.content is not None:
-            journal.contents[line.digest] = line.content
-        journal.versions.setdefault(line.file, []).append(JournalMoment(line.time, line.digest, line.before, _told(line)))
-        journal.last.pop(line.file, None)
-        journal.last[line.file] = msgspec.structs.replace(line, content=None)
     if bad:
         damage.append(Damage(file, "cannot be read; the changes there are not known", tuple(bad)))
 
 
-def _told(line: JournalLine) -> bool:
-    """An import and a merge give a reason, and what they bring in is older than they are; a dream moves what others said."""
-    why = line.why
-    return (
-        line.action == "save" and why is not None and (why.who in ("agent", "extraction") or (why.who == "user" and not why.why))
-    )
+def _is_told(line: JournalLine) -> bool:
+    """Whether somebody said it then, in a session or on the command line; not found, brought back, imported or merged.
+
+    An import and a merge give a reason, and what they bring in is older than they are; a dream moves what others said.
+    """
+    if line.action != "save" or line.why is None:
+        return False
+    return line.why.who in ("agent", "extraction") or (line.why.who == "user" and not line.why.why)
 
 
 def said_since(journal: JournalContents, file: str, digest: str, text: str) -> float | None:
@@ -113,8 +97,8 @@ def said_since(journal: JournalContents, file: str, digest: str, text: str) -> f
     versions = journal.versions.get(file, [])
     if not versions or versions[-1].digest != digest:
         return None
-    first = next((moment for moment in versions if text in journal.contents.get(moment.digest, "")), None)
-    if first is None or not first.told:
+    first = next((line for line in versions if text in journal.contents.get(line.digest, "")), None)
+    if first is None or not _is_told(first):
         return None
     # What stood there before must be known not to have held it.
     known = not first.before or first.before in journal.contents

@@ -17,8 +17,8 @@ from heapq import nsmallest
 from typing import Literal, NamedTuple, TypeAlias
 from zlib import crc32
 
-from .directory import DirectoryStore, hold_guard
-from .history import HISTORY_DIRECTORY
+from .directory import DirectoryStore
+from .history import HISTORY_DIRECTORY, hold_guard
 from .index import LINE_CHARS, MOST_BYTES, MOST_LINES, IndexEntry, entry_line, put_entry, read_entries
 from .secrets import redact
 from .topic import Topic, fold_name, name_key

@@ -92,18 +92,13 @@ _ASSIGNED = (
 _ASSIGNMENT = "assigned secret"
 
 
-def _numbered(number: int, pattern: str) -> str:
-    """Group names are unique in one expression, so `keep` gets the rule's number."""
-    return f"(?P<k{number}>{pattern.replace('(?P<keep>', f'(?P<keep{number}>')})"
-
-
 @cache
 def _known() -> re.Pattern[str]:
     """A rule is tried only where a word begins: most positions of a text cost one look. Made at first use: it takes longer than opening
     a memory, and most sessions only read theirs."""
-    return re.compile(
-        rf"(?<![A-Za-z0-9_])(?:{'|'.join(_numbered(number, form) for number, (_, form) in enumerate(SECRET_FORMS))})"
-    )
+    # Group names are unique in one expression, so `keep` gets the number of its form.
+    forms = (f"(?P<k{number}>{form.replace('<keep>', f'<keep{number}>')})" for number, (_, form) in enumerate(SECRET_FORMS))
+    return re.compile(rf"(?<![A-Za-z0-9_])(?:{'|'.join(forms)})")
 
 
 @cache
@@ -186,11 +181,11 @@ def _looks_secret(value: str) -> bool:
         return False
     letters, digits = any(map(str.isalpha, core)), any(map(str.isdigit, core))
     marks = any(not char.isalnum() and char not in "-_./:" for char in core)
-    if not letters or not (digits or marks):
+    if not letters or not (digits or marks) or _VERSION.fullmatch(core):
         return False
-    if _VERSION.fullmatch(core):
-        return False
-    return _bits(core) >= (_RANDOM_BITS if len(core) >= _LONG_ENOUGH else _MIXED_BITS)
+    # Shannon's entropy of a character, from the text's own counts.
+    bits = -sum(count / len(core) * math.log2(count / len(core)) for count in Counter(core).values())
+    return bits >= (_RANDOM_BITS if len(core) >= _LONG_ENOUGH else _MIXED_BITS)
 
 
 # Behind the very word, letters with a digit are a password that a person made up, unless they name a way to keep one.
@@ -216,8 +211,3 @@ _VERSION = re.compile(
 )
 # Six different characters.
 _MIXED_BITS = 2.5
-
-
-def _bits(text: str) -> float:
-    """Shannon's entropy of a character, from the text's own counts."""
-    return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any
 
 from ...core.front_matter import DEEPEST, Value, read_front_matter
@@ -121,9 +122,5 @@ def _changed(key: str, span: list[str], old: Value | None, new: Value, indent: s
 
 def _comments(span: list[str]) -> list[str]:
     """Comments and blank lines at the end of a span: they speak of what follows."""
-    count = 0
-    for line in reversed(span[1:]):
-        if line.strip() and not line.startswith("#"):
-            break
-        count += 1
+    count = len(list(takewhile(lambda line: not line.strip() or line.startswith("#"), reversed(span[1:]))))
     return span[len(span) - count :]

@@ -12,7 +12,7 @@ from lamina.memory.store.contract import ChangeReason
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
 from lamina.memory.store.journal import digest_of
-from lamina.memory.store.restore import FileToRestore, restore_files
+from lamina.memory.store.recovery import FileToRestore, restore_files
 
 ME = ChangeReason("user", "undone")
 
