@@ -119,7 +119,7 @@ def _home(home: Path, count: int | None) -> Path:
     with Session("offline", home=home, cwd=home) as session:
         from lamina.memory.store.scopes import locate_memory
 
-        path = locate_memory(cwd=session.cwd, home=home, settings=Settings()).path
+        path = locate_memory(cwd=session.cwd, home=home, settings=Settings(), user_home=home).path
     path.mkdir(parents=True, mode=0o700)
     random = Random(1)
     words = json.loads(CORPUS.read_text("utf-8"))["memories"]

@@ -43,7 +43,9 @@ def test_each_scope_has_its_directory_and_a_colon_becomes_a_dash(tree: Path, hom
         tree / ".claude" / "agent-memory" / "kit-tester",
         tree / ".claude" / "agent-memory-local" / "kit-tester",
     ]
-    assert [path.parent for path in found] == list(list_agent_roots(cwd=tree, home=home / ".lamina", settings=Settings()))
+    assert [path.parent for path in found] == list(
+        list_agent_roots(cwd=tree, home=home / ".lamina", settings=Settings(), user_home=home)
+    )
 
 
 @pytest.mark.spec("A5")

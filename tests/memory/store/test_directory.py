@@ -232,7 +232,7 @@ def test_what_is_no_plain_file_is_no_memory_and_is_never_written_through(
         case _:
             there.mkdir()
     assert store.topics() == []
-    assert store.headers() == []
+    assert store.topic_files.headers() == []
     assert store.get("testing-db") is None
     if kind == "directory":
         assert save(store).topic.file != "testing-db.md"

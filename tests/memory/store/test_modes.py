@@ -68,7 +68,7 @@ def test_the_mode_and_who_asks_decide(mode: Mode, who: ChangeAuthor, verdict: Wr
 @pytest.mark.spec("B5")
 def test_off_is_empty_and_takes_nothing(store: DirectoryStore, memory: Path) -> None:
     gated = GatedStore(store, "off")
-    assert (gated.topics(), gated.headers(), gated.get("there"), gated.index(), gated.log()) == ([], [], None, "", [])
+    assert (gated.topics(), gated.get("there"), gated.index(), gated.log()) == ([], None, "", [])
     before = {path: path.read_bytes() for path in memory.rglob("*") if path.is_file()}
     for act in (lambda: save(gated), lambda: gated.remove("there", why=ME), lambda: gated.restore("there", why=ME)):
         with pytest.raises(SettingError, match="memoryMode"):

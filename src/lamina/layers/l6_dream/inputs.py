@@ -41,7 +41,7 @@ def scene_of(
     by_hand: bool = False,
 ) -> Scene:
     """`since` is when the last dream was; one by hand looks at the log of today too."""
-    headers = store.headers()
+    headers = store.topic_files.headers()
     topics = [topic for header in headers[:MOST_LOOKED_AT] if (topic := store.topic_files.topic(header.file)) is not None]
     found = findings(topics, store.index(), _stale(topics, project))
     listed = _listed(headers, found)
@@ -62,7 +62,7 @@ def scene_of(
 
 def about_person(store: DirectoryStore, place: MemoryLocation, scene: Scene) -> AboutPerson:
     """What is known of the person: their memories, and the daily logs this dream is to look at."""
-    personal = [header.file for header in store.headers() if header.type in PERSONAL][:MOST_LOOKED_AT]
+    personal = [header.file for header in store.topic_files.headers() if header.type in PERSONAL][:MOST_LOOKED_AT]
     texts = [data.decode("utf-8", "replace") for file in personal if (data := store.root.read_bytes(file, MOST_READ)) is not None]
     logs = [store.root.read_bytes(path.relative_to(place.path), LOG_BYTES) for path in scene.unseen]
     bullets = [line for data in logs if data is not None for line in data.decode("utf-8", "replace").splitlines()]

@@ -29,7 +29,7 @@ def scope(home: Path, cwd: Path, settings: Settings, *, person: Path | None, eve
     trees = list(dict.fromkeys((project_root(cwd), Path(os.path.realpath(cwd)))))
     if everywhere:
         trees += [known.path for known in list_known_projects(home) if known.path not in trees]
-    agents = list_agent_roots(cwd=cwd, home=home, settings=settings, user_home=person)
+    agents = list_agent_roots(cwd=cwd, home=home, settings=settings, user_home=person or home)
     elsewhere = [Root(path, "agent memory") for base in agents for path in directories(base)]
     return places(home, projects, memory=[*_elsewhere(home, cwd, settings, person), *elsewhere], trees=trees)
 
@@ -37,7 +37,7 @@ def scope(home: Path, cwd: Path, settings: Settings, *, person: Path | None, eve
 def _elsewhere(home: Path, cwd: Path, settings: Settings, person: Path | None) -> list[Root]:
     """Memory directories that settings name; one that may not be used holds nothing of ours."""
     try:
-        found = locate_memory(cwd=cwd, home=home, settings=settings, user_home=person)
+        found = locate_memory(cwd=cwd, home=home, settings=settings, user_home=person or home)
     except DiskError:
         return []
     roots = memory_roots(found.path, "memories")

@@ -36,7 +36,7 @@ from .journal import MemoryChange, digest_of
 from .recovery import needs_repair, repair
 from .secrets import redact
 from .topic import Topic, date_topic, fold_name, one_line, read_topic, says_the_same, stamp_topic, without_stamp, write_topic
-from .topic_files import TopicFiles, TopicHeader, changed_meanwhile, decode_text, is_topic
+from .topic_files import TopicFiles, changed_meanwhile, decode_text, is_topic
 
 _REASON_CHARS = 500
 
@@ -123,10 +123,6 @@ class DirectoryStore:
         """All memories with their bodies, in the order of their files. What cannot be read is left out."""
         found = (self.topic_files.topic(found.file) for found in sorted(self.topic_files.files()))
         return [topic for topic in found if topic is not None]
-
-    def headers(self) -> list[TopicHeader]:
-        """All memories without their bodies, the newest first (S11)."""
-        return self.topic_files.headers()
 
     def get(self, name: str) -> Topic | None:
         """By name, whatever its case and Unicode form, or by file."""

@@ -29,7 +29,6 @@ from .journal import (
     MemoryChange,
     RecordedText,
     concerns,
-    did_not_happen,
     digest_of,
     fill_contents,
     make_line,
@@ -80,11 +79,11 @@ class MemoryHistory:
         return self._append([*self._found(change, now), make_line(change, now)])
 
     def settle(self, there: bytes | None, *, now: float) -> None:
-        """`there` is the file of the newest line. If it is as it was before that change, the change did not happen, or was taken
-        back outside: then a line says so. As `record`.
+        """`there` is the file of the newest line. If it is as it was before that change, the change did not happen (its writer was
+        stopped, or had no room on the disk), or was taken back outside: then a line says so. As `record`.
         """
         newest = self.latest
-        if newest is None or not did_not_happen(newest, digest_of(there)):
+        if newest is None or not digest_of(there) == newest.before != newest.digest:
             return
         change = MemoryChange(newest.file, newest.name, "undone", None, there, None)
         self._append([make_line(change, now, before=newest.digest)])
@@ -249,16 +248,9 @@ class MemoryHistory:
             fd = self._root.open_read(_path(number))
         if fd < 0:
             return b""
-        try:
-            size = os.fstat(fd).st_size
-            os.lseek(fd, start, os.SEEK_SET)
-            parts = list[bytes]()
-            while start < size and (part := os.read(fd, size - start)):
-                parts.append(part)
-                start += len(part)
-            return b"".join(parts)
-        finally:
-            os.close(fd)
+        with os.fdopen(fd, "rb") as file:
+            file.seek(start)
+            return file.read()
 
 
 def _path(number: int) -> str:

@@ -75,11 +75,6 @@ def read_head(row: bytes) -> JournalHead | None:
     return head
 
 
-def did_not_happen(newest: JournalHead | JournalLine, there: str) -> bool:
-    """Whether the newest change did not reach its file, whose digest is `there`: its writer was stopped, or had no room on the disk."""
-    return there == newest.before != newest.digest
-
-
 def fill_contents(lines: Iterable[JournalLine]) -> list[JournalLine]:
     """The lines of one segment, each with its content: a segment holds every content it needs, but only once."""
     contents: dict[str, str] = {}

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -26,7 +26,7 @@ from .draft import MOST_BYTES, Draft
 from .index import INDEX, RewrittenIndex
 from .journal import digest_of, unified_diff
 from .topic import Kind, Topic, evidence_of
-from .topic_files import TopicHeader, decode_text
+from .topic_files import decode_text
 
 INBOX = ".inbox"
 # More than anybody reads; what proposes that much is broken.
@@ -38,15 +38,9 @@ WriteVerdict: TypeAlias = Literal["write", "propose", "refuse"]
 
 
 def plan_write(mode: Mode, who: ChangeAuthor) -> WriteVerdict:
-    match mode:
-        case "auto":
-            return "write"
-        case "confirm":
-            return "write" if who == "user" else "propose"
-        case "read-only" | "off":
-            return "refuse"
-        case _:
-            assert_never(mode)
+    if mode in ("read-only", "off"):
+        return "refuse"
+    return "write" if mode == "auto" or who == "user" else "propose"
 
 
 class Proposal(msgspec.Struct, frozen=True):
@@ -139,14 +133,14 @@ class Inbox:
         """Does what was proposed. InputError when the memory changed since: the proposal then holds the new diff."""
         proposal = self.get(proposal_id)
         there = self.store.raw(proposal.file)
-        if digest_of(there.data if there else None) != proposal.base:
+        if digest_of(there and there.data) != proposal.base:
             self._renew(proposal)
             raise InputError(proposal.name, "has changed since this was proposed", "look at the new diff, then say yes again")
         done: Saved | bool
         if proposal.action == "save":
             done = self.store.save(proposal.draft, why=proposal.why, base=proposal.base)
         else:
-            done = self.store.remove(proposal.file, why=proposal.why, expected=there.data if there else None)
+            done = self.store.remove(proposal.file, why=proposal.why, expected=there and there.data)
         self._root.unlink(_path(proposal_id))
         return done
 
@@ -181,9 +175,6 @@ class GatedStore:
 
     def topics(self) -> list[Topic]:
         return self.store.topics() if self.readable else []
-
-    def headers(self) -> list[TopicHeader]:
-        return self.store.headers() if self.readable else []
 
     def get(self, name: str) -> Topic | None:
         return self.store.get(name) if self.readable else None
@@ -232,9 +223,8 @@ class GatedStore:
 
     def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason) -> Topic:
         if not self._may(why):
-            raise InputError(
-                name, "restoring is for a person to do here", f"the mode of {self.store.scope} memory is {self.mode}"
-            )
+            remedy = f"the mode of {self.store.scope} memory is {self.mode}"
+            raise InputError(name, "restoring is for a person to do here", remedy)
         return self.store.restore(name, version_id, why=why)
 
     def check(self, who: ChangeAuthor) -> None:
@@ -247,14 +237,11 @@ class GatedStore:
         return self.inbox.accept(proposal_id)
 
     def _may(self, why: ChangeReason) -> bool:
-        match plan_write(self.mode, why.who):
-            case "write":
-                return True
-            case "propose":
-                return False
-            case "refuse":
-                problem = f"{self.store.scope} memory is {self.mode}, so nothing in it is changed"
-                raise SettingError("memoryMode", self.store.scope, problem, "set it to auto or confirm")
+        verdict = plan_write(self.mode, why.who)
+        if verdict == "refuse":
+            problem = f"{self.store.scope} memory is {self.mode}, so nothing in it is changed"
+            raise SettingError("memoryMode", self.store.scope, problem, "set it to auto or confirm")
+        return verdict == "write"
 
 
 def _path(proposal_id: str) -> str:

@@ -55,59 +55,55 @@ def project_root(cwd: StrPath) -> Path:
     return canonical_git_root(cwd) or Path(os.path.realpath(cwd))
 
 
-def locate_memory(*, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath | None = None) -> MemoryLocation:
+def locate_memory(*, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath) -> MemoryLocation:
     """The memory directories of the project `cwd` belongs to; PathRefused for a directory that may not be used.
 
-    `home` is Lamina's own directory, `user_home` the person's: what G1 protects and `~/` stands for.
+    `home` is Lamina's own directory, `user_home` the user's: what G1 protects and `~/` stands for.
     """
-    person = user_home if user_home is not None else home
-    path, said_by = _private(cwd, home, settings, person)
+    if named := settings.memory_directory:
+        resolved = settings.resolved("memory_directory")
+        path, said_by = check_root(named, home=user_home), resolved.detail or resolved.source
+    else:
+        stand_in = _stand_in(settings, user_home)
+        asked = os.path.join(stand_in or os.path.abspath(home), "projects", slug(project_root(cwd)), "memory")
+        path, said_by = check_root(asked, home=user_home), "remoteMemoryDirectory" if stand_in else "default"
     if not settings.team:
         return MemoryLocation(path, None, said_by)
     named = settings.team_memory_directory
-    return MemoryLocation(path, check_root(named, home=person) if named else path / TEAM, said_by)
+    return MemoryLocation(path, check_root(named, home=user_home) if named else path / TEAM, said_by)
 
 
-def _private(cwd: StrPath, home: StrPath, settings: Settings, person: StrPath) -> tuple[Path, str]:
-    if named := settings.memory_directory:
-        resolved = settings.resolved("memory_directory")
-        return check_root(named, home=person), resolved.detail or resolved.source
-    stand_in = _stand_in(settings, person)
-    path = os.path.join(stand_in or os.path.abspath(home), "projects", slug(project_root(cwd)), "memory")
-    return check_root(path, home=person), "remoteMemoryDirectory" if stand_in else "default"
-
-
-def _stand_in(settings: Settings, person: StrPath) -> str:
+def _stand_in(settings: Settings, user_home: StrPath) -> str:
     """The directory that stands in for the home of an ephemeral machine; empty where there is none."""
     named = settings.remote_memory_directory if settings.remote else None
-    return os.path.join(person, named[2:]) if named and named.startswith("~/") else named or ""
+    return os.path.join(user_home, named[2:]) if named and named.startswith("~/") else named or ""
 
 
 def locate_agent_memory(
-    agent: str, scope: AgentScope, *, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath | None = None
+    agent: str, scope: AgentScope, *, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath
 ) -> AgentMemoryLocation:
     """A5: where the agent type `agent` keeps what it remembers; PathRefused for a directory that may not be used."""
-    person = user_home if user_home is not None else home
-    base, below = _agents_base(scope, cwd, home, settings, person)
+    base, below = _agents_base(scope, cwd, home, settings, user_home)
     # A type may be called `plugin:name`; no system but Windows forbids the colon in a name, and no path of ours has one.
     name = agent.replace(":", "-")
     if name in ("", ".", "..") or "/" in name or bad_name(name):
         raise PathRefused(shown(agent), "is no name of an agent type", "use letters, digits, '-' and '_'")
     asked = os.path.join(base, name)
-    path = check_root(asked, home=person)
+    path = check_root(asked, home=user_home)
     if below is not None and path != Path(asked):
         raise PathRefused(asked, "leads elsewhere through a link", "remove the link; an agent's memory is a directory of its own")
     return AgentMemoryLocation(path, scope, below)
 
 
-def list_agent_roots(*, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath | None = None) -> tuple[Path, ...]:
+def list_agent_roots(*, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath) -> tuple[Path, ...]:
     """Where agents of all types have theirs, each scope once."""
-    person = user_home if user_home is not None else home
     scopes: tuple[AgentScope, ...] = ("user", "project", "local")
-    return tuple(Path(_agents_base(scope, cwd, home, settings, person)[0]) for scope in scopes)
+    return tuple(Path(_agents_base(scope, cwd, home, settings, user_home)[0]) for scope in scopes)
 
 
-def _agents_base(scope: AgentScope, cwd: StrPath, home: StrPath, settings: Settings, person: StrPath) -> tuple[str, Path | None]:
+def _agents_base(
+    scope: AgentScope, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath
+) -> tuple[str, Path | None]:
     root = project_root(cwd)
     match scope:
         case "user":
@@ -115,7 +111,7 @@ def _agents_base(scope: AgentScope, cwd: StrPath, home: StrPath, settings: Setti
         case "project":
             return os.path.join(root, IN_TREE, AGENTS), root
         case "local":
-            if stand_in := _stand_in(settings, person):
+            if stand_in := _stand_in(settings, user_home):
                 return os.path.join(stand_in, "projects", slug(root), AGENTS_LOCAL), None
             return os.path.join(root, IN_TREE, AGENTS_LOCAL), root
         case _:
