@@ -8,5 +8,5 @@ does     saves in two steps, the file and then its index line, under one guard p
          a model writes with its file tools (`tool_writes`); brings memories to a message (`recall`)
 costs    a save about six waits for the disk; a scan of 10,000 unchanged topics about 30 ms
 off      LAMINA_DISABLE_MEMORY, autoMemoryEnabled; memoryMode for each scope; lamina.recall
-spec     S1–S11, Q1–Q8, F4, B4, B5, B7, W1 (the directory), G1, G3
+spec     S1–S11, Q1–Q8, F4, A5, B4, B5, B7, B8, B12, B15, W1 (the directory), W2, G1, G3
 """

@@ -1,7 +1,7 @@
 """`lamina.Memory`: a project's memory for people who write programs.
 
-Owns nothing on disk itself: it finds the directories (`place`), opens their stores, applies the modes, and joins the private scope and
-the team's. A team's topic has a file that begins with `team/`, wherever the team keeps its directory.
+Owns nothing on disk itself: finds the directories (`store.scopes`), opens their stores, applies the modes, and joins the private scope
+and the team's. A team's topic has a file that begins with `team/`, wherever the team keeps its directory.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PLACING = frozenset({"autoMemoryDirectory", "teamMemoryDirectory", "lamina.remo
 
 
 class LoadedIndex(NamedTuple):
-    """An index as a session is sent it (S4). `path` is for its heading."""
+    """An index as a session is sent it. `path` is for its heading."""
 
     path: Path
     text: str
@@ -149,11 +149,11 @@ class Memory:
         return [with_prefix(topic, scope) for scope, gated in self._stores.items() for topic in gated.topics()]
 
     def headers(self) -> list[TopicHeader]:
-        """All memories without their bodies, the newest first (S11)."""
+        """All memories without their bodies, the newest first."""
         return self._library.headers()
 
     def recall(self, query: str, k: int = 5) -> list[Recalled]:
-        """The memories that fit best, best first, each with its age and what the project says of its evidence (B8).
+        """The memories that fit best, best first, each with its age and what the project says of its evidence.
 
         By a local ranker: no model is asked. A memory whose evidence is stale comes behind others that fit about as well.
         """
@@ -242,12 +242,12 @@ def _durability(settings: Settings) -> Durability:
 
 
 def agent_memory_mode(scope: AgentScope | None, settings: Settings) -> Mode:
-    """B5, F3; off for a type that has no memory."""
+    """The mode of an agent type's memory; off for a type that has none."""
     return settings.memory_mode[SCOPES[scope]] if scope is not None and settings.memory else "off"
 
 
 def open_agent_memory(place: AgentMemoryLocation, *, settings: Settings, cwd: StrPath) -> Memory:
-    """Open an agent type's own memory (A5), a store like every other; DiskError where the directory can't be made.
+    """Open an agent type's own memory, a store like every other; DiskError where the directory can't be made.
 
     The files git is to leave alone are named once, when the directory is made: a crash in between leaves that to the next open.
     """

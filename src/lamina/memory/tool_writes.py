@@ -3,7 +3,7 @@
 Owns the step from a path and a text to a save, a removal or a change of the index, and the sentences that come of it. Invariants:
 whatever the model wrote, a topic goes through the journal, the redaction, the modes and the index like any other save; a file that
 somebody changed meanwhile is left to them; nothing raises for what a model sent. An empty text removes the memory. A daily log takes
-bullets at its end and nothing else. Crashes: as in `directory` and `daily`, whose writers do the work.
+bullets at its end and nothing else. Crashes: as in `store.directory` and `daily_logs`, whose writers do the work.
 """
 
 from __future__ import annotations

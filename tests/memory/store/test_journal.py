@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
 from lamina.memory.store.contract import ChangeReason, MemoryVersion
-from lamina.memory.store.journal import RecordedText, blame
+from lamina.memory.store.journal import blame
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=6).map("\n".join)
 
@@ -39,18 +39,18 @@ def test_a_line_comes_from_the_change_that_brought_it(tmp_path: Path) -> None:
 
 
 def test_what_was_removed_and_came_back_is_new(tmp_path: Path) -> None:
-    history = [RecordedText(version(1), "a\nb"), RecordedText(version(2, gone=True), None), RecordedText(version(3), "a\nb")]
+    history = [(version(1), "a\nb"), (version(2, gone=True), None), (version(3), "a\nb")]
     assert {line.version.id for line in blame(history, "a\nb") if line.version} == {"3"}
 
 
 def test_a_version_the_journal_lost_is_passed_over() -> None:
-    history = [RecordedText(version(1), "a"), RecordedText(version(2), None), RecordedText(version(3), "a\nb\nc")]
+    history = [(version(1), "a"), (version(2), None), (version(3), "a\nb\nc")]
     assert [(line.text, line.version and line.version.id) for line in blame(history, "a\nc")] == [("a", "1"), ("c", "3")]
 
 
 @given(st.lists(LINES, max_size=5), LINES)
 def test_every_line_has_one_origin_that_holds_it(texts: list[str], now: str) -> None:
-    history = [RecordedText(version(number), text) for number, text in enumerate(texts)]
+    history = [(version(number), text) for number, text in enumerate(texts)]
     lines = blame(history, now)
     assert [line.text for line in lines] == now.splitlines()
     for line in lines:

@@ -47,7 +47,7 @@ class Recalled(NamedTuple):
 
 
 class MemoryLibrary:
-    """`Look.at` opens one, a context manager; `Memory` has one of its own. Not for two threads at once, but for `read`."""
+    """Open one with `MemoryLibrary.open`, a context manager; a `Memory` holds one. One thread at a time, but for `read`."""
 
     __slots__ = ("_clock", "_corpus", "_scopes", "place", "project")
 
@@ -67,7 +67,7 @@ class MemoryLibrary:
 
     @classmethod
     def open(cls, place: MemoryLocation, *, settings: Settings, project: Path, after: MemoryLibrary | None = None) -> Self:
-        """What is in `place` now: nothing is made or mended. DiskError for a directory that may not be read.
+        """Look at what is in `place` now: nothing is made or mended. DiskError for a directory that may not be read.
 
         `after` is an earlier look, closed or not: what it prepared for searching is used again where nothing changed since.
         """
@@ -98,7 +98,7 @@ class MemoryLibrary:
         self.close()
 
     def headers(self) -> list[TopicHeader]:
-        """All memories without their bodies, the newest first (S11)."""
+        """All memories without their bodies, the newest first."""
         if [*self._scopes] == ["private"]:
             return self._scopes["private"].headers()
         return sort_newest_first([with_prefix(each, where) for where, files in self._scopes.items() for each in files.headers()])
@@ -127,7 +127,7 @@ class MemoryLibrary:
         return found
 
     def recall(self, query: str, k: int) -> list[Recalled]:
-        """The memories that fit best, best first; one whose evidence is stale behind others that fit about as well (B8)."""
+        """The memories that fit best, best first; one whose evidence is stale behind others that fit about as well."""
         found = [self.read(header, ranked) for header, ranked in self.ranked(self.headers(), query, k + SPARE)]
         known = [each for each in found if each is not None]
         return sorted(known, key=lambda each: (-each.score, each.topic.file))[: max(0, k)]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from itertools import islice, takewhile
 from typing import NamedTuple
 from unicodedata import category
@@ -39,6 +38,7 @@ FULL = "enough was brought to this conversation"
 # Tools whose call leaves a file's text in view.
 _READS = frozenset({"Read", "Write"})
 # Words by which a memory about a tool warns, in the languages memories are written in. Kept even while the tool is in use.
+# Compiled when a memory about a tool is met: that takes as long as all else of a small search.
 _WARNING = (
     r"\b(?:warn\w*|gotcha\w*|caveat\w*|caution\w*|careful\w*|beware|danger\w*|pitfall\w*|trap|never|avoid\w*|do(?:es)? not|don['’]?t"
     r"|must not|crash\w*|break\w*|broken|fail\w*|bug\w*|problem\w*|known issue\w*|workaround\w*|achtung|vorsicht|nie|cuidado|nunca"
@@ -107,7 +107,7 @@ class SeenMemoriesTracker:
         self._generation = -1
 
     def follow(self, view: View, *, cwd: str, within: Sequence[str]) -> SeenMemories:
-        """`within`: the directories whose files count as read. Attachments that layer 2 cleared count as surfaced (M6)."""
+        """`within`: the directories whose files count as read. Attachments that layer 2 cleared count as surfaced."""
         if view is not self._view or view.generation != self._generation:
             self._view, self._generation = view, view.generation
             self._at, self._size = 0, 0
@@ -143,7 +143,7 @@ def _put_in(item: Item) -> list[str]:
 
 
 def reason_to_skip(asked: RecallQuestion, seen: SeenMemories, policy: SurfacingPolicy) -> str | None:
-    """Q2: why nothing is looked for."""
+    """Say why nothing is looked for; None where something is."""
     if seen.size > policy.total_bytes:
         return FULL
     return None if has_several_words(asked.words) else ONE_WORD
@@ -152,7 +152,7 @@ def reason_to_skip(asked: RecallQuestion, seen: SeenMemories, policy: SurfacingP
 def filter_open(
     headers: Iterable[TopicHeader], named: Callable[[str], str], seen: SeenMemories, tools: Iterable[str]
 ) -> list[TopicHeader]:
-    """Q3, Q5: what may be surfaced. `named` gives the path of a topic's file as texts name it."""
+    """Keep what may be surfaced. `named` gives the path of a topic's file as texts name it."""
     known, names = seen.surfaced | seen.read, _names(tools)
     return [header for header in headers if named(header.file) not in known and not (names and _only_tells_how(header, names))]
 
@@ -168,15 +168,9 @@ def _names(tools: Iterable[str]) -> re.Pattern[str] | None:
     return re.compile(rf"(?<!\w)(?:{whole})(?!\w)") if whole else None
 
 
-@cache
-def _warns() -> re.Pattern[str]:
-    """Made when a memory about a tool is met: that takes as long as all else of a small search."""
-    return re.compile(_WARNING, re.IGNORECASE)
-
-
 def _only_tells_how(header: TopicHeader, names: re.Pattern[str]) -> bool:
     about = f"{header.name} {header.description}"
-    return header.type == "reference" and names.search(about) is not None and not _warns().search(about)
+    return header.type == "reference" and names.search(about) is not None and not re.search(_WARNING, about, re.IGNORECASE)
 
 
 # Words
@@ -193,7 +187,7 @@ LOOKED_AT = 2_000
 
 
 def has_several_words(text: str) -> bool:
-    """Whether the text holds more than one word, as Unicode's text segmentation counts them (UAX 29, B15).
+    """Whether the text holds more than one word, as Unicode's text segmentation counts them (UAX 29).
 
     An ideograph, a hiragana and a letter of a script without spaces (Thai, Lao, Khmer, Burmese) are words of their own; katakana, hangul
     and every alphabet make words of letters in a row. Marks belong to the letter before them.

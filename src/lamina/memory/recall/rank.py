@@ -62,11 +62,10 @@ class SearchDocument(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """`found`: for each field the question's terms in it. `coverage`: how much of the question's weight that is, 0 to 1."""
+    """`found`: for each field the question's terms in it."""
 
     at: int
     score: float
-    coverage: float
     found: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 
@@ -121,7 +120,7 @@ class Corpus:
         for at in {field // 3 for places in counts.values() for field in places if field % 3 == 0}:
             if known.issuperset(terms(self._names[at])):
                 scores[at] *= TITLE_BONUS
-        return [Ranked(at, scores[at], covered[at] / total, self._found(at, counts)) for at in self._best(scores, most)]
+        return [Ranked(at, scores[at], self._found(at, counts)) for at in self._best(scores, most)]
 
     def _best(self, scores: dict[int, float], most: int) -> list[int]:
         """Sorting plain numbers first is ten times as fast as comparing scores and files of all."""

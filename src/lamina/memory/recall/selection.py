@@ -78,7 +78,7 @@ class SelectorReply(NamedTuple):
 def choose_by_ranker(
     memory: MemoryLibrary, asked: RecallQuestion, seen: SeenMemories, policy: SurfacingPolicy, *, instead: str = ""
 ) -> RecallChoice:
-    """Q1: what clearly fits; often nothing."""
+    """Choose what clearly fits; often nothing."""
     headers = memory.headers()
     found = memory.ranked(headers, asked.words, LOOKED_AT)
     fits = clear_fits(asked.words, [ranked for _, ranked in found], [header.name for header, _ in found], len(headers))
@@ -96,7 +96,9 @@ def choose_by_ranker(
 def choose_by_model(
     memory: MemoryLibrary, asked: RecallQuestion, seen: SeenMemories, policy: SurfacingPolicy, *, model: str, ask: Ask
 ) -> RecallChoice:
-    """Q4: what a model chooses from the list; the ranker where it does not."""
+    """Let a model choose from the list, and the ranker where it does not."""
+    from concurrent.futures import ThreadPoolExecutor
+
     headers = memory.headers()
     listed = choose_manifest(
         _open(memory, headers, asked, seen), lambda rest, room: _best(memory, headers, rest, asked.words, room)
@@ -108,8 +110,10 @@ def choose_by_model(
     if names is None:
         return choose_by_ranker(memory, asked, seen, policy, instead=said.failed or "its answer names no memory of the list")
     heads = {header.file: header for header in listed}
-    read = _at_once(memory, [heads[name] for name in names])
-    return RecallChoice(tuple(_brought(memory, each, f"chosen by {model}", policy) for each in read), "model", model)
+    # At once: the disk may be a slow one. What is gone meanwhile is left out.
+    with ThreadPoolExecutor(max(1, len(names)), "lamina-recall") as pool:
+        read = filter(None, pool.map(memory.read, [heads[name] for name in names]))
+        return RecallChoice(tuple(_brought(memory, each, f"chosen by {model}", policy) for each in read), "model", model)
 
 
 def _open(memory: MemoryLibrary, headers: Sequence[TopicHeader], asked: RecallQuestion, seen: SeenMemories) -> list[TopicHeader]:
@@ -119,18 +123,10 @@ def _open(memory: MemoryLibrary, headers: Sequence[TopicHeader], asked: RecallQu
 def _best(
     memory: MemoryLibrary, headers: list[TopicHeader], rest: Sequence[TopicHeader], words: str, room: int
 ) -> list[TopicHeader]:
-    """S11: the ranker's best of what the newest leave; the newest of the rest where it finds fewer."""
+    """The ranker's best of what the newest leave; the newest of the rest where it finds fewer."""
     left = {header.file: header for header in rest}
     ranked = [header for header, _ in memory.ranked(headers, words, room + MOST_IN_MANIFEST) if header.file in left]
     return [*ranked, *(header for header in rest if header not in set(ranked))][:room]
-
-
-def _at_once(memory: MemoryLibrary, headers: Sequence[TopicHeader]) -> list[Recalled]:
-    """The disk may be a slow one. What is gone meanwhile is left out."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(max(1, len(headers)), "lamina-recall") as pool:
-        return [each for each in pool.map(memory.read, headers) if each is not None]
 
 
 def _brought(memory: MemoryLibrary, each: Recalled, why: str, policy: SurfacingPolicy) -> SurfacedMemory:
@@ -146,7 +142,7 @@ def _brought(memory: MemoryLibrary, each: Recalled, why: str, policy: SurfacingP
 
 
 def manifest_line(header: TopicHeader) -> str:
-    """Q3: `- [type] file (ISO time): description`, on one line."""
+    """`- [type] file (ISO time): description`, on one line."""
     moment = datetime.fromtimestamp(min(header.modified, 253_402_300_799.0), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     about = header.description or header.name
     return f"- [{header.type or 'memory'}] {printable(header.file, 400)} ({moment}): {about}"
@@ -177,7 +173,7 @@ def read_answer(text: str, shown: Collection[str], most: int) -> tuple[str, ...]
 
 
 def answer(asked: Wire) -> list[Wire]:
-    """The ranker in the model's place (O1): what it can see is the list and the message."""
+    """The ranker in the model's place: what it can see is the list and the message."""
     listed, said = (str(block["text"]) for block in asked["messages"][0]["content"])
     rows = [SearchDocument(row["file"], row["file"].removesuffix(".md"), row["about"]) for row in _LINE.finditer(listed)]
     words = said.partition("\n")[2]

@@ -78,33 +78,29 @@ def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], mem
 def _words(asked: Sequence[str], each: Ranked, name: str, weak: Set[str]) -> float:
     about = {*each.found[0], *each.found[1]}
     body = set(each.found[2]) - about
-    found = _counted([term if term in about else None for term in asked], weak)
+    found = _counted([term if term in about else "" for term in asked], weak)
     if not found:
         return 0.0
-    whole = set(terms(name))
     telling = {term for term in each.found[0] if term not in weak}
     # "Who is Anna?" says one word, and it is all that is asked.
     if telling and telling >= {term for term in asked if term not in weak}:
         return max(found, ENOUGH)
-    named = 0.0 if not telling else WHOLE_NAME if whole <= set(asked) else IN_NAME
-    return found + named + BODY_SHARE * _counted([term if term in body else None for term in asked], weak)
+    named = 0.0 if not telling else WHOLE_NAME if set(terms(name)) <= set(asked) else IN_NAME
+    return found + named + BODY_SHARE * _counted([term if term in body else "" for term in asked], weak)
 
 
-def _counted(row: Sequence[str | None], weak: Set[str]) -> float:
+def _counted(row: Sequence[str], weak: Set[str]) -> float:
     """The words in a row of terms: a Latin term is one; pairs of characters that overlap are as many as usual words are long."""
     words, chain = 0.0, ""
-    for term in [*row, None]:
-        if term is not None and not is_word(term) and len(term) > 1:
-            if chain and chain[-1] == term[0]:
-                chain += term[1:]
-                continue
-            words += _in_chain(chain)
-            chain = term
+    for term in [*row, ""]:
+        is_pair = len(term) > 1 and not is_word(term)
+        if is_pair and chain and chain[-1] == term[0]:
+            chain += term[1:]
             continue
         words += _in_chain(chain)
-        chain = ""
-        if term is not None and is_word(term):
-            words += WEAK_SHARE if term in weak or (len(term) == 1) else 1.0
+        chain = term if is_pair else ""
+        if term and is_word(term):
+            words += WEAK_SHARE if term in weak or len(term) == 1 else 1.0
     return words
 
 

@@ -86,16 +86,13 @@ def _evidence(items: Sequence[str]) -> tuple[str, ...]:
 
 def apply_draft(draft: Draft, old: Topic | None, file: str) -> Topic:
     """The topic after the save: what the draft does not speak of stays as it was."""
+    rests_on: dict[str, Any] = {"evidence": list(draft.evidence)} if draft.evidence else {}
     if old is None:
-        rests_on = {"evidence": list(draft.evidence)} if draft.evidence else {}
         return Topic(file, draft.name, draft.description, draft.type, draft.body, rests_on)
-    fields = dict(old.fields)
-    if draft.evidence:
-        metadata = fields.get("metadata")
-        if "evidence" not in fields and isinstance(metadata, dict):
-            fields["metadata"] = metadata | {"evidence": list(draft.evidence)}
-        else:
-            fields["evidence"] = list(draft.evidence)
+    fields, metadata = old.fields, old.fields.get("metadata")
+    if rests_on and "evidence" not in fields and isinstance(metadata, dict):
+        rests_on = {"metadata": metadata | rests_on}
+    fields = fields | rests_on
     return msgspec.structs.replace(
         old, description=draft.description, type=draft.type or old.type, body=draft.body, fields=fields, problems=()
     )
@@ -118,22 +115,16 @@ def read_draft(file: str, text: str, old: Topic | None, *, team: bool = False) -
     fields = {key: _without_secrets(value) for key, value in (kept | said.fields).items()}
     if team and fields != kept | said.fields:
         raise InputError(draft.name, "holds a secret", "take it out: a team's memory is shared")
-    topic = msgspec.structs.replace(
-        said, name=draft.name, description=draft.description, body=draft.body, fields=fields, problems=()
-    )
-    return done, topic
+    own = {"name": draft.name, "description": draft.description, "body": draft.body}
+    return done, msgspec.structs.replace(said, **own, fields=fields, problems=())
 
 
 def _without_secrets(value: Any) -> Any:
-    match value:
-        case str():
-            return redact(value).text
-        case list():
-            return [_without_secrets(item) for item in value]
-        case dict():
-            return {key: _without_secrets(item) for key, item in value.items()}
-        case _:
-            return value
+    if isinstance(value, list):
+        return [_without_secrets(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _without_secrets(item) for key, item in value.items()}
+    return redact(value).text if isinstance(value, str) else value
 
 
 def second_file(file: str, name: str) -> str:

@@ -27,7 +27,6 @@ from .journal import (
     JournalHead,
     JournalLine,
     MemoryChange,
-    RecordedText,
     concerns,
     digest_of,
     fill_contents,
@@ -211,11 +210,11 @@ class MemoryHistory:
             found = [*segment, *found]
         return [line for line in found if line.time > since]
 
-    def versions(self, file: str) -> list[RecordedText]:
-        """The changes of one file with the text after each, oldest first."""
+    def versions(self, file: str) -> list[tuple[MemoryVersion, str | None]]:
+        """The changes of one file, oldest first, with the text after each; None where the journal does not have it, or nothing was left."""
         lines = list(self.lines())
         contents = {line.digest: line.content for line in lines if line.content is not None}
-        return [RecordedText(to_version(line), contents.get(line.digest)) for line in lines if line.file == file]
+        return [(to_version(line), contents.get(line.digest)) for line in lines if line.file == file]
 
     def log(self, name: str | None = None) -> list[MemoryVersion]:
         """The changes of one memory, or of all, newest first."""

@@ -142,7 +142,7 @@ class RewrittenIndex(NamedTuple):
 
 
 def rewrite_index(text: str, old: str, files: Iterable[str], *, known: bool, team: bool = False) -> RewrittenIndex:
-    """The index somebody wrote, within the rules (S3): one safe line for each memory that is there, and no content.
+    """The index somebody wrote, within the rules: one safe line for each memory that is there, and no content.
 
     Lines of the old index keep their bytes. Who did not know the old index (`known`) may add lines to it and take none away.
     """

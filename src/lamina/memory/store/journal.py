@@ -131,14 +131,7 @@ class BlamedLine(NamedTuple):
     version: MemoryVersion | None
 
 
-class RecordedText(NamedTuple):
-    """A change and the text after it; None where the journal does not have it, or nothing was left."""
-
-    version: MemoryVersion
-    text: str | None
-
-
-def blame(history: Iterable[RecordedText], now: str) -> list[BlamedLine]:
+def blame(history: Iterable[tuple[MemoryVersion, str | None]], now: str) -> list[BlamedLine]:
     """Each line of `now`, the text as it stands, with the change after which it first stood there without interruption.
 
     `history` is oldest first. Where the journal no longer has a version, its lines belong to the next one it has; lines nobody recorded,

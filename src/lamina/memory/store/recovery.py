@@ -13,7 +13,7 @@ is back already is passed over.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ...core.errors import DiskError
 from ...disk.compare_and_swap import replace_if
@@ -28,11 +28,8 @@ if TYPE_CHECKING:
     from .directory import DirectoryStore
 
 
-class _NewestChange(NamedTuple):
-    """The newest change and the file it was about, as it is now; None: it is gone."""
-
-    change: JournalHead
-    data: bytes | None
+# The newest change and the file it was about, as it is now; None: it is gone.
+_Newest: TypeAlias = tuple[JournalHead, bytes | None]
 
 
 def needs_repair(files: TopicFiles, index: IndexFile, history: MemoryHistory) -> bool:
@@ -60,21 +57,21 @@ def repair(files: TopicFiles, index: IndexFile, history: MemoryHistory, *, now: 
         said = (f"{path} lacked the line of {topic.file}, whose change was interrupted; it was added.",)
     # Last: the journal's word of the change is what the line above was found by.
     if newest is not None:
-        history.settle(newest.data, now=now)
+        history.settle(newest[1], now=now)
     return said
 
 
-def _looked_at(files: TopicFiles, newest: JournalHead | None) -> _NewestChange | None:
+def _looked_at(files: TopicFiles, newest: JournalHead | None) -> _Newest | None:
     """None where there is nothing to mend. One file that somebody made a link of keeps no other memory from being saved."""
     if newest is None:
         return None
     try:
-        return _NewestChange(newest, files.root.read_bytes(newest.file, MOST_READ))
+        return newest, files.root.read_bytes(newest.file, MOST_READ)
     except DiskError:
         return None
 
 
-def _unlisted(newest: _NewestChange, files: TopicFiles, index: IndexFile, history: MemoryHistory) -> Topic | None:
+def _unlisted(newest: _Newest, files: TopicFiles, index: IndexFile, history: MemoryHistory) -> Topic | None:
     """The memory whose save ended between its file and its index line, or whose removal ended between the line and the file."""
     change, data = newest
     if data is None or not _half_done(change, files):

@@ -58,7 +58,7 @@ def project_root(cwd: StrPath) -> Path:
 def locate_memory(*, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath) -> MemoryLocation:
     """The memory directories of the project `cwd` belongs to; PathRefused for a directory that may not be used.
 
-    `home` is Lamina's own directory, `user_home` the user's: what G1 protects and `~/` stands for.
+    `home` is Lamina's own directory, `user_home` the user's: what is protected and `~/` stands for.
     """
     if named := settings.memory_directory:
         resolved = settings.resolved("memory_directory")
@@ -82,7 +82,7 @@ def _stand_in(settings: Settings, user_home: StrPath) -> str:
 def locate_agent_memory(
     agent: str, scope: AgentScope, *, cwd: StrPath, home: StrPath, settings: Settings, user_home: StrPath
 ) -> AgentMemoryLocation:
-    """A5: where the agent type `agent` keeps what it remembers; PathRefused for a directory that may not be used."""
+    """Find where the agent type `agent` keeps what it remembers; PathRefused for a directory that may not be used."""
     base, below = _agents_base(scope, cwd, home, settings, user_home)
     # A type may be called `plugin:name`; no system but Windows forbids the colon in a name, and no path of ours has one.
     name = agent.replace(":", "-")

@@ -86,13 +86,10 @@ def _metadata(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _kind(fields: Mapping[str, Value], problems: list[str]) -> Kind | None:
     found = fields.get("type", _metadata(fields).get("type"))
-    if found is None:
-        return None
-    for kind in KINDS:
-        if found == kind:
-            return kind
-    problems.append(f"unknown type {one_line(str(found), 40)!r}")
-    return None
+    kind = next((kind for kind in KINDS if kind == found), None)
+    if kind is None and found is not None:
+        problems.append(f"unknown type {one_line(str(found), 40)!r}")
+    return kind
 
 
 def _modified(fields: Mapping[str, Any], mtime: float) -> float:
@@ -176,7 +173,7 @@ def without_stamp(topic: Topic) -> Topic:
 
 
 def evidence_of(topic: Topic) -> tuple[str, ...]:
-    """The files and symbols a memory says it rests on (B8)."""
+    """The files and symbols a memory says it rests on."""
     found = topic.fields.get("evidence", _metadata(topic.fields).get("evidence"))
     return tuple(item for item in found if isinstance(item, str)) if isinstance(found, list) else ()
 
@@ -204,7 +201,7 @@ _DROPPED = frozenset({"Cf", "Cs", "Co", "Cn"})
 
 
 def fold_name(text: str) -> str:
-    """`names.fold`, at once for plain ASCII: an index and a scan ask for every line."""
+    """`fold`, at once for plain ASCII: an index and a scan ask for every line."""
     return text.lower() if text.isascii() else fold(text)
 
 

@@ -60,11 +60,6 @@ class TopicHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
 _FILE, _MTIME = attrgetter("file"), attrgetter("mtime_ns")
 
 
-class _HeaderCache(msgspec.Struct, array_like=True):
-    version: int
-    headers: list[TopicHeader]
-
-
 class TopicFiles:
     """The topics of one directory; a second look reads only what changed."""
 
@@ -135,13 +130,13 @@ class TopicFiles:
     def _from_disk(self) -> dict[str, TopicHeader]:
         try:
             data = self.root.read_bytes(CACHE, CACHE_BYTES)
-            cache = msgspec.msgpack.decode(data or b"", type=_HeaderCache)
+            version, headers = msgspec.msgpack.decode(data or b"", type=tuple[int, list[TopicHeader]])
         except (DiskError, msgspec.DecodeError):
             return {}
-        return {header.file: header for header in cache.headers} if cache.version == _CACHE_VERSION else {}
+        return {header.file: header for header in headers} if version == _CACHE_VERSION else {}
 
     def _to_disk(self) -> None:
-        data = msgspec.msgpack.encode(_HeaderCache(_CACHE_VERSION, list(self._known.values())))
+        data = msgspec.msgpack.encode((_CACHE_VERSION, list(self._known.values())))
         with suppress(DiskError):  # a directory that cannot be written is still read
             self.root.replace(CACHE, data, durability="process")
 
