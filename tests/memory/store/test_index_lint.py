@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 
 from lamina.core.errors import DiskError
 from lamina.memory.store.directory import DirectoryStore
-from lamina.memory.store.index import LINE_CHARS, MOST_INDEX, MOST_LINES, IndexEntry, load_index, read_entries
+from lamina.memory.store.index import LINE_CHARS, MOST_INDEX, MOST_LINES, load_index, read_entries
 from lamina.memory.store.lint import MOST_KEPT, list_index_backups, plan_index, repair_index
+from lamina.memory.store.topic import Topic
 
-TOPICS = [IndexEntry("a", "a.md", "about a"), IndexEntry("b", "b.md", "about b")]
+TOPICS = [Topic("a.md", "a", "about a", None, ""), Topic("b.md", "b", "about b", None, "")]
 FILES = {"a.md", "b.md"}
 
 
-def plan(text: str, topics: list[IndexEntry] = TOPICS) -> tuple[str, set[tuple[int, str]], list[str]]:
+def plan(text: str, topics: list[Topic] = TOPICS) -> tuple[str, set[tuple[int, str]], list[str]]:
     found = plan_index(text, exists=FILES.__contains__, topics=topics)
     return found.text, {(fault.line, fault.fault) for fault in found.faults}, found.added
 
@@ -72,7 +73,7 @@ def test_mending_twice_changes_nothing_more(text: str) -> None:
 
 @pytest.mark.spec("S4")
 def test_an_index_that_is_full_takes_no_more_lines() -> None:
-    topics = [IndexEntry(f"t{number}", f"t{number}.md", "x") for number in range(MOST_LINES + 50)]
+    topics = [Topic(f"t{number}.md", f"t{number}", "x", None, "") for number in range(MOST_LINES + 50)]
     found = plan_index("", exists=lambda _: True, topics=topics)
     assert (len(read_entries(found.text)), len(found.no_room)) == (MOST_LINES, 50)
     assert "Warning" not in load_index(found.text)
@@ -82,15 +83,15 @@ def test_what_was_there_is_kept_and_old_copies_go(tmp_path: Path) -> None:
     with DirectoryStore.open(tmp_path / "memory", durability="process") as store:
         for number in range(MOST_KEPT + 3):
             (tmp_path / "memory" / "MEMORY.md").write_text(f"- [gone](gone{number}.md)\n")
-            assert repair_index(store, list, exists=lambda _: False, now=1000.0 + number) is not None
+            assert repair_index(store, exists=lambda _: False, now=1000.0 + number) is not None
         kept = list_index_backups(store)
         assert len(kept) == MOST_KEPT
         assert (tmp_path / "memory" / kept[-1]).read_text() == f"- [gone](gone{MOST_KEPT + 2}.md)\n"
-        assert repair_index(store, list, exists=lambda _: False, now=0.0) is None
+        assert repair_index(store, exists=lambda _: False, now=0.0) is None
 
 
 def test_an_index_that_is_none_is_refused(tmp_path: Path) -> None:
     with DirectoryStore.open(tmp_path / "memory", durability="process") as store:
         (tmp_path / "memory" / "MEMORY.md").write_bytes(b"x" * (MOST_INDEX + 1))
         with pytest.raises(DiskError, match="larger than"):
-            repair_index(store, list, exists=lambda _: False, now=0.0)
+            repair_index(store, exists=lambda _: False, now=0.0)

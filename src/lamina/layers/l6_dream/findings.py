@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from ...core.dates import relative_dates
-from ...memory.store.index import INDEX, IndexEntry
+from ...memory.store.index import INDEX
 from ...memory.store.lint import LineFault, find_near_pairs, plan_index
 from ...memory.store.topic import Topic
 
@@ -69,7 +69,7 @@ def day_of(moment: float) -> date:
 
 def _lines(topics: Sequence[Topic], index: str) -> Iterator[str]:
     files = {topic.file for topic in topics}
-    plan = plan_index(index, exists=files.__contains__, topics=[IndexEntry(t.name, t.file, t.description) for t in topics])
+    plan = plan_index(index, exists=files.__contains__, topics=topics)
     yield from (f"{INDEX}, line {fault.line} {_said(fault)}" for fault in plan.faults)
     yield from (f"{file} has no line in {INDEX}" for file in plan.unlisted)
 

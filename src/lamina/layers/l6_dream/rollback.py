@@ -17,7 +17,7 @@ import msgspec
 
 from ...memory.store.contract import MOST_READ, ChangeReason
 from ...memory.store.directory import DirectoryStore
-from ...memory.store.index import INDEX, MOST_INDEX, IndexEntry, put_entry, read_entries
+from ...memory.store.index import INDEX, MOST_INDEX, entry_of, put_entry, read_entries
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore
 from ...memory.store.recovery import FileToRestore, restore_files
@@ -94,7 +94,7 @@ def _index(store: DirectoryStore, record: Record, now: str, back: Collection[str
     listed = {fold_name(entry.file) for entry in read_entries(now)}
     for file in back:
         if fold_name(file) not in listed and (topic := store.get(file)) is not None:
-            now = put_entry(now, IndexEntry(topic.name, topic.file, topic.description))
+            now = put_entry(now, entry_of(topic))
     return now
 
 

@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ...core.dates import dated, relative_dates
-from ...memory.store.index import IndexEntry, read_entries
+from ...memory.store.index import read_entries
 from ...memory.store.lint import find_near_pairs, plan_index
 from ...memory.store.topic import Topic, evidence_of, fold_name, read_topic, write_topic
 from .facts import WORDED_ANEW, exact_words, facts_of, folded_words, is_said, negates
@@ -85,8 +85,7 @@ def tidied(pages: Sequence[Page], index: str, exists: Callable[[str], bool]) -> 
             texts[ones[at].page.file] = text
     gone = [file for file, text in texts.items() if not text]
     left = [read_topic(one.page.file, texts.get(one.page.file, one.page.text), 0) for one in ones if one.page.file not in gone]
-    lines = [IndexEntry(topic.name, topic.file, topic.description) for topic in left]
-    plan = plan_index(index, exists=lambda file: exists(file) and file not in gone, topics=lines)
+    plan = plan_index(index, exists=lambda file: exists(file) and file not in gone, topics=left)
     dates = sum(one.dates for one in ones if texts.get(one.page.file))
     return Tidied(texts, plan.text if plan.text != index else None, len(gone), dates, len(plan.removed) + len(plan.shortened))
 

@@ -26,7 +26,7 @@ from ...layers.l6_dream.recovery import recover
 from ...memory.store.contract import ChangeReason
 from ...memory.store.directory import DirectoryStore
 from ...memory.store.draft import Draft
-from ...memory.store.index import INDEX, IndexEntry
+from ...memory.store.index import INDEX
 from ...memory.store.lint import IndexPlan, find_identical, list_index_backups, repair_index
 from ...memory.store.modes import GatedStore
 from ...memory.store.topic import Topic
@@ -204,10 +204,7 @@ def _index(memory: str, kind: str, now: float, shared: bool) -> list[Done]:
 
 
 def _mended_index(store: DirectoryStore, now: float) -> IndexPlan | None:
-    def topics() -> list[IndexEntry]:
-        return [IndexEntry(topic.name, topic.file, topic.description) for topic in store.topics()]
-
-    return repair_index(store, topics, exists=lambda file: look_at(store.root.path / file) is not None, now=now)
+    return repair_index(store, exists=lambda file: look_at(store.root.path / file) is not None, now=now)
 
 
 def _said(plan: IndexPlan) -> str:

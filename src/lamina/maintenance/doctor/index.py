@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from ...disk.tree_survey import look_at
-from ...memory.store.index import INDEX, LINE_CHARS, MOST_BYTES, MOST_INDEX, MOST_LINES, IndexEntry
+from ...memory.store.index import INDEX, LINE_CHARS, MOST_BYTES, MOST_INDEX, MOST_LINES
 from ...memory.store.lint import IndexPlan, LineFault, plan_index
 from ...memory.store.topic import fold_name
 from .finding import Finding, Fix, MendIndex
@@ -30,13 +30,12 @@ def check_index(reading: Reading) -> Iterator[Finding]:
 
 def planned(reading: Reading) -> IndexPlan:
     files = frozenset(map(fold_name, reading.files))
-    topics = [IndexEntry(topic.name, topic.file, topic.description) for topic in reading.topics]
 
     def exists(file: str) -> bool:
         # Where not everything was listed, or it is no file, the disk itself is asked.
         return fold_name(file) in files or look_at(reading.full(file)) is not None
 
-    return plan_index(reading.index_text, exists=exists, topics=topics)
+    return plan_index(reading.index_text, exists=exists, topics=reading.topics)
 
 
 def _finding(reading: Reading, kind: str, problem: str, remedy: str, line: int | None = None, fix: Fix | None = None) -> Finding:

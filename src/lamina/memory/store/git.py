@@ -19,6 +19,7 @@ from ...core.errors import DiskError
 from ...disk.compare_and_swap import guarded
 from ...disk.git import git_program, run_git
 from ...disk.paths import RootDir
+from .contract import ChangeReason
 from .history import HISTORY_DIRECTORY, MemoryHistory
 from .journal import JournalLine
 
@@ -55,9 +56,8 @@ def _follow(program: str, root: RootDir, history: MemoryHistory, environ: Mappin
         return 0
     said = git("log", "-1", "--format=%ct%n%B", BRANCH) or b""
     found = _VERSION.search(said)
-    lines = list(
-        history.lines_after(found[1].decode() if found else "", since=float(said.split(b"\n")[0] or 0) if found else 0.0)
-    )
+    since = float(said.split(b"\n")[0] or 0) if found else 0.0
+    lines = history.lines_after(found[1].decode() if found else "", since=since)
     if not lines:
         return 0
     command = ("-c", "fastimport.unpackLimit=1", "fast-import", "--quiet", "--date-format=raw")
@@ -69,11 +69,8 @@ def _follow(program: str, root: RootDir, history: MemoryHistory, environ: Mappin
 
 
 def fast_import_stream(lines: Iterable[JournalLine], *, goes_on: bool) -> Iterator[bytes]:
-    """What `git fast-import` reads. Pure."""
-    contents: dict[str, str] = {}
+    """What `git fast-import` reads of lines that have their contents. Pure."""
     for number, line in enumerate(lines):
-        if line.content is not None:
-            contents[line.digest] = line.content
         when = f"{max(0, int(line.time))} +0000"
         who = line.why.who if line.why is not None else "outside"
         yield f"commit {BRANCH}\nauthor {who} <{who}@lamina.invalid> {when}\n".encode()
@@ -84,19 +81,17 @@ def fast_import_stream(lines: Iterable[JournalLine], *, goes_on: bool) -> Iterat
         if _SAFE.fullmatch(line.file):
             if not line.digest:
                 yield f"D {_quoted(line.file)}\n".encode("utf-8", "replace")
-            elif line.digest in contents:
+            elif line.content is not None:
                 yield f"M 100644 inline {_quoted(line.file)}\n".encode("utf-8", "replace")
-                yield _data(contents[line.digest].encode("utf-8", "replace"))
+                yield _data(line.content.encode("utf-8", "replace"))
         yield b"\n"
 
 
 def _message(line: JournalLine) -> str:
-    why = line.why
-    said = f"{line.action} {line.name}" + (f": {why.why}" if why is not None and why.why else "")
-    trailers = [f"Version: {line.id}"]
-    if why is not None:
-        trailers += [f"{key}: {value}" for key, value in (("Session", why.session), ("Message", why.message)) if value]
-    return f"{said}\n\n" + "\n".join(trailers) + "\n"
+    why = line.why or ChangeReason("user")
+    said = f"{line.action} {line.name}" + (f": {why.why}" if why.why else "")
+    trailers = (("Version", line.id), ("Session", why.session), ("Message", why.message))
+    return f"{said}\n\n" + "".join(f"{key}: {value}\n" for key, value in trailers if value)
 
 
 def _data(content: bytes) -> bytes:

@@ -19,7 +19,7 @@ from zlib import crc32
 
 from .directory import DirectoryStore
 from .history import HISTORY_DIRECTORY, hold_guard
-from .index import LINE_CHARS, MOST_BYTES, MOST_LINES, IndexEntry, entry_line, put_entry, read_entries
+from .index import LINE_CHARS, MOST_BYTES, MOST_LINES, IndexEntry, entry_line, entry_of, put_entry, read_entries
 from .secrets import redact
 from .topic import Topic, fold_name, name_key
 
@@ -210,8 +210,8 @@ class IndexPlan(NamedTuple):
         return [file for file in self.unlisted if file not in left]
 
 
-def plan_index(text: str, *, exists: Callable[[str], bool], topics: Sequence[IndexEntry]) -> IndexPlan:
-    """`exists` says whether a file below the directory is there; `topics` are all memories, as their lines would be."""
+def plan_index(text: str, *, exists: Callable[[str], bool], topics: Iterable[Topic]) -> IndexPlan:
+    """`exists` says whether a file below the directory is there; `topics` are all memories."""
     kept: list[str] = []
     faults: list[LineFault] = []
     seen: set[str] = set()
@@ -221,7 +221,7 @@ def plan_index(text: str, *, exists: Callable[[str], bool], topics: Sequence[Ind
             faults.append(fault)
         if new is not None:
             kept.append(new)
-    unlisted = [topic for topic in topics if fold_name(topic.file) not in seen]
+    unlisted = [entry_of(topic) for topic in topics if fold_name(topic.file) not in seen]
     mended, no_room = _with_lines("\n".join(kept), unlisted)
     return IndexPlan(mended, tuple(faults), tuple(topic.file for topic in unlisted), tuple(no_room))
 
@@ -258,15 +258,13 @@ def _with_lines(text: str, unlisted: Sequence[IndexEntry]) -> tuple[str, list[st
     return text, []
 
 
-def repair_index(
-    store: DirectoryStore, topics: Callable[[], Sequence[IndexEntry]], *, exists: Callable[[str], bool], now: float
-) -> IndexPlan | None:
+def repair_index(store: DirectoryStore, *, exists: Callable[[str], bool], now: float) -> IndexPlan | None:
     """Do what `plan_index` says of the index as it is now; None when there is nothing to do."""
     plan: IndexPlan | None = None
 
     def mended(text: str) -> str | None:
         nonlocal plan
-        wanted = plan_index(text, exists=exists, topics=topics())
+        wanted = plan_index(text, exists=exists, topics=store.topics())
         plan = wanted if wanted.text != text else None
         if plan is not None and text:
             _keep(store, text.encode("utf-8", "surrogateescape"), now)
