@@ -19,7 +19,7 @@ from typing import Any
 
 from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
-from lamina.disk.paths import slug
+from lamina.disk.paths.project import slug
 from lamina.layers.l6_dream.trigger import LOCK, State, begin_dream
 from lamina.memory.memory import Memory
 
@@ -59,7 +59,7 @@ def _measure(name: str, home: Path, project: Path, days: int, settings: Settings
     os.utime(lock, (then, then))
     with (
         Agent.open("offline", cwd=project, home=home, settings=settings, interactive=True) as agent,
-        agent.session.working() as c,
+        agent.session._working() as c,
     ):
         begin_dream(c)  # what is loaded and said once is behind us
         took = []

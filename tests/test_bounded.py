@@ -26,7 +26,6 @@ LOOPS = {
     "cli/terminal/questions.py:yes_or_no": "each pass waits for a person, whose Ctrl-D or y ends it",
     "disk/temp_files.py:_rename": "a deadline",
     "agent/main_thread.py:_answered": "a person's answer; an abort",
-    "fork/fork.py:run_fork": "its number of rounds",
     "fork/loop.py:run": "its number of rounds; a request is mended once",
     "layers/l3_notes/update.py:_one_try": "the fork's own end",
     "providers/retry.py:asking": "the policy's tries and seconds; a request is reworded a few times at most",
@@ -48,19 +47,17 @@ QUEUES = {
 }
 # Caches that forget nothing: of functions without arguments, or of few possible ones.
 CACHES = {
-    "core/settings/numbers.py:policy_defaults": "the names of the policies",
-    "layers/l3_notes/template.py:parts": "the names of our own prompts",
-    "layers/l3_notes/template.py:whole": "the names of our own prompts",
+    "core/settings/table.py:defaults": "the names of the policies",
     "core/prompt_files.py:prompt_text": "the names of our own prompts",
     "core/prompt_files.py:prompt_sections": "the names of our own prompts",
 }
 # Files that only grow, and what shortens or removes them.
 APPENDED = {
-    "disk/ledger.py:add": "a file a day, and the budget; removed after LEDGER_DAYS",
-    "disk/mailbox.py:deliver": "MOST_UNREAD; what is read is taken out",
-    "disk/rootdir.py:append": "the memory's journal: SEGMENTS of SEGMENT_BYTES",
-    "disk/transcript.py:open": "a conversation: for as long as its person keeps it (cleanupPeriodDays, lamina sessions clean)",
-    "disk/transcript.py:fork": "the same, continued elsewhere",
+    "disk/home/ledger.py:add": "a file a day, and the budget; removed after LEDGER_DAYS",
+    "disk/home/mailbox.py:deliver": "MOST_UNREAD; what is read is taken out",
+    "disk/trees/rootdir.py:append": "the memory's journal: SEGMENTS of SEGMENT_BYTES",
+    "disk/transcripts/store.py:open": "a conversation: for as long as its person keeps it (cleanupPeriodDays, lamina sessions clean)",
+    "disk/transcripts/store.py:fork": "the same, continued elsewhere",
     "maintenance/retention.py:run": "MOST_JOURNAL, then its older half goes",
 }
 # Reads of a whole file or stream, whatever its size.

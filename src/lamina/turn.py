@@ -16,22 +16,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .conversation import repair as mending
-from .conversation import triggers as near
-from .conversation.cache_breaks import announce_break, detect_break, remember_prompt
-from .conversation.isolate import stepping_aside
-from .conversation.job_results import land as land
+from .conversation import repair, triggers
+from .conversation.answers import is_handed_in_again, record_answer
+from .conversation.cache_breaks import announce_break, remember_prompt
+from .conversation.isolate import isolate, take_job_results
 from .conversation.state import Conversation
-from .conversation.window.count import answered
-from .conversation.window.features import measure_all
 from .core.blocks import Block, Wire, text, tool_result
 from .core.effects import Flow
 from .core.errors import BadRequest, NothingToSend, PromptTooLong, ProviderError, WindowFull
-from .core.flatten import MISSING_RESULT
-from .core.ids import new_id
+from .core.message_list import MISSING_RESULT
 from .core.records import Attachment, Message, Record
 from .core.reply import Reply
 from .layers.l1_results import step as results
+from .layers.l1_results.step import HandedIn
 from .layers.l2_micro import step as micro
 from .layers.l5_extract.trigger import begin_extraction
 from .layers.l6_dream.trigger import begin_dream
@@ -39,12 +36,13 @@ from .layers.recall.state import bring_memories, leave_selection
 from .prompt.cache_marks import mark_messages
 
 if TYPE_CHECKING:  # the dear layers are loaded when they are first needed (conversation/triggers.py)
-    from .layers.l4_compact.step import Compacted, Pivot
+    from .conversation.compaction.commit import Compacted
+    from .layers.l4_compact.plan import Pivot
 
 
 def add_user(c: Conversation, blocks: Sequence[Block]) -> Message:
     """A full window takes no more, unless a compaction makes room before the next call."""
-    if near.blocking(c):
+    if triggers.blocking(c):
         from .layers.l4_compact import step as compact
 
         if not compact.will_help(c):
@@ -52,11 +50,12 @@ def add_user(c: Conversation, blocks: Sequence[Block]) -> Message:
     return _say(c, blocks)
 
 
-def add_results(c: Conversation, blocks: Sequence[Block], *, synthetic: bool = False) -> Message:
+def add_results(c: Conversation, given: Sequence[Block | HandedIn], *, synthetic: bool = False) -> Message:
     """Results are taken at any fullness: the call was made, and its result is owed to the model."""
     decided: list[Record] = []
-    with stepping_aside(c, "l1_results"):
-        decided, blocks = results.arriving(c, blocks)
+    blocks = [results.block_of(one) for one in given]
+    with isolate(c, "l1_results"):
+        decided, blocks = results.arriving(c, given)
     return _say(c, blocks, decided, synthetic=synthetic)
 
 
@@ -72,21 +71,22 @@ def add_context(c: Conversation, kind: str, said: str) -> None:
 
 
 def before_call(c: Conversation) -> Flow[Wire]:
-    land(c)
+    take_job_results(c)
     answer_open_calls(c)
-    with stepping_aside(c, "l1_results"):
+    with isolate(c, "l1_results"):
         results.settle(c)
-    with stepping_aside(c, "l2_micro"):
+    with isolate(c, "l2_micro"):
         micro.clear(c)
-    with stepping_aside(c, "l4_compact"):
-        if near.collapse(c):
+    with isolate(c, "l4_compact"):
+        if triggers.collapse(c):
             from .layers.l4_compact import collapse as fold
 
             fold.collapse(c)
-        if near.compaction(c):
+        if triggers.compaction(c):
+            from .layers.l3_notes import step as notes
             from .layers.l4_compact import step as compact
 
-            yield from compact.if_needed(c)
+            yield from compact.if_needed(c, notes.compact)
     bring_memories(c)
     check_window(c)
     request = assemble(c)
@@ -94,30 +94,32 @@ def before_call(c: Conversation) -> Flow[Wire]:
     return micro.with_edits(c, request)
 
 
-def mend(c: Conversation, error: ProviderError) -> Flow[bool]:
+def recover(c: Conversation, error: ProviderError) -> Flow[bool]:
     """The server refused the request: whether another one is worth sending. Too long: compact. A block it objects to: leave it out."""
     match error:
         case PromptTooLong():
+            from .layers.l3_notes import step as notes
             from .layers.l4_compact import step as compact
 
             helped = False
-            with stepping_aside(c, "l4_compact"):
-                helped = yield from compact.too_long(c, error)
+            with isolate(c, "l4_compact"):
+                helped = yield from compact.too_long(c, error, notes.compact)
             return helped
         case BadRequest():
-            return mending.mend(c, error)
+            return repair.leave_out(c, error)
         case _:
             return False
 
 
 def compact_now(c: Conversation, instructions: str = "", pivot: Pivot | None = None) -> Flow[Compacted]:
     """By hand, between two turns or in the middle of one: results that came together are judged together before a fork shows them."""
-    land(c)
-    with stepping_aside(c, "l1_results"):
+    take_job_results(c)
+    with isolate(c, "l1_results"):
         results.settle(c)
+    from .layers.l3_notes import step as notes
     from .layers.l4_compact import step as compact
 
-    return (yield from compact.compact(c, instructions=instructions, pivot=pivot))
+    return (yield from compact.compact(c, notes.compact, instructions=instructions, pivot=pivot))
 
 
 def answer_open_calls(c: Conversation) -> None:
@@ -129,13 +131,13 @@ def answer_open_calls(c: Conversation) -> None:
 
 def check_window(c: Conversation) -> None:
     """T7: at the blocking limit nothing more is taken; what makes room still works."""
-    if near.blocking(c):
+    if triggers.blocking(c):
         raise WindowFull(c.count.judged, c.limits.blocking)
 
 
 def assemble(c: Conversation) -> Wire:
     """The request: a new list whose message dicts are shared with earlier requests, but for the copies that carry a mark."""
-    messages = mending.applied(c, c.log.view.messages())
+    messages = repair.applied(c, c.log.view.messages())
     if not messages or (messages[-1]["role"] == "assistant" and not _paused(c)):
         raise NothingToSend()
     remember_prompt(c)  # what is not sent is not remembered: a resumed session takes it for what the provider's cache holds
@@ -150,47 +152,23 @@ def _paused(c: Conversation) -> bool:
 
 
 def after_call(c: Conversation, reply: Reply) -> Sequence[Message]:
-    """The records of the answer; none where it was handed in already, so that its usage counts once.
-
-    Some servers give every answer the same id: only the same words to the same request are the same answer.
-    """
-    this = (reply.id, *(block.digest.hex() for block in reply.blocks))
-    if reply.id and c.answer == this:
+    """Return the records of the answer; none where it was handed in already."""
+    if is_handed_in_again(c, reply):
         return ()
-    c.answer = this
-    land(c)
-    records = record_answer(c, reply, None if c.log.tree.has_answer(reply.id) else reply.id)
-    with stepping_aside(c, "l2_micro"):
+    take_job_results(c)
+    records = record_answer(c, reply)
+    with isolate(c, "l2_micro"):
         micro.confirmed(c, reply)
-    with stepping_aside(c, "l3_notes"):
-        if near.notes(c):
+    with isolate(c, "l3_notes"):
+        if triggers.notes(c):
             from .layers.l3_notes import step as notes
 
             notes.after_answer(c)
     return records
 
 
-def record_answer(c: Conversation, reply: Reply, key: str | None) -> Sequence[Message]:
-    """One record per block, as other readers of such transcripts expect. Records of one answer share `key`."""
-    key = key or f"msg_{new_id().replace('-', '')}"
-    parent, time = c.log.tree.leaf, c.clock()
-    records: list[Message] = []
-    parts: list[tuple[Block, ...]] = [(block,) for block in reply.blocks] or [()]
-    for blocks in parts:
-        records.append(Message(new_id(), parent, time, "assistant", blocks, key, reply.usage, reply.stop_reason, reply.model))
-        parent = records[-1].uuid
-    before = c.count
-    c.append(records)
-    c.log.view.flat.prepare()
-    if reply.usage is not None:
-        c.spent += reply.usage
-        c.count = answered(before, reply.usage, measure_all(reply.blocks, c.memo), final=reply.complete)
-        detect_break(c, reply, reply.usage, time)
-    return records
-
-
 def end_turn(c: Conversation) -> None:
-    land(c)
+    take_job_results(c)
     leave_selection(c)
     begin_extraction(c)
     begin_dream(c)

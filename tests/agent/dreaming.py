@@ -9,11 +9,12 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from lamina import turn
 from lamina.agent.agent import Agent
+from lamina.conversation.isolate import take_job_results
 from lamina.core.settings import Settings
-from lamina.disk.paths import RootDir, slug
+from lamina.disk.paths.project import slug
 from lamina.disk.settings_files import lamina_home
+from lamina.disk.trees.rootdir import RootDir
 from lamina.fork.fork import directive_in
 from lamina.layers.l6_dream.directive import read_directive
 from lamina.layers.l6_dream.record import Record, records
@@ -92,9 +93,9 @@ class Dreamer:
         self.agent.run(words)
 
     def settle(self) -> None:
-        with self.agent.session.working() as c:
+        with self.agent.session._working() as c:
             assert c.background.wait("dream", PATIENCE)
-            turn.land(c)
+            take_job_results(c)
 
     @property
     def events(self) -> list[dict[str, Any]]:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.session.hosts import lend
 
-from lamina import turn
 from lamina.agent.agent import Agent
+from lamina.conversation.isolate import take_job_results
 from lamina.fork.fork import directive_in
 from lamina.layers.l3_notes import offline as local
 from lamina.testing import Answer, MessagesServer, Received
@@ -23,9 +24,9 @@ def notes_file(agent: Agent) -> Path:
 
 
 def settle(agent: Agent) -> None:
-    with agent.session.working() as c:
+    with agent.session._working() as c:
         assert c.background.wait("notes", 120)
-        turn.land(c)
+        take_job_results(c)
 
 
 def forks(server: MessagesServer) -> list[Received]:
@@ -43,7 +44,7 @@ def test_the_fork_edits_the_notes_in_one_call_and_reads_the_conversation_from_th
     answering(messages_server, lambda received: Answer(blocks=tuple(local.answer(received.body))))
     agent = opened()
     seen: list[tuple[str, dict[str, object]]] = []
-    agent.session.host.observer = lambda name, data: seen.append((name, data))
+    lend(agent.session, observer=lambda name, data: seen.append((name, data)))
     agent.run("Mend the parser. " + LONG)
     agent.run("Go on. " + LONG)
     settle(agent)
@@ -75,7 +76,7 @@ def test_whatever_else_the_fork_calls_is_denied_and_nothing_is_changed(
     answering(messages_server, hostile)
     agent = opened()
     seen: list[tuple[str, dict[str, object]]] = []
-    agent.session.host.observer = lambda name, data: seen.append((name, data))
+    lend(agent.session, observer=lambda name, data: seen.append((name, data)))
     before = (project / "calc.py").read_text()
     agent.run("Mend the parser. " + LONG * 2)
     settle(agent)
@@ -111,7 +112,7 @@ def test_an_edit_of_a_heading_is_refused_and_the_old_notes_stay(
 
 @pytest.mark.spec("O1")
 def test_offline_the_local_function_edits_too(opened: Callable[..., Agent]) -> None:
-    from lamina.session.offline_table import offline
+    from lamina.session.provider import offline
 
     agent = opened(provider=offline())
     agent.run("Mend the parser. " + LONG * 3)

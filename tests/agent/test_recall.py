@@ -14,7 +14,7 @@ from lamina.agent.agent import Agent
 from lamina.core.errors import Aborted
 from lamina.core.policy import Policy, SurfacingPolicy
 from lamina.core.settings import Settings
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer, Received
 
@@ -140,7 +140,7 @@ def test_an_abort_ends_a_choice_under_way(opened: Open, messages_server: Message
     try:
         with pytest.raises(Aborted):
             agent.run(QUESTION)
-        with agent.session.working() as conversation:
+        with agent.session._working() as conversation:
             assert conversation.background.wait("select", PATIENCE)  # though its server has not answered
     finally:
         gate.set()

@@ -26,14 +26,14 @@ from lamina.cli.terminal.loop import Chat
 from lamina.cli.terminal.screen import Screen
 from lamina.core.blocks import Wire
 from lamina.core.reply import Reply
-from lamina.disk.dream_lock import Hold, Lock
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.record import Record, Skipped, new_id, write_record
 from lamina.layers.l6_dream.rollback import Undone
 from lamina.memory.memory import Memory
 from lamina.memory.store.contract import ChangeReason
 from lamina.providers import OnEvent
 from lamina.providers.offline import OfflineProvider
-from lamina.session.offline_table import offline
+from lamina.session.provider import offline
 from lamina.session.session import Session
 
 from .running import failed, here, misused
@@ -178,7 +178,7 @@ def test_a_dream_that_runs_is_seen_and_a_kill_leaves_memory_and_the_lock_as_they
     slow[1].join(PATIENCE)
     assert texts(memory) == before
     root = memory.store().store.root
-    assert (Lock(root).holder(), Lock(root).last_ns()) == (None, None)
+    assert (DreamLock(root).holder(), DreamLock(root).last_ns()) == (None, None)
     assert document("--status")["dreams"][0]["status"] == "killed"
 
 
@@ -214,7 +214,7 @@ def test_a_dream_whose_process_died_is_told_apart_and_put_right(memory: Memory) 
     def die() -> None:
         with Memory.open(".") as own:
             root = own.store().store.root
-            assert isinstance(Lock(root).acquire(None), Hold)
+            assert isinstance(DreamLock(root).acquire(None), HeldDreamLock)
             write_record(root, Record(id=new_id(time.time()), started=time.time(), pid=os.getpid(), by="session"))
             os._exit(0)
 
@@ -224,7 +224,7 @@ def test_a_dream_whose_process_died_is_told_apart_and_put_right(memory: Memory) 
     done = here("dream", "--kill")
     assert done.returncode == 0
     assert "was stopped before it changed anything" in done.stderr
-    assert Lock(memory.store().store.root).holder() is None
+    assert DreamLock(memory.store().store.root).holder() is None
     assert document("--model", "offline")["status"] == "completed", "and the next one runs at once"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from lamina.core.errors import PathRefused
 from lamina.core.settings import Settings
-from lamina.disk.rootdir import RootDir
+from lamina.disk.trees.rootdir import RootDir
 from lamina.memory.instructions import agent_instructions
 from lamina.memory.memory import IGNORED, agent_memory_mode, open_agent_memory
 from lamina.memory.store.contract import ChangeReason

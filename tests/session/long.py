@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lamina import turn
+from lamina.conversation.isolate import take_job_results
 from lamina.core.blocks import ToolResult
 from lamina.core.log import Log
 from lamina.core.receipts import Told, open_receipt, read_receipt
 from lamina.core.records import Attachment, Boundary, Clear, Event, Message, Record, Revoke, Span, Spill
 from lamina.core.view import Item
-from lamina.disk.transcript import OnDisk, read_transcript
+from lamina.disk.transcripts.store import TranscriptReader, read_transcript
 from lamina.layers.l1_results.reopen import open_spill
 from lamina.layers.l4_compact.expand import stands_for
 from lamina.session.session import Session
@@ -136,10 +136,10 @@ class Work:
 
 def settle(session: Session) -> None:
     """What works in the background is waited for, so that a run gives the same decisions twice."""
-    with session.working() as c:
+    with session._working() as c:
         assert c.background.wait("notes", PATIENCE)
         assert c.background.wait("summary", PATIENCE)
-        turn.land(c)
+        take_job_results(c)
 
 
 def records(session: Session) -> list[Record]:
@@ -220,7 +220,7 @@ def prove(session: Session, work: Work) -> list[str]:
         told = open_receipt(read_receipt(decision.uuid, decision.receipt), [item.uuid for item in before])
         gone = [item for item in before if told[item.uuid].fate != "kept"]
         assert gone, decision
-        assert stands_for(OnDisk(session.path), decision.uuid) == gone
+        assert stands_for(TranscriptReader(session.path), decision.uuid) == gone
         if isinstance(decision, Clear):
             prove_cleared(decision, before, told, work)
         made.append(how(decision))

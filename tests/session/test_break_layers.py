@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.session.hosts import lend
 
 from lamina.core.errors import (
     Aborted,
@@ -35,7 +36,7 @@ from lamina.core.log import Log
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Boundary, Clear, Record
 from lamina.core.settings import Settings
-from lamina.layers.l4_compact.breaker import Ledger, failed, filled
+from lamina.layers.l4_compact.breaker import BreakerLedger, failed, filled
 from lamina.layers.l4_compact.offline import answer as by_rules
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.session import Session
@@ -82,7 +83,7 @@ def follow(session: Session, rows: list[Wire]) -> None:
 
 def folded(session: Session) -> list[Wire]:
     """The messages as the whole log gives them."""
-    with session.working() as c:
+    with session._working() as c:
         shown: list[Wire] = unmarked(Log.load(c.store.read).view.messages())
         return shown
 
@@ -164,7 +165,7 @@ def test_a_result_is_recognised_in_a_new_list_whatever_became_of_it(
     if since == "compacted":
         assert session.compact("all").done
     elif since == "snipped":
-        session.snip(session._c.log.view.items[0].uuid, session._c.log.view.items[5].uuid)
+        session.hide_messages(session._c.log.view.items[0].uuid, session._c.log.view.items[5].uuid)
     elif since == "cleared":
         session._c.clock = lambda: "2099-01-01T00:00:00.000Z"
         session.sync([*rows, user("after a pause")])
@@ -200,7 +201,7 @@ def test_a_session_resumed_behind_a_compaction_that_nothing_answered_announces_t
         if then == "undo":
             again.undo()
         request = again.before_call()
-        assert extends(sent, request) or again.breaks == 1
+        assert extends(sent, request) or again.status.cache_breaks == 1
         assert request.get("extra_headers", {}).get("x-lamina-break") != "unexplained"
 
 
@@ -279,7 +280,7 @@ def test_what_is_left_of_a_spilled_result_stays_where_its_file_is_gone(tmp_path:
 
 @pytest.mark.spec("C8", "B3")
 def test_a_window_that_is_full_still_has_not_filled_up_again() -> None:
-    once = filled(Ledger(boundary="b"), 1, CLASSIC.compact)
+    once = filled(BreakerLedger(boundary="b"), 1, CLASSIC.compact)
     assert once.refills == 1
     tried = failed(once, CLASSIC.compact)
     for _ in range(CLASSIC.compact.breaker - 1):
@@ -374,10 +375,7 @@ def broken(*_: Any) -> Any:
 def test_a_host_whose_function_fails_is_told_once_and_stops_nothing(tmp_path: Path, name: str) -> None:
     with opened(tmp_path) as session:
         follow(session, turns(session, 3))
-        if name == "restorable":
-            session.host.restorable.append(broken)
-        else:
-            setattr(session.host, name, broken)
+        lend(session, **{name: broken})
         assert session.compact("all").done
         session.add_user("go on")
         assert refused(session.before_call()) == []
@@ -394,10 +392,10 @@ def test_another_model_does_not_answer_what_was_asked_of_the_first(tmp_path: Pat
             held.set()
             raise Aborted
 
-        with session.working() as c:
+        with session._working() as c:
             assert c.background.wait("notes", 120)
             assert c.background.start("notes", job)
-        session.use(second)
+        session.switch_model(second)
         assert held.wait(120)
         session.add_user("go on")
         assert session.before_call()["model"] == "model-2"
@@ -435,7 +433,7 @@ class Random:
     def step(self, kind: str, pick: int) -> None:
         with suppress(WindowFull, NothingToSend, InputError, UsageError):
             getattr(self, kind)(pick)
-        with self.session.working() as c:
+        with self.session._working() as c:
             whole = Log.load(c.store.read)
             assert unmarked(self.session.messages) == unmarked(whole.view.messages())
             assert [item.uuid for item in c.log.view.items] == [item.uuid for item in whole.view.items]
@@ -476,7 +474,7 @@ class Random:
     def snip(self, pick: int) -> None:
         items = self.session._c.log.view.items
         if items:
-            self.taken_back(pick, lambda: self.session.snip(items[pick % len(items)].uuid))
+            self.taken_back(pick, lambda: self.session.hide_messages(items[pick % len(items)].uuid))
 
     def taken_back(self, pick: int, do: Callable[[], str]) -> None:
         before = unmarked(self.session.messages)

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.session.hosts import lend
 
-from lamina.core.budget import Line
-from lamina.core.figures import figures_of
+from lamina.core.budget import LedgerLine
 from lamina.core.policy import CLASSIC
+from lamina.core.session_stats import session_stats
 from lamina.core.settings import Settings
-from lamina.disk.ledger import Ledger, day_of, ledger_file, lines_of
-from lamina.disk.transcript import read_transcript
+from lamina.disk.home.ledger import UsageLedger, day_of, ledger_file, read_ledger_day
+from lamina.disk.transcripts.store import read_transcript
 from lamina.memory.memory import Memory
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.session import Session
@@ -29,14 +30,14 @@ PATIENCE = 120.0
 
 def spend(home: Path, calls: int) -> None:
     """What other sessions of the day have used."""
-    ledger = Ledger(home)
+    ledger = UsageLedger(home)
     for _ in range(calls):
-        ledger.add(Line(time.time(), "notes", "/elsewhere", usd=0.0))
+        ledger.add(LedgerLine(time.time(), "notes", "/elsewhere", usd=0.0))
     assert ledger.problem is None
 
 
-def used(home: Path) -> list[Line]:
-    return lines_of(home, day_of(time.time()))
+def used(home: Path) -> list[LedgerLine]:
+    return read_ledger_day(home, day_of(time.time()))
 
 
 @pytest.mark.spec("B9")
@@ -75,14 +76,14 @@ def test_over_the_budget_notes_rest_and_it_is_said_once(
         assert event["used"] >= event["limit"]
         [sentence] = [notice for notice in session.notices if "rests until tomorrow" in notice]
         assert what.capitalize() in sentence
-        assert session.resting == what
+        assert session.status.budget_exhausted == what
         asked = len(asked_for_notes(messages_server))
         assert 0 < before <= asked
         fill(session, session.tokens + 3_000)
         assert len(asked_for_notes(messages_server)) == asked
         path = session.path
     assert path is not None
-    assert figures_of(read_transcript(path)).budget_stops == {what: 1}
+    assert session_stats(read_transcript(path)).budget_stops == {what: 1}
 
 
 @pytest.mark.spec("B9")
@@ -94,10 +95,10 @@ def test_what_other_sessions_used_counts_and_nobody_else_is_told(messages_server
         assert len(asked_for_notes(messages_server)) == 1, "one call is left"
         fill(session, 9_000)
         assert len(asked_for_notes(messages_server)) == 1
-        assert session.resting == "calls"
+        assert session.status.budget_exhausted == "calls"
     with connected(messages_server, tmp_path / "other home") as session:
         fill(session, 5_000, f"Elsewhere. {LONG}")
-        assert session.resting is None
+        assert session.status.budget_exhausted is None
         assert len(asked_for_notes(messages_server)) > 1
 
 
@@ -117,7 +118,7 @@ def test_sessions_at_once_exceed_it_by_what_is_under_way_only(messages_server: M
             noting.settle(session)
             fill(session, 8_000)
         assert len(used(tmp_path)) <= 201
-        assert one.resting == other.resting == "calls"
+        assert one.status.budget_exhausted == other.status.budget_exhausted == "calls"
 
 
 @pytest.mark.spec("B9", "C1")
@@ -175,9 +176,9 @@ def test_a_model_without_a_price_counts_in_tokens(messages_server: MessagesServe
     with Session(
         provider, window=noting.WINDOW, cwd=tmp_path, home=tmp_path, settings=Settings(budget_dollars=0.0001)
     ) as session:
-        session.host.observer = noting.Seen()
+        lend(session, observer=noting.Seen())
         fill(session, 5_000)
-        assert session.resting is None
+        assert session.status.budget_exhausted is None
         assert {line.usd for line in used(tmp_path)} == {None}
         assert sum(line.input + line.cache_write for line in used(tmp_path)) > 0
     provider.close()
@@ -185,10 +186,10 @@ def test_a_model_without_a_price_counts_in_tokens(messages_server: MessagesServe
 
 def test_what_local_functions_answer_is_neither_counted_nor_kept_waiting(tmp_path: Path) -> None:
     with Session("offline", window=noting.WINDOW, cwd=tmp_path, home=tmp_path, settings=Settings(budget_calls=0)) as session:
-        session.host.observer = noting.Seen()
+        lend(session, observer=noting.Seen())
         fill(session, 5_000)
         assert told(session).named("notes")
-        assert session.resting is None
+        assert session.status.budget_exhausted is None
     assert used(tmp_path) == []
 
 
@@ -197,8 +198,8 @@ def test_a_session_in_memory_has_a_budget_of_its_own(messages_server: MessagesSe
     settings = compacting.quiet(budget_calls=1)
     with compacting.opened(messages_server, tmp_path, policy=AHEAD, settings=settings, in_memory=True) as session:
         compacting.until_compacted(session, messages_server)
-        with session.working() as c:
+        with session._working() as c:
             assert c.background.wait("summary", PATIENCE)
         compacting.until_compacted(session, messages_server, start=100)
-        assert session.resting == "calls"
+        assert session.status.budget_exhausted == "calls"
         assert not (tmp_path / "ledger").exists()

@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.session.hosts import lend
 
 from lamina.core.blocks import text as words_block
 from lamina.core.policy import CLASSIC, LEAN
@@ -18,7 +19,7 @@ from lamina.layers.l4_compact.plan import Pivot
 from lamina.providers.openai import OpenAIProvider
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
-from lamina.testing.judge import Limits
+from lamina.testing.request_validation import Limits
 from lamina.tools.reads import ReadState
 
 from .compacting import (
@@ -62,7 +63,7 @@ def test_a_full_window_is_compacted_by_one_fork_that_reads_the_cache(messages_se
         assert refused(after) == []
         assert SECTIONS.splitlines()[0] in words_of(after)
         assert "a draft nobody reads" not in words_of(after)
-        assert session.window.above_autocompact is False
+        assert session.window_state.above_autocompact is False
         assert reasons(session.path) == ["compaction"]
         [event] = told(session, "compaction")
         assert event["tokens_after"] < event["tokens_before"] / 2
@@ -120,9 +121,10 @@ def test_the_last_words_stay_behind_the_summary_and_before_what_is_put_back(
     messages_server.answer_with(summarising())
     (tmp_path / "read.py").write_text("def now(): ...\n")
     with opened(messages_server, tmp_path) as session:
-        session.host.reads = ReadState()
-        session.host.reads.note(tmp_path / "read.py", mtime_ns=0, size=0, digest=b"", whole=True)
-        session.host.session_start = lambda source: HookOutcome(context=(f"started by {source}",))
+        reads = ReadState()
+        lend(session, reads=reads)
+        reads.note(tmp_path / "read.py", mtime_ns=0, size=0, digest=b"", whole=True)
+        lend(session, session_start=lambda source: HookOutcome(context=(f"started by {source}",)))
         rounds(session, messages_server, 4)
         session.add_user("And now the last thing")
         assert session.compact().done
@@ -140,7 +142,8 @@ def test_the_last_words_stay_behind_the_summary_and_before_what_is_put_back(
 def test_files_come_back_as_they_are_now_and_missing_ones_are_told(messages_server: MessagesServer, tmp_path: Path) -> None:
     messages_server.answer_with(summarising())
     with opened(messages_server, tmp_path) as session:
-        reads = session.host.reads = ReadState()
+        reads = ReadState()
+        lend(session, reads=reads)
         for number in range(8):
             path = tmp_path / f"file{number}.py"
             path.write_text(f"old {number}\n")
@@ -151,8 +154,8 @@ def test_files_come_back_as_they_are_now_and_missing_ones_are_told(messages_serv
         reads.note(tmp_path / "CLAUDE.md", mtime_ns=0, size=0, digest=b"", whole=True)
         assert session.path is not None
         reads.note(session.path, mtime_ns=0, size=0, digest=b"", whole=True)
-        session.host.todos = lambda: "1. [ ] write docs"
-        session.host.restorable.append(lambda: [Restorable("plan", "p", "first this, then that")])
+        lend(session, todos=lambda: "1. [ ] write docs")
+        lend(session, restorable=lambda: [Restorable("plan", "p", "first this, then that")])
         rounds(session, messages_server, 6)
         done = session.compact()
         assert [Path(path).name for path in done.files] == ["file7.py", "file5.py", "file4.py", "file3.py"]
@@ -172,18 +175,18 @@ def test_pins_and_instruction_files_survive_compaction_after_compaction_word_for
     messages_server.answer_with(summarising())
     with opened(messages_server, tmp_path) as session:
         versions = iter(["rules, first version", "rules, second version"])
-        with session.working() as c:
+        with session._working() as c:
             uuid, parent, time = c.head()
             c.append([Attachment(uuid, parent, time, "instructions", (words_block("rules as sent"),))])
         pinned = session.add_user("Always use tabs,  and two  spaces here.")
         session.ask()
-        with session.working() as c:
+        with session._working() as c:
             for pin in (Pin("p1", c.log.tree.leaf, "", target=pinned), Pin("p2", c.log.tree.leaf, "", text="Never push.")):
                 c.append([pin])
         rounds(session, messages_server, 4)
         assert session.compact().done
         assert words_of({"messages": session.messages}).count("rules as sent") == 1
-        session.host.reminder = lambda: next(versions)
+        lend(session, reminder=lambda: next(versions))
         for number in range(2):
             rounds(session, messages_server, 4, start=10 * number + 10)
             assert session.compact().done
@@ -276,8 +279,8 @@ def test_pre_compact_hooks_add_instructions_and_may_say_no(messages_server: Mess
             seen.append((trigger, instructions))
             return outcome
 
-        session.host.pre_compact = pre
-        session.host.post_compact = lambda trigger, summary: HookOutcome(context=(f"{trigger}: {len(summary) > 100}",))
+        lend(session, pre_compact=pre)
+        lend(session, post_compact=lambda trigger, summary: HookOutcome(context=(f"{trigger}: {len(summary) > 100}",)))
         rounds(session, messages_server, 4)
         assert session.compact("By hand.").done
         assert seen == [("manual", "By hand.")]
@@ -313,12 +316,13 @@ def test_a_preview_changes_nothing_and_tells_what_would_happen(messages_server: 
     messages_server.answer_with(summarising())
     (tmp_path / "a.py").write_text("x = 1\n")
     with opened(messages_server, tmp_path) as session:
-        session.host.reads = ReadState()
-        session.host.reads.note(tmp_path / "a.py", mtime_ns=0, size=0, digest=b"", whole=True)
+        reads = ReadState()
+        lend(session, reads=reads)
+        reads.note(tmp_path / "a.py", mtime_ns=0, size=0, digest=b"", whole=True)
         rounds(session, messages_server, 6)
         last = session.add_user("What next?")
         before, size, calls = session.messages, len(records(session)), len(messages_server.requests)
-        with session.working() as c:
+        with session._working() as c:
             seen = step.preview(c)
         assert (session.messages, len(records(session)), len(messages_server.requests)) == (before, size, calls)
         assert seen.kept == (last,)
@@ -337,7 +341,7 @@ def test_nothing_to_summarise_is_an_answer_not_an_error(messages_server: Message
     with opened(messages_server, tmp_path) as session:
         session.add_user("Hello")
         assert session.compact().why == "there is nothing to summarise yet"
-        with session.working() as c:
+        with session._working() as c:
             assert step.preview(c).why == "there is nothing to summarise yet"
         assert not summaries(messages_server)
 
@@ -349,7 +353,7 @@ def test_switched_off_nothing_is_compacted(messages_server: MessagesServer, tmp_
     with opened(messages_server, tmp_path, settings=quiet(**off)) as session:
         for number in range(60):
             rounds(session, messages_server, 1, start=number)
-            if session.window.above_error:
+            if session.window_state.above_error:
                 break
         assert not summaries(messages_server)
         done = session.compact()
@@ -416,7 +420,7 @@ def test_an_async_session_compacts_by_the_same_flow(messages_server: MessagesSer
         async with AsyncSession(
             provider, home=tmp_path, cwd=tmp_path, settings=quiet(), window=20_000, max_tokens=500
         ) as session:
-            messages_server.follow(breaks=lambda: [None] * session.breaks)
+            messages_server.follow(breaks=lambda: [None] * session.status.cache_breaks)
             for number in range(30):
                 session.add_user(f"Question {number} {LONG}")
                 await session.ask()
@@ -472,7 +476,7 @@ def test_a_chat_completions_server_gives_the_summary_too(messages_server: Messag
     provider = OpenAIProvider("gpt-5.5", api_key="any", base_url=messages_server.openai_url, max_retries=0)
     messages_server.answer_with(summarising())
     with closing(provider), Session(provider, home=tmp_path, cwd=tmp_path, settings=quiet(), window=20_000) as session:
-        messages_server.follow(breaks=lambda: [None] * session.breaks)
+        messages_server.follow(breaks=lambda: [None] * session.status.cache_breaks)
         for number in range(30):
             session.add_user(f"Question {number} {LONG}")
             session.ask()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.disk.crash.harness import Fail, Kill, Say, every
 from tests.disk.processes import needs_fork
+from tests.session.hosts import lend
 
 from lamina.core.blocks import Text
 from lamina.core.log import Log
@@ -17,7 +18,7 @@ from lamina.core.policy import CLASSIC, LEAN, Policy
 from lamina.core.receipts import open_receipt, read_receipt
 from lamina.core.records import Boundary, Message, Record, Span
 from lamina.core.view import Item
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.session import Session
 from lamina.tools.reads import ReadState
@@ -53,12 +54,13 @@ def talked(directory: Path, policy: Policy) -> None:
 
 def compacted(session: Session, directory: Path, part: str) -> bool:
     (directory / "read.py").write_text("x = 1\n")
-    session.host.reads = ReadState()
-    session.host.reads.note(directory / "read.py", mtime_ns=0, size=0, digest=b"", whole=True)
-    session.host.todos = lambda: "1. [ ] more"
+    reads = ReadState()
+    lend(session, reads=reads)
+    reads.note(directory / "read.py", mtime_ns=0, size=0, digest=b"", whole=True)
+    lend(session, todos=lambda: "1. [ ] more")
     pivot = None
     if part != "all":
-        with session.working() as c:
+        with session._working() as c:
             middle = next(item.uuid for item in c.log.view.items if said_is(item, "Question 4"))
         pivot = Pivot("from" if part == "from" else "up_to", middle)
     return session.compact(pivot=pivot).done

@@ -9,22 +9,23 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.session.hosts import lend
 
 from lamina import turn
 from lamina.conversation import revision
-from lamina.conversation.compaction.hooks import Before
+from lamina.conversation.compaction.hooks import CompactHooks
 from lamina.core.blocks import ToolResult, ToolUse, Wire
 from lamina.core.effects import Effect, Wait, drive
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Pin
 from lamina.core.settings import Settings
-from lamina.disk.session_list import look
+from lamina.disk.transcripts.session_list import read_session_info
 from lamina.fork.background import Background
 from lamina.fork.host import Restorable
 from lamina.hooks.events import HookOutcome
 from lamina.layers.l3_notes import step as notes
 from lamina.layers.l3_notes.background import state_of
-from lamina.layers.l3_notes.due import Cursor
+from lamina.layers.l3_notes.plan import Cursor
 from lamina.layers.l3_notes.sections import render
 from lamina.layers.l3_notes.template import own_template
 from lamina.providers.anthropic import AnthropicProvider
@@ -119,10 +120,10 @@ def test_an_undo_brings_everything_back_byte_for_byte_and_the_notes_still_know_w
         before = session.messages
         session.before_call()
         assert session.messages != before
-        with session.working() as c:
+        with session._working() as c:
             revision.undo(c, boundaries(session)[-1].uuid)
             assert session.messages == before
-            assert isinstance(notes._plan(c), notes.Planned)
+            assert isinstance(notes._plan(c), notes.PlannedCompaction)
 
 
 @pytest.mark.spec("B2")
@@ -130,7 +131,7 @@ def test_pins_and_the_last_words_of_the_person_survive_word_for_word(messages_se
     answering(messages_server)
     with connected(messages_server, tmp_path) as session:
         talk(session, "Never push to main.")
-        with session.working() as c:
+        with session._working() as c:
             uuid, parent, time = c.head()
             c.append([Pin(uuid, parent, time, target=order_of(session)[0])])
             uuid, parent, time = c.head()
@@ -174,16 +175,16 @@ def test_calls_stay_with_their_results(tmp_path: Path) -> None:
 def test_context_is_put_back_and_hooks_run(messages_server: MessagesServer, tmp_path: Path) -> None:
     answering(messages_server)
     with connected(messages_server, tmp_path) as session:
-        session.host.restorable.append(lambda: [Restorable("plan", "p", "The plan: ship it.")])
-        session.host.todos = lambda: "- [ ] mend the parser"
-        session.host.session_start = lambda source: HookOutcome(context=(f"from {source}",))
+        lend(session, restorable=lambda: [Restorable("plan", "p", "The plan: ship it.")])
+        lend(session, todos=lambda: "- [ ] mend the parser")
+        lend(session, session_start=lambda source: HookOutcome(context=(f"from {source}",)))
         ran: list[tuple[str, str]] = []
 
         def after(trigger: str, summary: str) -> HookOutcome:
             ran.append((trigger, summary))
             return HookOutcome()
 
-        session.host.post_compact = after
+        lend(session, post_compact=after)
         for _ in range(2):
             filled(session)
             request = ask(session)
@@ -237,8 +238,8 @@ def test_a_cursor_whose_message_left_moves_to_the_summary_and_is_found_again(
 
 def compacted(session: Session) -> bool:
     """Only this layer's part of a compaction."""
-    with session.working() as c:
-        return drive(notes.compact(c, Before(c, "auto")), session._perform) is not None
+    with session._working() as c:
+        return drive(notes.compact(c, CompactHooks(c, "auto")), session._perform) is not None
 
 
 def reason(session: Session) -> str:
@@ -279,9 +280,9 @@ def test_what_is_put_back_counts_when_it_is_judged_whether_the_window_is_small_e
     answering(messages_server)
     with connected(messages_server, tmp_path) as session:
         fill(session, 20_000)
-        session.host.reminder = lambda: LONG * 60
+        lend(session, reminder=lambda: LONG * 60)
         assert reason(session) == "too large still"
-        session.host.reminder = None
+        lend(session, reminder=None)
         assert compacted(session)
 
 
@@ -297,7 +298,7 @@ def test_with_its_switch_off_the_notes_are_kept_but_not_used(messages_server: Me
 
 def update_begun(session: Session) -> None:
     """An update is under way, whatever the cursor says."""
-    with session.working() as c:
+    with session._working() as c:
         state = state_of(c)
         assert state.cursor is not None
         state.cursor = Cursor(0, state.cursor.covered)
@@ -333,7 +334,7 @@ def test_a_compaction_waits_for_an_update_under_way_unless_it_is_old(
 
     answering(messages_server)
     with connected(messages_server, tmp_path) as session:
-        with session.working() as c:
+        with session._working() as c:
             c.background = Background(clock=lambda: now[0])
         filled(session)
         answering(messages_server, slowly)
@@ -382,8 +383,9 @@ def test_an_update_that_takes_longer_than_the_wait_is_not_waited_for_any_more(
 async def _async_session(server: MessagesServer, home: Path) -> list[str]:
     provider = AnthropicProvider(MODEL, base_url=server.url, api_key="any", max_retries=0)
     async with AsyncSession(provider, home=home, cwd=home, window=WINDOW) as session:
-        session.host.observer = seen = Seen()
-        server.follow(breaks=lambda: [None] * session.breaks)
+        seen = Seen()
+        lend(session, observer=seen)
+        server.follow(breaks=lambda: [None] * session.status.cache_breaks)
         number = 0
         while not seen.named("compaction"):
             session.add_user(f"Step {number}. {LONG}")
@@ -413,13 +415,13 @@ def test_a_hook_that_says_no_stops_notes_and_summary_alike(messages_server: Mess
             return HookOutcome(block="not while the tests run")
 
         fill(session, 20_000)
-        session.host.pre_compact = no
+        lend(session, pre_compact=no)
         done = session.compact()
         assert (done.done, asked) == (False, ["manual"]), "once, not once for each way"
         assert "not while the tests run" in done.why
         assert boundaries(session) == []
         assert told(session).named("notes_compaction_skipped") == [{"reason": "a hook said no"}]
-        session.host.pre_compact = lambda trigger, instructions: HookOutcome()
+        lend(session, pre_compact=lambda trigger, instructions: HookOutcome())
         done = session.compact()
         assert (done.done, done.how) == (True, "notes")
         assert done.fidelity is not None
@@ -429,9 +431,9 @@ def test_a_hook_that_says_no_stops_notes_and_summary_alike(messages_server: Mess
 @pytest.mark.spec("C2", "N6")
 def test_where_a_hook_adds_instructions_a_summary_follows_them_instead_of_the_notes(tmp_path: Path) -> None:
     with Session("offline", home=tmp_path, cwd=tmp_path, window=WINDOW) as session:
-        session.host.observer = Seen()
+        lend(session, observer=Seen())
         fill(session, 20_000)
-        session.host.pre_compact = lambda trigger, instructions: HookOutcome(context=("Keep the names.",))
+        lend(session, pre_compact=lambda trigger, instructions: HookOutcome(context=("Keep the names.",)))
         assert session.compact().how == "summary"
         assert told(session).named("notes_compaction_skipped") == [{"reason": "a hook adds instructions"}]
 
@@ -440,13 +442,13 @@ def test_where_a_hook_adds_instructions_a_summary_follows_them_instead_of_the_no
 def test_a_title_stands_near_the_end_again_after_a_compaction_with_notes(messages_server: MessagesServer, tmp_path: Path) -> None:
     answering(messages_server)
     with connected(messages_server, tmp_path) as session:
-        with session.working() as c:
+        with session._working() as c:
             c.store.append_lines([b'{"type":"custom-title","customTitle":"The migration","sessionId":"x"}'])
         fill(session, 20_000)
         assert session.compact().how == "notes"
         assert session.path is not None
         end = tmp_path / "end.jsonl"
         end.write_bytes(session.path.read_bytes()[-16_000:])
-        shown = look(end)
+        shown = read_session_info(end)
         assert shown is not None
         assert shown.title == "The migration"

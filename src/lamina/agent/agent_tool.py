@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from .. import turn
+from ..conversation.isolate import take_job_results
 from ..conversation.state import Conversation
 from ..core.blocks import ToolUse, Wire
 from ..core.errors import DiskError, LaminaError, SessionClosed
 from ..core.reply import Reply
-from ..fork.background import Landed
+from ..fork.background import JobResult
+from ..fork.host import Restorable
 from ..fork.tool_runner import AskPerson, Desk, Ran, run_calls
 from ..layers.l7_agents.call import Forked, Refusal, agent_tool, read_call, wants_fork
 from ..layers.l7_agents.files import Catalog
@@ -83,16 +84,14 @@ class Delegating:
         self._batch: Batch | None = None
         self._lock = threading.Lock()
         self._noting = threading.Lock()
-        with session.working() as conversation:
+        with session._working() as conversation:
             self._c = conversation
             self._take_over(conversation)
         self._summaries: Progress | None = None
-        session.host.landed = self._landed
-        session.host.restorable.append(lambda: restorables(catalog, self.states))
 
     def _take_over(self, c: Conversation) -> None:
         """What a session before this one left behind is lost; it is said once to the person here, and to the model with `land`."""
-        c.remembered["agents"] = lambda: [list(each) for each in self._unreported.items()]
+        c.checkpoint_with("agents", lambda: [list(each) for each in self._unreported.items()])
         if not c.log.events and not c.resumed:
             return
         from .reports import left_behind
@@ -100,9 +99,13 @@ class Delegating:
         for agent, description in left_behind(c):
             self._unreported[agent] = description
             self._reports.append((State(id=agent, type="", description=description, background=True, status="lost"), ""))
-            self._session.notices.append(lost(agent, description))
+            c.notify(lost(agent, description))
         if self._unreported:
             self._write_down()  # what was written down then says that they run
+
+    def restorables(self) -> Sequence[Restorable]:
+        """Agents and agent types, for the model to read again behind a compaction."""
+        return restorables(self.catalog, self.states)
 
     @property
     def states(self) -> tuple[State, ...]:
@@ -116,7 +119,7 @@ class Delegating:
         if all(call.name != AGENT for call in calls):
             return run_calls(calls, desk)
         abort = desk.context.abort
-        with self._session.working() as c:
+        with self._session._working() as c:
             lent = replace(desk, ask=self._errands.asking(desk.ask, abort) if desk.ask is not None else None)
             self._batch = self._prepared(c, calls, lent)
             done: Future[tuple[Ran, ...]] = Future()
@@ -134,13 +137,13 @@ class Delegating:
             return Batch(desk, None, None)
         from ..conversation.forks import hand_over, side
 
-        _ = self._session.side  # looked up here, in the conversation's own thread
+        _ = self._session._side  # looked up here, in the conversation's own thread
         return Batch(desk, hand_over(c), side(c))
 
     def land(self) -> None:
         """At the end of a round of tools and behind what the person says: the reports that came meanwhile, as context."""
-        with self._session.working() as c:
-            turn.land(c)
+        with self._session._working() as c:
+            take_job_results(c)
             if self._summaries is not None:
                 self._summaries.begin()
             while self._reports and not c.log.view.flat.open_calls:
@@ -151,18 +154,12 @@ class Delegating:
                 self._reports.popleft()
                 self._unreported.pop(state.id, None)
 
-    def _landed(self, one: Landed) -> bool:
-        if self._summaries is not None and self._summaries.landed(one):
-            return True
-        job = self._jobs.get(one.name)
-        if job is None:
-            return False
+    def _take(self, job: Job, one: JobResult) -> None:
         if one.error is not None and job.status == "running":  # a fault of ours: whatever it is, it is told
             job.end("failed", LaminaError(f"{type(one.error).__name__}: {one.error}"))
         text = one.value if isinstance(one.value, str) else job.why
         self._reports.append((job.state, text if text != STOPPED else ""))
         self._tell_end(self._c, job)
-        return True
 
     def _tell_start(self, c: Conversation, state: State) -> None:
         from .reports import STARTED, told
@@ -171,7 +168,7 @@ class Delegating:
             self._unreported[state.id] = state.description
         c.record_event(STARTED, told(state, [*self._unreported.items()]))
         if state.background:
-            _ = self._session.side  # looked up here, in the conversation's own thread
+            _ = self._session._side  # looked up here, in the conversation's own thread
             self._progress.begin()
             self._write_down()
 
@@ -180,8 +177,8 @@ class Delegating:
         from ..fork.fork import AGENT as PURPOSE
         from .reports import ENDED, told
 
-        new = [each for each in job.notices if each not in c.notices]  # what the person knows is not said again in its name
-        c.notices += [said for each in new if (said := f"{job.wanted.description}: {each}") not in c.notices]
+        new = [each for each in job.notices if each not in c.notices]  # what the user knows is not said again in its name
+        c.notify_once(*(f"{job.wanted.description}: {each}" for each in new))
         seconds = job.seconds or 0.0
         if job.outcome is not None:
             forks.ended(c, PURPOSE, job.outcome, seconds)
@@ -231,7 +228,7 @@ class Delegating:
         """For `lamina agents`, which is another process. What the disk refuses is no reason to stop anything."""
         if self._c.directory is None:
             return
-        from ..disk.agent_states import write_states
+        from ..disk.session_files.agent_states import write_states
 
         with self._noting:
             states = [job.state for job in list(self._jobs.values()) if job.background]
@@ -284,7 +281,7 @@ class Delegating:
                 self._progress.ended()
 
         state = job.state
-        if not self._c.background.start(job.name, work, asked=True):
+        if not self._c.background.start(job.name, work, partial(self._take, job), asked=True):
             del self._jobs[job.name]
             mail.finish()
             return failure(NO_ROOM)

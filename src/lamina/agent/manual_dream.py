@@ -15,13 +15,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 
-from ..conversation.state import Prompt
+from ..conversation.prompt import Prompt
 from ..core.effects import Ask
 from ..core.errors import Aborted, PathRefused
 from ..core.reply import Reply
 from ..core.settings import Settings
-from ..disk.paths import RootDir, slug
+from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home, user_home
+from ..disk.trees.rootdir import RootDir
 from ..fork.handover import Handover
 from ..fork.model_call import ask_until
 from ..fork.tool_runner import Desk
@@ -36,8 +37,7 @@ from ..memory.store.scopes import MemoryLocation, locate_memory, project_root
 from ..permissions.decision import PermissionContext, may_read, read_rules
 from ..prompt.system import system_prompt, with_section
 from ..providers import Provider
-from ..session.offline_table import offline
-from ..session.provider import provider_for
+from ..session.provider import offline, provider_for
 from ..tools.registry import builtin_tools
 from ..tools.tool import Context, definition
 

@@ -22,8 +22,8 @@ from ..core.errors import LaminaError
 from ..core.ids import new_id
 from ..core.reply import Reply
 from ..core.usage import Usage
-from ..disk.ledger import Ledger
-from ..fork.background import Landed
+from ..disk.home.ledger import UsageLedger
+from ..fork.background import JobResult
 from ..fork.budget import LOCAL
 from ..fork.fork import run_fork
 from ..fork.handover import of_request
@@ -47,15 +47,13 @@ class Spent:
         self.calls = 0
         self.withheld = False  # a call was not made, for want of budget
         self.usage = Usage()
-        self.cost = Cost(0.0, 0.0)
+        self.cost = Cost()
 
     def add(self, reply: Reply, model: str) -> None:
         used = reply.usage or Usage()
-        one = cost(reply.model or model, used)
         self.calls += 1
         self.usage += used
-        usd = self.cost.usd + one.usd if self.cost.usd is not None and one.usd is not None else None
-        self.cost = Cost(usd, self.cost.units + one.units)
+        self.cost += cost(reply.model or model, used)
 
 
 class Progress:
@@ -69,15 +67,14 @@ class Progress:
         """In the conversation's own thread."""
         c = self._c
         if c.settings.agent_summaries and c.background.running(NAME) is None and self._running():
-            c.background.start(NAME, self._run, later=True)
+            c.background.start(NAME, self._run, self._take, later=True)
 
-    def landed(self, one: Landed) -> bool:
-        """What its calls have used; False: it is not of this work."""
+    def _take(self, one: JobResult) -> None:
+        """Count what its calls have used."""
         if isinstance(spent := one.value, Spent) and spent.calls:
             forks.count(self._c, NAME, spent.usage, spent.cost, seconds=one.seconds, rounds=spent.calls)
         if isinstance(spent, Spent) and spent.withheld:
             self._c.background.allows(NAME)  # which says what ran out
-        return one.name == NAME
 
     def saw(self, job: Job, request: dict[str, object], reply: Reply) -> None:
         """In the agent's thread: what it sent and was answered."""
@@ -88,7 +85,7 @@ class Progress:
         self._wake.set()
 
     def _run(self, abort: threading.Event) -> Spent:
-        spent, ledger = Spent(), Ledger(self._c.home)
+        spent, ledger = Spent(), UsageLedger(self._c.home)
         while not abort.is_set():
             self._wake.clear()  # before the look: what happens behind it wakes
             jobs = self._running()
@@ -110,7 +107,7 @@ class Progress:
         seen = job.seen.at if job.seen is not None else None
         return wait(now=time.monotonic(), last=job.asked_at, seen=seen, policy=self._c.policy.agents)
 
-    def _affordable(self, ledger: Ledger) -> bool:
+    def _affordable(self, ledger: UsageLedger) -> bool:
         """B9, for each call: most agents end before the first, and one may be at work when the day's budget ends."""
         return self._c.prompt.model == LOCAL or ran_out(ledger.today(), limits_of(self._c.settings)) is None
 
@@ -123,7 +120,7 @@ class Progress:
                 reply = self._c.ask_side(Ask(request, PURPOSE), until)
             else:
                 flow = run_fork(of_request(seen.request, seen.answer), directive(), purpose=PURPOSE, max_tokens=MOST_TOKENS)
-                reply = drive(flow, forks.Side(self._c.ask_side, until)).reply
+                reply = drive(flow, forks.ForkDriver(self._c.ask_side, until)).reply
             spent.add(reply, small or model)
             if (words := accepted(reply.text, seen, policy)) is not None and words != job.summary:
                 job.summary = words

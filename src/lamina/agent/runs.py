@@ -22,10 +22,10 @@ from ..layers.l7_agents.queues import AskedToEnd
 from ..layers.l7_agents.report import NOTHING_SAID, asked_of_fork
 from ..providers.models import cost
 from .messaging import Mailing
-from .subagent import Hire, Job, Saw, Tell, Worker, both
+from .subagent import Hire, Job, Saw, Tell, Worker
 
 if TYPE_CHECKING:
-    from ..conversation.forks import Side
+    from ..conversation.forks import ForkDriver
     from ..fork.handover import Handover
 
 # Answers of one fork: it cannot compact, and each is one more request over all of the conversation.
@@ -42,7 +42,7 @@ class Batch(NamedTuple):
 
     desk: Desk
     handover: Handover | None  # None: none of them wants a fork
-    side: Side | None
+    side: ForkDriver | None
 
 
 class Run(NamedTuple):
@@ -109,7 +109,7 @@ class Run(NamedTuple):
 def _fork(run: Run, wanted: Forked) -> str:
     from ..fork.fork import AGENT, ForkOutcome, run_fork
     from ..fork.fork_tools import lend_whole
-    from .driver import Showing
+    from .driver import CallEvents
 
     job, batch = run.job, run.batch
     assert batch.handover is not None, "a call that wants a fork was seen before it ran"
@@ -118,7 +118,7 @@ def _fork(run: Run, wanted: Forked) -> str:
         lend_whole(batch.desk, abort=run.abort, ask=run.ask),
         tools=run.mail.among(batch.desk.tools),
         on_start=lambda _: run.called(),
-        on_end=Showing(run.heard).ended,
+        on_end=CallEvents(run.heard).ended,
     )
     side = replace(batch.side, abort=run.abort, desk=lent)
 
@@ -129,7 +129,7 @@ def _fork(run: Run, wanted: Forked) -> str:
             job.said = result.text.strip() or job.said
             run.saw(effect.request, result)
             used = result.usage or Usage()
-            job.usage, job.cost = job.usage + used, both(job.cost, cost(result.model or effect.request["model"], used))
+            job.usage, job.cost = job.usage + used, job.cost + cost(result.model or effect.request["model"], used)
             run.heard({"type": "answer", "reply": result})
         return result
 
@@ -161,8 +161,8 @@ def _subagent(run: Run, wanted: Fresh) -> str:
     finally:
         # Its notes are of no use to anybody now.
         worker.close(0.0)
-        job.usage = session.usage + session.side_usage
-        job.cost = both(session.cost, session.side_cost)
+        job.usage = session.usage + session.status.side_usage
+        job.cost = session.cost + session.status.side_cost
         job.notices = tuple(dict.fromkeys((*session.notices, *said)))[:MOST_NOTICES]
     return told(answer.text, answer.ended, answer.rounds)
 

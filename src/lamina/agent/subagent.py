@@ -103,7 +103,7 @@ class Job:
         self.calls = 0
         self.rounds = 0
         self.usage = Usage()
-        self.cost = Cost(0.0, 0.0)
+        self.cost = Cost()
         self.outcome: ForkOutcome | None = None  # a fork's
         self.error: LaminaError | None = None
         self.notices: tuple[str, ...] = ()  # sentences for the person
@@ -151,8 +151,8 @@ class Job:
 
 def with_section_behind(session: Session, section: str) -> None:
     """One more section of its system prompt, before anything is sent."""
-    with session.working() as c:
-        session.give_prompt(with_section(c.prompt.system, section), c.prompt.tools)
+    with session._working() as c:
+        session._give_prompt(with_section(c.prompt.system, section), c.prompt.tools)
 
 
 def extra_roots(session: Session, environ: Mapping[str, str]) -> tuple[Path, ...]:
@@ -201,13 +201,7 @@ def _provider_for(kind: Kind, parent: Session) -> Provider:
     change: Callable[[str], Provider] | None = getattr(provider, "with_model", None)
     if named is not None and named.provider == provider.name and change is not None:
         return provider if named.model == provider.model else change(named.model)
-    sentence = (
+    parent._notify_once(
         f"The agent type {kind.name} asks for the model {model}, which {provider.name} does not serve; {provider.model} answers."
     )
-    if sentence not in parent.notices:
-        parent.notices.append(sentence)
     return provider
-
-
-def both(one: Cost, other: Cost) -> Cost:
-    return Cost(one.usd + other.usd if one.usd is not None and other.usd is not None else None, one.units + other.units)

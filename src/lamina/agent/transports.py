@@ -18,7 +18,7 @@ from ..layers.l7_agents.send import MAIN
 from ..session.session import Session
 
 if TYPE_CHECKING:  # loaded where somebody is written to beyond the process
-    from ..disk.mailbox import Mailbox
+    from ..disk.home.mailbox import Mailbox
     from ..disk.temp_files import Durability
     from ..layers.l7_agents.sockets import Listener
 
@@ -34,18 +34,18 @@ class Outside:
     def open(self, post: Post) -> None:
         """What is open stays; what could not be opened is tried again."""
         session = self._session
-        session.notices[:] = [each for each in session.notices if each not in self._problems]
+        session._withdraw(self._problems)
         self._problems = []
         self._open_mailbox(session)
         if self.listener is None and session.settings.message_socket and session.home is not None:
             self._listen(session, session.home, post)
-        session.notices.extend(self._problems)
+        session._notify(*self._problems)
 
     def _open_mailbox(self, session: Session) -> None:
         named = session.settings.mailbox
         if self.mailbox is not None or named is None or session.home is None:
             return
-        from ..disk.mailbox import Mailbox, read_address
+        from ..disk.home.mailbox import Mailbox, read_address
 
         try:
             address = read_address(named)
@@ -82,19 +82,19 @@ class Outside:
         """The others of the team, whether they are at work or not."""
         if self._session.home is None:
             return []
-        from ..disk.mailbox import DEFAULT_TEAM, members
+        from ..disk.home.mailbox import DEFAULT_TEAM, members
 
         own = self.mailbox.address.name if self.mailbox is not None else ""
         return [name for name in members(self._session.home, self.team or DEFAULT_TEAM) if name != own]
 
     def deliver(self, name: str, letter: Letter) -> None:
         """DiskError where it could not be."""
-        from ..disk.mailbox import DEFAULT_TEAM, Address, deliver
+        from ..disk.home.mailbox import DEFAULT_TEAM, MailboxAddress, deliver
         from ..layers.l7_agents.letters import line_of
 
         assert self._session.home is not None, "there are members only where there is a home"
         durability: Durability = "process" if self._session.settings.durability == "process" else "full"
-        deliver(self._session.home, Address(name, self.team or DEFAULT_TEAM), line_of(letter), durability=durability)
+        deliver(self._session.home, MailboxAddress(name, self.team or DEFAULT_TEAM), line_of(letter), durability=durability)
 
     def call(self, path: str, letter: Letter, abort: Event) -> str | None:
         from ..layers.l7_agents.sockets import call
@@ -103,7 +103,7 @@ class Outside:
 
     @property
     def bridge(self) -> Callable[[str, str, str], str | None] | None:
-        return self._session.host.bridge
+        return self._session._c.host.bridge
 
     def hang_up(self) -> None:
         if self.listener is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..conversation.window.breakdown import Item as Counted
     from ..conversation.window.count import Count
     from ..conversation.window.features import Memo
-    from ..conversation.window.thresholds import State, Thresholds
+    from ..conversation.window.thresholds import Thresholds, WindowState
     from ..core.blocks import Wire
     from ..core.log import Log
     from ..core.records import Record, Spill
@@ -39,7 +39,7 @@ class Report(NamedTuple):
     model: str
     tokens: int
     limits: Thresholds
-    state: State
+    state: WindowState
     system: int  # the system prompt and the tools
     parts: Breakdown
     spilled: tuple[Spill, ...] = ()  # results that lie in files; a preview of each is in the window
@@ -59,9 +59,9 @@ def command(session: str, number: int | None, against: int | None, cwd: str, as_
     """Show what fills the window of a session, by kind; with --turn, what one request was made of."""
     if against is not None and number is None:
         raise click.UsageError("--against says what to compare with: give --turn too.")
-    from ..disk.jsonl import Health
     from ..disk.settings_files import load_settings
-    from ..disk.transcript import read_transcript
+    from ..disk.transcripts.jsonl import Health
+    from ..disk.transcripts.store import read_transcript
     from .sessions import locate
 
     where = Path(cwd).resolve()

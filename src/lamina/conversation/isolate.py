@@ -1,4 +1,4 @@
-"""A layer that fails steps aside."""
+"""Failures stay where they happen: a layer, a host's function or the result of a job that fails is recorded and passed over."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .state import Conversation
 T = TypeVar("T")
 
 
-class Aside:
+class Isolation:
     """Written out, because every call to a model passes through several: entering and leaving a generator costs far more."""
 
     __slots__ = ("_c", "_layer")
@@ -30,12 +30,12 @@ class Aside:
         return True
 
 
-def stepping_aside(c: Conversation, layer: str) -> Aside:
+def isolate(c: Conversation, layer: str) -> Isolation:
     """A layer that fails loses nothing and stops nobody: it is told, and the next one catches."""
-    return Aside(c, layer)
+    return Isolation(c, layer)
 
 
-def lent(c: Conversation, what: str, call: Callable[[], T], instead: T) -> T:
+def call_host(c: Conversation, what: str, call: Callable[[], T], instead: T) -> T:
     """What a host lends is code of its own: where that fails the person is told, and the layer goes on without it."""
     try:
         return call()
@@ -44,3 +44,11 @@ def lent(c: Conversation, what: str, call: Callable[[], T], instead: T) -> T:
     except Exception as error:  # noqa: BLE001  # whatever it is, it is no reason to lose the conversation
         c.notify_once(f"The host's {what} failed and was passed over: {type(error).__name__}: {error}")
         return instead
+
+
+def take_job_results(c: Conversation) -> None:
+    """Hand every result to the function its job was started with; a failure there is recorded and passed over."""
+    for result in c.background.drain():
+        with isolate(c, result.name):
+            if result.take is not None:
+                result.take(result)

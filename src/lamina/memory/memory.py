@@ -13,9 +13,9 @@ from typing import NamedTuple, Self
 
 from ..core.errors import DiskError, InputError, PathRefused
 from ..core.settings import Mode, Scope, Settings
-from ..disk.files import Durability
-from ..disk.paths import check_root
+from ..disk.paths.memory_paths import check_root
 from ..disk.settings_files import lamina_home, load_settings, user_home
+from ..disk.temp_files import Durability
 from .recall.library import MemoryLibrary, ScopeName, scope_modes, with_prefix
 from .recall.library import Recalled as Recalled
 from .store.contract import ChangeReason, MemoryVersion, Proposed, Saved

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lamina.core.settings import Mode
-from lamina.disk.dream_lock import Hold, Lock
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.apply import conclude
 from lamina.layers.l6_dream.record import Record
 from lamina.layers.l6_dream.stage import Stage, begin, end
@@ -49,7 +49,7 @@ class Dream(NamedTuple):
     gated: GatedStore
     stage: Stage
     record: Record
-    hold: Hold
+    hold: HeldDreamLock
 
     def write(self, file: str, text: str) -> None:
         path = self.stage.path / file
@@ -69,9 +69,9 @@ class Dream(NamedTuple):
 @contextmanager
 def dream(gated: GatedStore, number: int | None = None) -> Iterator[Dream]:
     root = gated.store.root
-    lock = Lock(root)
+    lock = DreamLock(root)
     hold = lock.acquire(lock.last_ns())
-    assert isinstance(hold, Hold), hold
+    assert isinstance(hold, HeldDreamLock), hold
     order = next(_numbers)
     record = Record(an_id(order if number is None else number), NOW + order, 1, "hand")
     with hold:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.disk.paths import RootDir
+from lamina.disk.trees.rootdir import RootDir
 from lamina.layers.l6_dream.sessions import PLACES, is_empty, newer, places, register
 
 SECOND = 1_000_000_000

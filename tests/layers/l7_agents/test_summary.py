@@ -9,7 +9,7 @@ import pytest
 from lamina.core.policy import AgentPolicy
 from lamina.layers.l7_agents.offline import answer
 from lamina.layers.l7_agents.summary import BYTES_PER_TOKEN, Seen, accepted, calls_in, directive, due, query, tail, wait
-from lamina.session.offline_table import offline
+from lamina.session.provider import offline
 
 POLICY = AgentPolicy()
 

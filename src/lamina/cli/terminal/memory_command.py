@@ -49,12 +49,12 @@ def memory(chat: Chat, rest: str) -> None:
 
 
 def _brought(chat: Chat) -> None:
-    from ...disk.transcript import read_transcript
+    from ...disk.transcripts.store import read_transcript
 
     path = chat.agent.session.path
     if path is None or not path.exists():
         return
-    with chat.agent.session.working() as c:
+    with chat.agent.session._working() as c:
         branch, view = set(c.log.tree.members), {item.uuid for item in c.log.view.items}
     brought = came(read_transcript(path), branch, view)
     if brought:

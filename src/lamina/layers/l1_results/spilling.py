@@ -5,7 +5,10 @@ Nothing is entered here: the records are handed to whoever enters the message, s
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from ...conversation.state import Conversation
 from ...conversation.window.count import appended
@@ -13,13 +16,67 @@ from ...conversation.window.features import measure_all
 from ...core.blocks import Block, ToolResult, Wire, tool_result
 from ...core.errors import DiskError
 from ...core.records import Event, Record, Spill
-from ...disk.spills import sweep_results
+from ...disk.faults import reporting
+from ...disk.files import read_head
+from ...disk.session_files.spills import WrittenResult, open_result, open_spills, sweep_results, take_over
 from ...disk.temp_files import Durability
-from .originals import Known
-from .plan import Budget
-from .preview import cut
-from .source import Tape, is_json, tape_of
-from .spill_file import Room, Spilled, adopt, spill
+from .plan import ResultBudget
+from .preview import cut, head_of, persisted
+from .reopen import LoggedResults
+from .source import CHUNK, Tape, is_json, tape_of
+
+# Looking for secrets takes about half a millisecond a kilobyte; what is behind this much is not looked at.
+SCANNED = 16 << 10
+
+
+class PreviewRoom(NamedTuple):
+    """What a preview may take."""
+
+    characters: int
+    bytes: int
+
+
+class SpilledResult(NamedTuple):
+    path: str
+    size: int
+    sha256: str
+    preview: str
+    secrets: tuple[str, ...]  # kinds of secrets that were seen in it; it is kept as it is, in a private file
+
+
+def spill(
+    session: Path, tool_use_id: str, tape: Tape, *, json: bool, preview: PreviewRoom, durability: Durability
+) -> SpilledResult:
+    """DiskError: nothing was written, and the tape still has the beginning."""
+    with open_spills(session) as spills:
+        written = spills.write(tool_use_id, tape, suffix=".json" if json else ".txt", durability=durability)
+    return _spilled(written, tape.head, preview)
+
+
+def adopt(session: Path, tool_use_id: str, file: str, *, preview: PreviewRoom) -> SpilledResult:
+    """What a program printed lies in a file of the session already."""
+    written = take_over(session, tool_use_id, file)
+    fd = open_result(written.path)
+    try:
+        with reporting(written.path):
+            head = read_head(fd, CHUNK)
+    finally:
+        os.close(fd)
+    return _spilled(written, head, preview)
+
+
+def _spilled(written: WrittenResult, head: bytes, preview: PreviewRoom) -> SpilledResult:
+    beginning = head_of(head, preview.characters, whole=len(head) == written.size)
+    path = os.fspath(written.path)
+    shown = persisted(beginning, most=preview.characters, most_bytes=preview.bytes, size=written.size, path=path)
+    return SpilledResult(path, written.size, written.sha256, shown, _secrets(head))
+
+
+def _secrets(head: bytes) -> tuple[str, ...]:
+    from ...memory.store.secrets import redact  # only a session that spills pays for the table of forms
+
+    return redact(head[:SCANNED].decode("utf-8", "replace")).kinds
+
 
 # Text that has more characters than this for each token left does not fit, without counting them: runs of blanks come near it.
 MOST_PER_TOKEN = 16
@@ -30,17 +87,15 @@ TRIES = 8
 IN_MEMORY = "this session is kept in memory and has no files"
 
 
-class State:
+class ResultsState:
     """What the step knows of its conversation."""
 
     def __init__(self) -> None:
         self.trouble = False  # nothing could be written last time, and the person was told
         self.swept = False
-        self.files: dict[str, str] = {}  # tool_use id → the file that holds all of a result already
-        self.waiting: dict[str, list[Record]] = {}  # tool_use id → records of a result that was spilled as it was handed in
         self.cut: set[str] = set()  # results of which only the beginning is left: no file may claim to be the whole of them
         self.entered: dict[bytes, Block] = {}  # digest of a result as it was handed in → the block that entered the log for it
-        self.known: Known | None = None
+        self.known: LoggedResults | None = None
         self.settled: frozenset[str] = frozenset()  # of the message that has not left: judged together already
 
 
@@ -48,17 +103,16 @@ class Spilling:
     """Spills results of one message. `kept` are those of them that stay, `coming` how many there are to spill: without a disk all of
     them share the room that is left."""
 
-    def __init__(self, c: Conversation, budget: Budget, *, kept: Sequence[Block] = (), coming: int = 1) -> None:
+    def __init__(self, c: Conversation, budget: ResultBudget, *, kept: Sequence[Block] = (), coming: int = 1) -> None:
         self.records: list[Record] = []
         self._c = c
-        self._state = c.layer_state(State)
+        self._state = c.layer_state(ResultsState)
         self._budget = budget
         self._beside = list(kept)
         self._coming = coming
 
-    def block(self, block: ToolResult, tool: str) -> ToolResult:
-        """A result that is here, as it enters the log."""
-        file = self._state.files.pop(block.tool_use_id, None)
+    def block(self, block: ToolResult, tool: str, file: str | None = None) -> ToolResult:
+        """A result that is here, as it enters the log; `file` holds all of it already."""
         if file is not None and not block.is_error and self._c.directory is not None:
             spilled = self._adopted(block.tool_use_id, tool, file)
             return block if spilled is None else tool_result(block.tool_use_id, spilled.preview)
@@ -71,7 +125,7 @@ class Spilling:
     def tape(self, call: str, tape: Tape, tool: str, *, is_error: bool, json: bool, mixed: bool = False) -> ToolResult:
         """The preview; where nothing can be written, the result as far as it fits."""
         spilled = self._written(call, tape, tool, json=json, mixed=mixed)
-        if isinstance(spilled, Spilled):
+        if isinstance(spilled, SpilledResult):
             return tool_result(call, spilled.preview, is_error=is_error)
         return self._without_disk(call, tape, tool, spilled, is_error=is_error)
 
@@ -80,7 +134,7 @@ class Spilling:
         tape = tape_of(block.text, keep=most_that_fits(self._c))
         self._written(block.tool_use_id, tape, tool, json=is_json(block.text))
 
-    def _written(self, call: str, tape: Tape, tool: str, *, json: bool, mixed: bool = False) -> Spilled | str:
+    def _written(self, call: str, tape: Tape, tool: str, *, json: bool, mixed: bool = False) -> SpilledResult | str:
         """What was written, or why nothing was."""
         c = self._c
         if c.directory is None:
@@ -95,7 +149,7 @@ class Spilling:
         self._record(call, tool, spilled, mixed=mixed)
         return spilled
 
-    def _adopted(self, call: str, tool: str, file: str) -> Spilled | None:
+    def _adopted(self, call: str, tool: str, file: str) -> SpilledResult | None:
         assert self._c.directory is not None
         try:
             spilled = adopt(self._c.directory, call, file, preview=self._room(tool))
@@ -105,7 +159,7 @@ class Spilling:
         self._record(call, tool, spilled)
         return spilled
 
-    def _record(self, call: str, tool: str, made: Spilled, *, mixed: bool = False) -> None:
+    def _record(self, call: str, tool: str, made: SpilledResult, *, mixed: bool = False) -> None:
         """The decision and the event in one append with the message. A mixed result's images stay, so no preview may stand for all
         of it: its decision is the event alone."""
         c = self._c
@@ -122,8 +176,8 @@ class Spilling:
         uuid, parent, time = self._c.head()
         self.records.append(Event(uuid, parent, time, name, data))
 
-    def _room(self, tool: str) -> Room:
-        return Room(self._budget.preview_of(tool), self._budget.preview_weight)
+    def _room(self, tool: str) -> PreviewRoom:
+        return PreviewRoom(self._budget.preview_of(tool), self._budget.preview_weight)
 
     def _sweep(self) -> None:
         """What a writer that died left behind goes with the first result that is spilled."""

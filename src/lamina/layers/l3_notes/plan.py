@@ -2,23 +2,82 @@
 
 Pure. Invariants: nothing leaves the view that the notes do not cover, that is pinned, or that is the person's last message; a call
 and its results, and the parts of one answer, stay or go together.
+
+Due: whether the notes are to be updated after this answer (N3).
+
+Pure. Invariants: growth in tokens is always required; only a success moves the cursor it is measured from. A view that shrank moves the
+cursor down with it, so that notes go on after a compaction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
 
 from ...core.blocks import Block, Text, ToolResult, ToolUse
 from ...core.fence import escape, reminder
+from ...core.policy import NotesPolicy
 from ...core.prompt_files import prompt_sections
 from ...core.view import Item
 from .sections import Notes, render
 
+Why: TypeAlias = Literal["first", "grown"]
+
+
+class Cursor(msgspec.Struct, frozen=True):
+    """What the last successful update recorded."""
+
+    tokens: int  # the count at that time
+    covered: str  # the last record the notes know of
+
+
+class FailedUpdates(msgspec.Struct, frozen=True):
+    """Updates that failed in a row, and the count at the last of them."""
+
+    times: int = 0
+    tokens: int = 0
+
+
+NONE_FAILED = FailedUpdates()
+
+
+def due(
+    cursor: Cursor | None,
+    *,
+    tokens: int,
+    calls: Callable[[], int],
+    called: bool,
+    policy: NotesPolicy,
+    scaled: Callable[[int], int],
+    failed: FailedUpdates = NONE_FAILED,
+    retries: int = 0,
+) -> Why | None:
+    """`calls` counts the tool calls since the cursor; `called` says whether the last answer called a tool.
+
+    An update that failed is tried again after the next answers, `retries` times; from then on the conversation must grow before
+    each further try, so that what cannot work costs no more than what works.
+    """
+    growth = scaled(policy.growth)
+    if failed.times > retries and tokens - failed.tokens < growth:
+        return None
+    if cursor is None:
+        return "first" if tokens >= scaled(policy.first_at) else None
+    if tokens - cursor.tokens < growth:
+        return None
+    return "grown" if not called or calls() >= policy.tool_calls else None
+
+
+def lowered(cursor: Cursor, tokens: int) -> Cursor:
+    """The cursor under a count that fell: what was said since then counts as growth again."""
+    return cursor if tokens >= cursor.tokens else Cursor(tokens, cursor.covered)
+
+
 SizeOf: TypeAlias = Callable[[Block], int]
 
 
-class Keep(NamedTuple):
+class KeepRule(NamedTuple):
     """N6, scaled to the window (T9)."""
 
     tokens: int
@@ -26,7 +85,7 @@ class Keep(NamedTuple):
     cap: int
 
 
-class Tail(NamedTuple):
+class NotesTail(NamedTuple):
     kept: tuple[str, ...]  # ids, in the order of the view
     gone: tuple[str, ...]
 
@@ -37,9 +96,9 @@ def plan_tail(
     pinned: Iterable[str],
     *,
     size: SizeOf,
-    keep: Keep,
+    keep: KeepRule,
     again: Callable[[Item], bool] = lambda item: False,
-) -> Tail | None:
+) -> NotesTail | None:
     """What stays in view; None when the last covered record is not in it. `again` names what is put back anew and need not stay.
 
     The cap holds for what is added to the messages behind the notes, never for those messages: they are nowhere else.
@@ -54,12 +113,12 @@ def plan_tail(
     if (last := _last_words(items)) is not None:
         wanted.add(last)
     kept = _whole(items, wanted)
-    return Tail(
+    return NotesTail(
         tuple(item.uuid for item in items if item.uuid in kept), tuple(item.uuid for item in items if item.uuid not in kept)
     )
 
 
-def _widened(items: Sequence[Item], start: int, floor: int, size: SizeOf, keep: Keep) -> int:
+def _widened(items: Sequence[Item], start: int, floor: int, size: SizeOf, keep: KeepRule) -> int:
     tokens = sum(size(block) for item in items[start:] for block in item.blocks)
     texts = {_message(item) for item in items[start:] if _has_text(item)}
     while start > floor and (tokens < keep.tokens or len(texts) < keep.messages):
@@ -109,7 +168,7 @@ def _message(item: Item) -> str:
     return item.key or item.uuid
 
 
-def covered_after(tail: Tail, covered: str, summary: str) -> str:
+def covered_after(tail: NotesTail, covered: str, summary: str) -> str:
     """The last covered record once the compaction is done: the same, or the summary itself, which stands first."""
     return covered if covered in tail.kept else summary
 

@@ -11,54 +11,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 from uuid import uuid4
 
-import msgspec
-
-from ...conversation import pins, revision
-from ...conversation.compaction.commit import Compacted, as_told, budget_of, ceiling
-from ...conversation.compaction.compose import users_section
-from ...conversation.compaction.fidelity import fidelity
-from ...conversation.compaction.files import listed, used_in
-from ...conversation.compaction.hooks import Before
+from ...conversation import pins
+from ...conversation.compaction.commit import Compacted, CompactionRequest, Replacement, budget_of, ceiling, commit
+from ...conversation.compaction.compose import listed, used_in, users_section
+from ...conversation.compaction.hooks import CompactHooks
 from ...conversation.compaction.restoration import (
-    HOOK,
     INSTRUCTIONS,
     NESTED,
     PIN,
-    Put,
     put_back,
-    said_by,
     size_of,
-    tell_restored,
     tokens_of,
 )
 from ...conversation.compaction.user_messages import escaped, said_in, select
-from ...conversation.job_results import land
-from ...conversation.state import Conversation, seconds_between
+from ...conversation.isolate import take_job_results
+from ...conversation.state import Conversation
 from ...conversation.window.count import replaced
 from ...conversation.window.features import measure_all
-from ...core.blocks import Block, ToolUse, text
+from ...core.blocks import Block, text
 from ...core.effects import Flow, Wait
 from ...core.prompt_files import prompt_sections
-from ...core.receipts import Told, write_receipt
-from ...core.records import Attachment, Boundary, Message
 from ...core.view import Item
-from .background import NAME, after_answer, landed, limits_of, state_of
-from .due import Cursor, lowered
+from .background import NAME, after_answer, limits_of, state_of
 from .file import notes_path, read_file
-from .plan import Keep, Tail, covered_after, plan_tail, summary_text
+from .plan import Cursor, KeepRule, NotesTail, covered_after, lowered, plan_tail, summary_text
 from .sections import Misfit, Notes, cut, is_fresh
 from .update import load_texts, read_current
 
-__all__ = ["after_answer", "compact", "landed"]
+__all__ = ["after_answer", "compact"]
 
 # Attachments that are put back anew, as they are now: the old ones go.
 AGAIN = frozenset(f"attachment:{kind}" for kind in (INSTRUCTIONS, NESTED, "file", "todos"))
 
-Skipped: TypeAlias = Literal[
+SkipReason: TypeAlias = Literal[
     "in memory",
     "no notes",
     "not notes",
@@ -72,26 +60,21 @@ Skipped: TypeAlias = Literal[
 ]
 
 
-class Entered(NamedTuple):
-    boundary: str
-    put: Put
-
-
 class GivenUp(NamedTuple):
-    reason: Skipped
+    reason: SkipReason
     detail: str = ""
 
 
-class Planned(NamedTuple):
+class PlannedCompaction(NamedTuple):
     node: str  # the id of the decision
     notes: Notes
     cursor: Cursor
-    tail: Tail
+    tail: NotesTail
     text: str  # of the summary
     tokens: int  # of the view without what is put back
 
 
-def compact(c: Conversation, wanted: Before) -> Flow[Compacted | None]:
+def compact(c: Conversation, asked: CompactHooks) -> Flow[Compacted | None]:
     """N6: compact with the notes; None, and nothing changed, when they cannot do it or a hook said no to it."""
     if not (c.settings.notes_compaction and c.settings.compaction):
         return None
@@ -99,19 +82,19 @@ def compact(c: Conversation, wanted: Before) -> Flow[Compacted | None]:
     yield from _wait(c)
     items = tuple(c.log.view.items)
     planned = _plan(c)
-    done = planned if isinstance(planned, GivenUp) else _asked(wanted) or _enter(c, planned, wanted.trigger)
+    done = (
+        planned
+        if isinstance(planned, GivenUp)
+        else _asked(asked) or _commit(c, items, planned, CompactionRequest(asked.trigger, began, before))
+    )
     if isinstance(done, GivenUp):
         detail = {"detail": done.detail} if done.detail else {}
         c.record_event("notes_compaction_skipped", {"reason": done.reason, **detail})
         return None
-    seconds = seconds_between(began, c.clock())
-    made = Compacted(done.boundary, "notes", before, c.count.tokens, seconds=seconds, fidelity=fidelity(c, items))
-    made = msgspec.structs.replace(made, files=done.put.files, not_back=done.put.skipped)
-    c.record_event("compaction", as_told(made, wanted.trigger))
-    return made
+    return done
 
 
-def _asked(wanted: Before) -> GivenUp | None:
+def _asked(wanted: CompactHooks) -> GivenUp | None:
     """What hooks add to the instructions only a summary can follow."""
     if not wanted.ask():
         return GivenUp("a hook said no")
@@ -123,13 +106,13 @@ def _wait(c: Conversation) -> Flow[None]:
     age = c.background.running(NAME)
     if age is not None and age < c.policy.notes.stale_seconds:
         yield Wait(NAME, c.policy.notes.wait_seconds)
-    land(c)
+    take_job_results(c)
 
 
 # What is decided
 
 
-def _plan(c: Conversation) -> Planned | GivenUp:
+def _plan(c: Conversation) -> PlannedCompaction | GivenUp:
     if c.directory is None:
         return GivenUp("in memory")
     notes = _usable(c)
@@ -146,7 +129,7 @@ def _plan(c: Conversation) -> Planned | GivenUp:
     node, _, _ = c.head()
     said = _summary(c, notes, tail, node)
     tokens = _tokens(c, [block for item in _kept(c, tail) for block in item.blocks], said)
-    return _too_large(c, tokens) or Planned(node, notes, cursor, tail, said, tokens)
+    return _too_large(c, tokens) or PlannedCompaction(node, notes, cursor, tail, said, tokens)
 
 
 def _too_large(c: Conversation, tokens: int) -> GivenUp | None:
@@ -167,7 +150,7 @@ def _usable(c: Conversation) -> Notes | GivenUp:
     return GivenUp("nothing noted") if is_fresh(notes, template) else notes
 
 
-def _tail(c: Conversation, covered: str) -> Tail | None:
+def _tail(c: Conversation, covered: str) -> NotesTail | None:
     view, policy, cut = c.log.view, c.policy.notes, pins.budgets(c)
     return plan_tail(
         view.items,
@@ -175,18 +158,18 @@ def _tail(c: Conversation, covered: str) -> Tail | None:
         [pin.target for pin in view.pins.values() if pin.target is not None and pin.uuid not in cut],
         again=lambda item: item.kind in AGAIN or item.kind.startswith(f"attachment:{PIN}"),
         size=lambda block: size_of(c, (block,)),
-        keep=Keep(c.limits.scaled(policy.keep_tokens), policy.keep_messages, c.limits.scaled(policy.keep_cap)),
+        keep=KeepRule(c.limits.scaled(policy.keep_tokens), policy.keep_messages, c.limits.scaled(policy.keep_cap)),
     )
 
 
-def _summary(c: Conversation, notes: Notes, tail: Tail, node: str) -> str:
+def _summary(c: Conversation, notes: Notes, tail: NotesTail, node: str) -> str:
     assert c.directory is not None
     shown = cut(notes, lambda words: tokens_of(c, words), limits_of(c).section, prompt_sections(__file__, "summary")["cut"])
     said = escaped(summary_text(shown, path=str(notes_path(c.directory)), transcript=str(c.store.path), node=node))
     return "\n\n".join([said, *_beside(c, tail, said)])
 
 
-def _beside(c: Conversation, tail: Tail, said: str) -> Iterator[str]:
+def _beside(c: Conversation, tail: NotesTail, said: str) -> Iterator[str]:
     """What is not left to notes, as in a summary (C3): the person's own words and the files used, from the log. The next compaction
     finds both again, whichever way it is made."""
     kept = set(tail.kept)
@@ -199,7 +182,7 @@ def _beside(c: Conversation, tail: Tail, said: str) -> Iterator[str]:
         yield files
 
 
-def _kept(c: Conversation, tail: Tail) -> list[Item]:
+def _kept(c: Conversation, tail: NotesTail) -> list[Item]:
     kept = set(tail.kept)
     return [item for item in c.log.view.items if item.uuid in kept]
 
@@ -212,29 +195,20 @@ def _tokens(c: Conversation, blocks: Sequence[Block], said: str) -> int:
 # What is done
 
 
-def _enter(c: Conversation, planned: Planned, trigger: str) -> Entered | GivenUp:
+def _commit(c: Conversation, items: Sequence[Item], planned: PlannedCompaction, wanted: CompactionRequest) -> Compacted | GivenUp:
     """Everything in one write."""
-    _, leaf, time = c.head()
-    uuid = planned.node
-    summary = Message(str(uuid4()), uuid, time, "user", (text(planned.text),), summary=True, by=uuid)
-    kept = _kept(c, planned.tail)
+    summary, kept = str(uuid4()), _kept(c, planned.tail)
     room = max(0, ceiling(c) - planned.tokens)
-    put = put_back(c, c.log.view.items, by=uuid, parent=summary.uuid, kept=kept, room=room)
+    put = put_back(c, items, by=planned.node, parent=summary, kept=kept, room=room)
     blocks = [block for item in kept for block in item.blocks] + [block for record in put.records for block in record.blocks]
     if large := _too_large(c, _tokens(c, blocks, planned.text)):
         return large
-    receipt = _receipt(c, planned.tail, put, uuid, summary.uuid)
-    boundary = Boundary(uuid, leaf, time, trigger, c.count.tokens, planned.tail.kept, receipt)
-    hooks = _hooks(c, put.records[-1].uuid if put.records else summary.uuid, uuid)
-    with _moved(c, planned, summary.uuid):
-        revision.compact(c, boundary, [summary, *put.records, *hooks])
-    tell_restored(c, put)
-    _tell_host(c, planned.text, trigger, uuid)
-    return Entered(uuid, put)
+    new = Replacement(planned.node, summary, planned.text, "notes", planned.tail.gone, put)
+    return commit(c, items, new, wanted, during=_moved(c, planned, summary))
 
 
 @contextmanager
-def _moved(c: Conversation, planned: Planned, summary: str) -> Iterator[None]:
+def _moved(c: Conversation, planned: PlannedCompaction, summary: str) -> Iterator[None]:
     """The cursor moves first, so that the checkpoint behind the boundary holds it; what was not written did not move it."""
     state = state_of(c)
     before = state.cursor, state.earlier
@@ -246,31 +220,3 @@ def _moved(c: Conversation, planned: Planned, summary: str) -> Iterator[None]:
         state.cursor, state.earlier = before
         raise
     state.cursor = lowered(state.cursor, c.count.tokens)
-
-
-def _receipt(c: Conversation, tail: Tail, put: Put, decision: str, summary: str) -> dict[str, object]:
-    """B1: every record in view has its fate. C5: the tools that were called before the boundary."""
-    items = c.log.view.items
-    fates = {one: Told("kept") for one in tail.kept} | {
-        one: put.elsewhere.get(one, Told("summarised", summary)) for one in tail.gone
-    }
-    receipt = write_receipt(decision, [item.uuid for item in items], fates)
-    gone = set(tail.gone)
-    tools = {block.name for item in items if item.uuid in gone for block in item.blocks if isinstance(block, ToolUse)}
-    return receipt.to_json() | {"by": NAME, "tools": sorted(tools)}
-
-
-def _hooks(c: Conversation, parent: str, decision: str) -> list[Attachment]:
-    """Session-start hooks run again; what they say stands last (C4)."""
-    made: list[Attachment] = []
-    if c.host.session_start is not None:
-        for words in said_by(c, "session_start", partial(c.host.session_start, "compact")):
-            made.append(Attachment(str(uuid4()), parent, c.clock(), HOOK, (text(words),), by=decision))
-            parent = made[-1].uuid
-    return made
-
-
-def _tell_host(c: Conversation, said: str, trigger: str, decision: str) -> None:
-    if c.host.post_compact is not None:
-        for words in said_by(c, "post_compact", partial(c.host.post_compact, trigger, said)):
-            c.append([Attachment(str(uuid4()), c.log.tree.leaf, c.clock(), HOOK, (text(words),), by=decision)])

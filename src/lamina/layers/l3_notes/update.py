@@ -3,6 +3,12 @@
 `begin` and `finish` read and write; `rewrite` is the flow between them and does neither. All three run in a job's thread, on frozen
 values. Invariant: the file is written once, by `finish`, with notes that were checked; whatever goes wrong before that leaves it as
 it was, and an update that does not end well moves no cursor (N3).
+
+The notes while a fork edits them: in memory, so that the file changes once, when all is well (N1, N4).
+
+Owns the Edit tool that a fork of this room is lent in place of the real one: same name and schema, since another list would be
+another prefix, but it works on the draft. Invariant: the draft has the template's headings and descriptions after every edit; one that
+would change them is refused with the reason, and remembered.
 """
 
 from __future__ import annotations
@@ -12,16 +18,66 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from ...core.blocks import Wire
 from ...core.effects import Flow, RunTools
 from ...core.errors import DiskError
 from ...core.fence import escape
 from ...fork.fork import ForkOutcome, Handover, run_fork
+from ...tools.edit import SCHEMA
+from ...tools.matching import NoChange, plan_edit
+from ...tools.tool import Builtin, Context, Output, Tool, failure
 from . import file
-from .draft import Draft
-from .due import Cursor
-from .partial import merged
-from .sections import Misfit, Notes, Size, Template, is_fresh, read_notes, render, sizes
+from .plan import Cursor
+from .sections import Misfit, Notes, Size, Template, is_fresh, merged, read_notes, render, sizes
 from .template import How, Limits, Texts, between_tags, directive, seen, texts_in_force
+
+CHANGED = "Changed."
+REFUSED = "Not changed: {why}. Headings and the italic lines below them stay as they are; write below them."
+
+
+class Draft:
+    def __init__(self) -> None:
+        self.text = ""
+        self.template: Template | None = None
+        self.altered = ""  # why the last edit that touched a heading was refused
+
+    def begin(self, text: str, template: Template) -> None:
+        self.text, self.template, self.altered = text, template, ""
+
+    def edit(self, arguments: Wire, context: Context) -> Output:
+        """Permission has been asked: the call is about the notes' file."""
+        assert self.template is not None
+        planned = plan_edit(
+            self.text,
+            arguments["old_string"],
+            arguments["new_string"],
+            everywhere=arguments.get("replace_all", False),
+            line_end="\n",
+        )
+        if isinstance(planned, NoChange):
+            return failure(planned.sentence)
+        read = read_notes(planned.text, self.template)
+        if isinstance(read, Misfit):
+            self.altered = read.why
+            return failure(REFUSED.format(why=read.why))
+        self.text = planned.text
+        return Output(CHANGED)
+
+
+def is_our_edit(tool: Tool) -> bool:
+    """Whether a host's tool is the Edit that this room knows how to stand in for."""
+    return tool.name == "Edit" and tool.schema == SCHEMA
+
+
+def with_draft(tools: tuple[Tool, ...], draft: Draft) -> tuple[Tool, ...]:
+    """The same tools; Edit changes the draft."""
+    return tuple(
+        Builtin(name="Edit", description=tool.description, schema=tool.schema, read_only=False, act=draft.edit)
+        if is_our_edit(tool)
+        else tool
+        for tool in tools
+    )
+
 
 # Over the limit the next update is asked to shorten; an answer of more than twice of it did not understand what notes are.
 TOO_LONG = 2
@@ -29,7 +85,7 @@ TOO_LONG = 2
 PURPOSE = "notes"
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class NotesOrder(msgspec.Struct, frozen=True, kw_only=True):
     """All that an update works with."""
 
     path: Path
@@ -69,7 +125,7 @@ class Updated(NamedTuple):
     beside: str = ""  # where a file that was no longer notes lies now
 
 
-Ended: TypeAlias = Updated | NotUpdated
+UpdateOutcome: TypeAlias = Updated | NotUpdated
 
 
 def load_texts(home: Path | None) -> Texts:
@@ -96,7 +152,7 @@ def read_current(data: bytes | None, template: Template) -> Notes | Misfit | Non
         return Misfit("it is not UTF-8 text")
 
 
-def begin(order: Order) -> Begun:
+def begin(order: NotesOrder) -> Begun:
     texts = load_texts(order.home)
     found = file.read_file(order.path)
     current = read_current(found, texts.template)
@@ -106,7 +162,7 @@ def begin(order: Order) -> Begun:
     return Begun(texts, current or texts.template.notes, found, remarks=texts.remarks)
 
 
-def rewrite(order: Order, begun: Begun, handover: Handover, draft: Draft, size: Size) -> Flow[Rewritten | NotUpdated]:
+def rewrite(order: NotesOrder, begun: Begun, handover: Handover, draft: Draft, size: Size) -> Flow[Rewritten | NotUpdated]:
     """Ask for the new notes, by edits or by the sections that change, and check what comes. What an answer got wrong is said once."""
     template, path = begun.texts.template, str(order.path)
     before = str(escape(render(begun.notes)))
@@ -144,7 +200,7 @@ class _Tried(NamedTuple):
     failures: tuple[str, ...]  # what the calls that did not work were told
 
 
-def _one_try(handover: Handover, said: str, order: Order) -> Flow[_Tried]:
+def _one_try(handover: Handover, said: str, order: NotesOrder) -> Flow[_Tried]:
     """One answer; its calls are run by whoever drives this, and what failed is looked at."""
     flow = run_fork(handover, said, purpose=PURPOSE, max_tokens=order.max_tokens, tools=order.how == "edit")
     failures: list[str] = []
@@ -183,7 +239,7 @@ def _checked(
     return Rewritten(notes, outcomes)
 
 
-def finish(order: Order, begun: Begun, done: Rewritten | NotUpdated, size: Size) -> Ended:
+def finish(order: NotesOrder, begun: Begun, done: Rewritten | NotUpdated, size: Size) -> UpdateOutcome:
     """Write what was checked, unless the file changed while the model was at work: the person's change wins."""
     if isinstance(done, NotUpdated):
         return done._replace(remarks=begun.remarks)

@@ -13,14 +13,13 @@ find it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 import msgspec
 
 from ...conversation.compaction.cuts import FOLDED, Size, cut_before, is_said, legal_cuts
 from ...core.blocks import ToolResult, ToolUse
-from ...core.receipts import Told
 from ...core.view import Item
 
 
@@ -31,7 +30,7 @@ class Pivot(msgspec.Struct, frozen=True):
     uuid: str
 
 
-class Plan(msgspec.Struct, frozen=True):
+class SummaryPlan(msgspec.Struct, frozen=True):
     """items[start:end] are summarised, the rest stays."""
 
     start: int
@@ -52,7 +51,7 @@ def plan(
     most_kept: int = 0,
     open_calls: Collection[str] = (),
     pivot: Pivot | None = None,
-) -> Plan:
+) -> SummaryPlan:
     """`most_kept`: an unanswered message above this many tokens is not kept but cut into the summary."""
     legal = legal_cuts(items)
     stays = _open_from(items, legal, open_calls)
@@ -65,7 +64,7 @@ def plan(
             end = next(index for index in range(floor, len(legal)) if legal[index])
     elif tail_max > 0:
         end = _tail_from(items, legal, stays, tail_min, tail_max, size)
-    return Plan(start, end, len(items)) if _worth_it(items[start:end]) else Plan(0, 0, len(items))
+    return SummaryPlan(start, end, len(items)) if _worth_it(items[start:end]) else SummaryPlan(0, 0, len(items))
 
 
 def _worth_it(part: Sequence[Item]) -> bool:
@@ -114,13 +113,3 @@ def _tail_from(items: Sequence[Item], legal: Sequence[bool], stays: int, least: 
 def _folded_end(items: Sequence[Item]) -> int:
     """Behind the last item that stands for others."""
     return next((index + 1 for index in range(len(items) - 1, -1, -1) if items[index].kind in FOLDED), 0)
-
-
-def fates(items: Sequence[Item], made: Plan, summary: str, *, elsewhere: Mapping[str, Told] | None = None) -> dict[str, Told]:
-    """B1: what becomes of every item. `elsewhere` names those whose fate is another: left out, put back in a record of their own."""
-    other = elsewhere or {}
-    told: dict[str, Told] = {}
-    for index, item in enumerate(items):
-        kept = not made.start <= index < made.end
-        told[item.uuid] = Told("kept") if kept else other.get(item.uuid, Told("summarised", summary))
-    return told

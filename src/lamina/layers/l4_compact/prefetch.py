@@ -7,6 +7,7 @@ same chain of digests up to its end. What came since stays word for word. The co
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from threading import Event
 
 import msgspec
@@ -14,20 +15,19 @@ import msgspec
 from ...conversation import forks
 from ...conversation.compaction.cuts import FOLDED
 from ...conversation.compaction.restoration import size_of, tokens_of
-from ...conversation.job_results import land
+from ...conversation.isolate import take_job_results
 from ...conversation.state import Conversation
 from ...core.effects import Flow, Wait, drive
 from ...core.usage import Usage
 from ...core.view import Item
-from ...fork.background import Landed
+from ...fork.background import JobResult
 from ...fork.fork import ForkOutcome, run_fork
-from .plan import Plan
-from .prompt import directive
-from .read import Rejected, read_summary
+from .plan import SummaryPlan
 from .summary_call import PURPOSE, reserve
+from .summary_text import Rejected, directive, read_summary
 
 
-class Ahead(msgspec.Struct):
+class SummaryAhead(msgspec.Struct):
     """What a summary was computed from, and what came of it. The conversation's own; there is at most one."""
 
     items: tuple[str, ...] = ()  # the first of the view
@@ -41,7 +41,7 @@ class Ahead(msgspec.Struct):
 def begin(c: Conversation, count: int) -> None:
     """Near the threshold a summary is begun, unless one of the same beginning is there or under way."""
     ahead = c.limits.scaled(c.policy.compact.ahead_tokens)
-    state = c.layer_state(Ahead)
+    state = c.layer_state(SummaryAhead)
     if not ahead or _notes_will_do(c) or count < c.limits.autocompact - ahead:
         return
     if _stands(c, state) or c.background.running(PURPOSE) is not None:
@@ -50,12 +50,12 @@ def begin(c: Conversation, count: int) -> None:
     if not any(item.role == "assistant" for item in items) or not c.background.allows(PURPOSE):
         return
     handover, side, most = forks.hand_over(c), forks.side(c), reserve(c)
-    asked = directive(items, Plan(0, len(items), len(items)))
+    asked = directive(items, SummaryPlan(0, len(items), len(items)))
 
     def job(abort: Event) -> ForkOutcome:
         return drive(run_fork(handover, asked, purpose=PURPOSE, max_tokens=most), side.until(abort))
 
-    if c.background.start(PURPOSE, job):
+    if c.background.start(PURPOSE, job, partial(_take, c)):
         state.items = tuple(item.uuid for item in items)
         state.links, state.last = handover.links, handover.last
         state.most = size_of(c, [block for item in items for block in item.blocks])
@@ -69,14 +69,14 @@ def _notes_will_do(c: Conversation) -> bool:
     return in_time and c.settings.session_notes and c.settings.notes_compaction and c.directory is not None
 
 
-def landed(c: Conversation, one: Landed) -> None:
+def _take(c: Conversation, one: JobResult) -> None:
     """It came back. What it cost is told whether it is of use or not."""
     if one.error is not None:
         forks.failed(c, PURPOSE, one.error)
         return
     outcome: ForkOutcome = one.value
     forks.ended(c, PURPOSE, outcome, one.seconds)
-    state = c.layer_state(Ahead)
+    state = c.layer_state(SummaryAhead)
     found = read_summary(outcome.reply, most=state.most, tokens=lambda words: tokens_of(c, words))
     if isinstance(found, Rejected):
         c.record_event("summary_rejected", {"why": found.why})
@@ -84,15 +84,15 @@ def landed(c: Conversation, one: Landed) -> None:
         state.text, state.usage = found.text, outcome.usage
 
 
-def ready(c: Conversation, items: Sequence[Item]) -> Flow[Ahead | None]:
+def ready(c: Conversation, items: Sequence[Item]) -> Flow[SummaryAhead | None]:
     """One that can be used now."""
-    state = c.layer_state(Ahead)
+    state = c.layer_state(SummaryAhead)
     if not _stands(c, state):
         return None
     age = c.background.running(PURPOSE)
     if age is not None and age < c.policy.notes.stale_seconds:
         yield Wait(PURPOSE, c.policy.notes.wait_seconds)
-        land(c)
+        take_job_results(c)
     since = items[len(state.items) :]
     if not state.text or not _stands(c, state) or any(item.kind in FOLDED for item in since):
         return None
@@ -101,7 +101,7 @@ def ready(c: Conversation, items: Sequence[Item]) -> Flow[Ahead | None]:
     return used
 
 
-def _stands(c: Conversation, state: Ahead) -> bool:
+def _stands(c: Conversation, state: SummaryAhead) -> bool:
     chain, items = c.log.view.flat.chain, c.log.view.items
     if not state.links or len(chain) < state.links or chain[state.links - 1] != state.last:
         return False

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from ...core.words import terms
+from ...core.terms import terms
 from ...memory.store.topic import Topic, read_topic
 from .sources import RUN, Said, Sources, runs, weight, words
 

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from ...core.blocks import Wire
 from ...core.fence import escape
 from ...core.settings.kinds import printable
-from ...core.words import terms
+from ...core.terms import terms
 from ...fork.fork import directive_in
-from ...providers.offline.asked import Done, read_asked, title
-from ...providers.offline.instead import says_instead
-from ...providers.offline.note import Note, named, noted
-from ...providers.offline.saving import alike, text_of
+from ...providers.offline.memory_note import Note, named, noted
+from ...providers.offline.remember_command import alike, text_of
+from ...providers.offline.replacement import says_instead
+from ...providers.offline.turn_context import Done, read_turn, title
 from .directive import FIRST_CHARS, Asked, read_directive
 from .phrases import DID, FRAME, NEGATIVE, SAME
 from .signals import Found, Signal, signals
@@ -67,7 +67,7 @@ def answer(request: Wire) -> list[Wire]:
     words = directive_in(request) or ""
     asked, begins = read_directive(words), _BEGINS.search(words)
     at = _at(request["messages"])
-    done = read_asked(request, "", at).done
+    done = read_turn(request, "", at).done
     plans = planned(asked, said(request["messages"][: at + 1], asked.messages, begins["first"] if begins else ""))
     read = {str(one.given.get("file_path")): one for one in done if one.name == "Read"}
     wrote = {str(one.given.get("file_path")) for one in done if one.name == "Write"}

@@ -12,8 +12,8 @@ from datetime import date
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.dates import relative_dates
-from ...core.words import asks_for_memory
-from ...providers.offline.note import no_memory
+from ...core.memory_requests import asks_for_memory
+from ...providers.offline.memory_note import no_memory
 from .phrases import CONFIRMATION, DAY, EVENT, ONCE, POINTER, PREFERENCE, QUESTION, ROLE, TASK
 
 Signal: TypeAlias = Literal["role", "preference", "confirmation", "deadline", "pointer"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ...conversation.isolate import stepping_aside
+from ...conversation.isolate import isolate
 from ...conversation.state import Conversation
 from ...core.errors import LaminaError
 
@@ -17,7 +17,7 @@ def begin_extraction(c: Conversation) -> None:
     if lent is None or c.host.desk is None or not c.settings.extraction:
         return
     if lent.interactive or c.settings.extraction_non_interactive:
-        with stepping_aside(c, "l5_extract"):
+        with isolate(c, "l5_extract"):
             from .step import after_turn
 
             try:

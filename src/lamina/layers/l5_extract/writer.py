@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from ...disk.file_names import fold
+from ...disk.paths.file_names import fold
 from ...fork.tool_runner import Ran
 from ...memory.store.contract import ChangeAuthor, ChangeReason
 from ...memory.store.index import INDEX

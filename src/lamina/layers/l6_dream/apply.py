@@ -15,8 +15,8 @@ from __future__ import annotations
 import msgspec
 
 from ...core.errors import DiskError, Fenced, InputError, LaminaError
-from ...disk.dream_lock import Hold
-from ...disk.paths import check_child
+from ...disk.locks.dream_lock import HeldDreamLock
+from ...disk.paths.memory_paths import check_child
 from ...memory.store.contract import MOST_READ, ChangeReason, Proposed, Saved
 from ...memory.store.draft import read_draft
 from ...memory.store.index import INDEX, MOST_INDEX, rewrite_index
@@ -67,12 +67,14 @@ def _problem(file: str, error: LaminaError) -> str:
     return str(error).removeprefix(f"{file}: ")
 
 
-def conclude(gated: GatedStore, stage: Stage, record: Record, hold: Hold, *, now: float, new: int = NEW_BEYOND_REMOVED) -> Record:
+def conclude(
+    gated: GatedStore, stage: Stage, record: Record, hold: HeldDreamLock, *, now: float, new: int = NEW_BEYOND_REMOVED
+) -> Record:
     """From the copy to memory: looks, decides and does. The record that comes back says what became of it."""
     return apply(gated, stage, preview(gated, stage, now=now, new=new), record, hold, now=now)
 
 
-def apply(gated: GatedStore, stage: Stage, wanted: Plan, record: Record, hold: Hold, *, now: float) -> Record:
+def apply(gated: GatedStore, stage: Stage, wanted: Plan, record: Record, hold: HeldDreamLock, *, now: float) -> Record:
     gated.check("dream")
     if kill_requested(gated.store.root, record.id):
         return msgspec.structs.replace(record, status="killed", ended=now)
@@ -116,7 +118,7 @@ def _prepared(gated: GatedStore, stage: Stage, wanted: Plan, record: Record) -> 
 class _Doing:
     """One application, and what came of it."""
 
-    def __init__(self, gated: GatedStore, stage: Stage, record: Record, hold: Hold) -> None:
+    def __init__(self, gated: GatedStore, stage: Stage, record: Record, hold: HeldDreamLock) -> None:
         self._gated = gated
         # What waits for a yes does so in every mode.
         self._asking = GatedStore(gated.store, "confirm")

@@ -18,8 +18,8 @@ import msgspec
 
 from ...core.blocks import ToolUse, Wire
 from ...core.errors import DiskError
-from ...disk.file_names import fold
 from ...disk.files import remove
+from ...disk.paths.file_names import fold
 from ...disk.user_files import read_whole
 from ...fork.tool_runner import Ran
 from ...memory.store.contract import MOST_READ

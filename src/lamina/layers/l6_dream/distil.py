@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ...core.words import terms
+from ...core.terms import terms
 from ...memory.store.topic import Topic, read_topic, write_topic
-from ...providers.offline.instead import says_instead
-from ...providers.offline.note import Note, named, no_memory, noted
-from ...providers.offline.saving import alike
+from ...providers.offline.memory_note import Note, named, no_memory, noted
+from ...providers.offline.remember_command import alike
+from ...providers.offline.replacement import says_instead
 from .facts import facts_of, is_said
 from .tidy import Page
 

@@ -15,7 +15,7 @@ from ...core.blocks import Wire
 from ...fork.fork import directive_in
 from ...memory.store.daily_logs import log_day
 from ...memory.store.index import INDEX
-from ...providers.offline.asked import Done, read_asked
+from ...providers.offline.turn_context import Done, read_turn
 from .bounds import MOST_FILES
 from .directive import Asked, read_directive
 from .distil import Log, distilled
@@ -30,7 +30,7 @@ NOTHING = "Memory is in order; nothing was changed. (These are rules, not a lang
 
 def answer(request: Wire) -> list[Wire]:
     asked = read_directive(directive_in(request) or "")
-    done = read_asked(request, "", _at(request["messages"])).done
+    done = read_turn(request, "", _at(request["messages"])).done
     read = {str(one.given.get("file_path")): one for one in done if one.name == "Read"}
     wrote = {str(one.given.get("file_path")) for one in done if one.name == "Write"}
     wanted = [f"{asked.work}/{file}" for file in (INDEX, *(one.file for one in asked.listed))] if asked.work else []

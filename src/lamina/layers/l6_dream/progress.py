@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from ...core.errors import DiskError
 from ...core.reply import Reply
 from ...core.usage import Usage
-from ...disk.dream_lock import Hold
-from ...disk.paths import RootDir
+from ...disk.locks.dream_lock import HeldDreamLock
+from ...disk.trees.rootdir import RootDir
 from ...fork.budget import LOCAL
 from ...providers.models import cost
 from .record import Record, kill_requested, with_file, with_turn, write_record
@@ -63,7 +63,7 @@ class Progress:
 class Watch:
     """While the block runs, `abort` is set where the dream must end; `why` says which it was."""
 
-    def __init__(self, root: RootDir, dream: str, hold: Hold, abort: Event) -> None:
+    def __init__(self, root: RootDir, dream: str, hold: HeldDreamLock, abort: Event) -> None:
         self._root = root
         self._dream = dream
         self._hold = hold

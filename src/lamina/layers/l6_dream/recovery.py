@@ -12,7 +12,7 @@ from contextlib import nullcontext
 import msgspec
 
 from ...core.errors import DiskError
-from ...disk.dream_lock import Hold, Lock, NotWon
+from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
 from ...memory.store.contract import ChangeReason
 from ...memory.store.modes import GatedStore
 from .record import DIRECTORY, Record, dreams, home, is_open, records, write_record
@@ -20,7 +20,7 @@ from .rollback import Undone, finished, returned, take_back
 from .stage import WORK, drop_work, prune
 
 
-def recover(gated: GatedStore, lock: Lock, *, now: float, hold: Hold | None = None) -> list[str]:
+def recover(gated: GatedStore, lock: DreamLock, *, now: float, hold: HeldDreamLock | None = None) -> list[str]:
     """What was done, in sentences. With `hold` under that hold; else the lock is taken for it, and where a dream lives nothing is done."""
     try:
         return _recovered(gated, lock, now, hold)
@@ -28,7 +28,7 @@ def recover(gated: GatedStore, lock: Lock, *, now: float, hold: Hold | None = No
         return [f"What dreams left in {gated.store.root.path} could not be looked at: {error}"]
 
 
-def _recovered(gated: GatedStore, lock: Lock, now: float, hold: Hold | None) -> list[str]:
+def _recovered(gated: GatedStore, lock: DreamLock, now: float, hold: HeldDreamLock | None) -> list[str]:
     root = gated.store.root
     if root.stat(DIRECTORY) is None:
         return []

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from ...core.effects import Ask, Effect, RunTools, drive
 from ...core.errors import Aborted, DiskError
 from ...core.settings import Settings
-from ...disk.dream_lock import Hold, Lock, NotWon
+from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
 from ...fork.fork import ForkOutcome, Handover, run_fork
 from ...fork.handover import PrefixChanged, altered
 from ...memory.memory import Memory
@@ -91,7 +91,7 @@ class DreamOutcome(NamedTuple):
 def dream(order: Order, at_desk: AtDesk, abort: Event, heard: Heard = unheard) -> DreamOutcome:
     with Memory.open(order.cwd, home=order.home, settings=order.settings) as memory:
         gated = memory.store("private")
-        lock = Lock(gated.store.root)
+        lock = DreamLock(gated.store.root)
         recovered = tuple(_recovered(gated, lock))
         last = lock.last_ns()
         if (stop := order.too_soon(last)) is not None:
@@ -109,10 +109,10 @@ def put_right(cwd: Path, home: Path | None, settings: Settings) -> list[str]:
     """What a dream left whose process died; for the beginning of a session."""
     with Memory.open(cwd, home=home, settings=settings) as memory:
         gated = memory.store("private")
-        return _recovered(gated, Lock(gated.store.root))
+        return _recovered(gated, DreamLock(gated.store.root))
 
 
-def _recovered(gated: GatedStore, lock: Lock) -> list[str]:
+def _recovered(gated: GatedStore, lock: DreamLock) -> list[str]:
     said = recover(gated, lock, now=time.time())
     # One that died before it had a copy left only the lock.
     return [*said, DIED] if lock.recover() and not said else said
@@ -127,7 +127,7 @@ def beginning(handover: Handover) -> Handover:
 class _Dream:
     """One dream that holds the lock."""
 
-    def __init__(self, order: Order, gated: GatedStore, hold: Hold, heard: Heard) -> None:
+    def __init__(self, order: Order, gated: GatedStore, hold: HeldDreamLock, heard: Heard) -> None:
         self._order = order
         self._gated = gated
         self._root = gated.store.root

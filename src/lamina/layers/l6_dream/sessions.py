@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...core.errors import DiskError
-from ...disk.paths import RootDir
+from ...disk.trees.rootdir import RootDir
 
 PLACES = ".dreams/places"
 # Nobody works in more checkouts of one repository at a time; the listing stays short whatever lies there.

@@ -12,20 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from threading import Event as Abort
 from typing import assert_never
 
 from msgspec.structs import replace
 
-from ...conversation.forks import Side, ended, failed, hand_over
+from ...conversation.forks import ForkDriver, ended, failed, hand_over
 from ...conversation.state import Conversation, seconds_between
 from ...core.blocks import ToolUse, Wire
 from ...core.budget import limits_of
 from ...core.effects import Effect
-from ...disk.dream_lock import Lock
-from ...disk.paths import RootDir
-from ...fork.background import Landed
+from ...disk.locks.dream_lock import DreamLock
+from ...disk.trees.rootdir import RootDir
+from ...fork.background import JobResult
 from ...fork.budget import LOCAL, AskSide, Meter
 from ...fork.fork_tools import lend
 from ...fork.host import Remembers
@@ -58,7 +59,7 @@ def after_turn(c: Conversation, lent: Remembers) -> None:
     desk = c.host.desk
     assert desk is not None
     order = _order(c, lent)
-    c.background.start(DREAM, _job(order, c.ask_side, desk), settles=ENDING_SECONDS)
+    c.background.start(DREAM, _job(order, c.ask_side, desk), partial(_take, c), settles=ENDING_SECONDS)
 
 
 def _stopped(c: Conversation, lent: Remembers) -> Stop | None:
@@ -92,7 +93,7 @@ def _nothing_new(c: Conversation, lent: Remembers) -> Stop | None:
     with RootDir.open(lent.place.path, create=False) as root:
         if is_empty(root):
             return Stop("nothing", NOTHING)
-        last = Lock(root).last_ns()
+        last = DreamLock(root).last_ns()
         if c.settings.assistant:
             now = datetime.fromisoformat(c.clock()).timestamp()
             logs = days_to_distil(root, last / 1e9 if last is not None else None, now)
@@ -158,7 +159,7 @@ def at_desk(desk: Desk, ask: AskSide | Meter, order: Order) -> Callable[[Bounds,
 
         lent = lend(replace(desk, permission=permission), abort=abort, memory_dir=copy.work, decide=judged)
         context = replace(lent.context, keeper=bounds.keep, reads=ReadState(), cwd=order.cwd)
-        return Side(ask, abort, replace(lent, tools=bounds.tools(lent.tools), context=context, on_end=bounds.saw))
+        return ForkDriver(ask, abort, replace(lent, tools=bounds.tools(lent.tools), context=context, on_end=bounds.saw))
 
     return sit
 
@@ -166,7 +167,7 @@ def at_desk(desk: Desk, ask: AskSide | Meter, order: Order) -> Callable[[Bounds,
 # What came back
 
 
-def landed(c: Conversation, one: Landed) -> None:
+def _take(c: Conversation, one: JobResult) -> None:
     if one.error is not None:  # a fault of ours, or a disk's before there was a record
         _failed(c, {"failed": str(one.error) or type(one.error).__name__}, stopped=False)
         return

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...core.errors import DiskError
-from ...disk.transcript_search import transcripts
+from ...disk.transcripts.search import list_transcripts
 from ...disk.user_files import open_regular
 
 # D3.
@@ -57,7 +57,7 @@ def search(places: Iterable[Path], term: str) -> list[Hit]:
 
 def _newest(places: Iterable[Path]) -> list[tuple[Path, int]]:
     files = list[tuple[int, Path, int]]()
-    for path in (path for place in places for path in transcripts(place)):
+    for path in (path for place in places for path in list_transcripts(place)):
         with suppress(OSError):
             found = os.stat(path, follow_symlinks=False)
             files.append((found.st_mtime_ns, path, found.st_size))

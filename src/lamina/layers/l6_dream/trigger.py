@@ -6,7 +6,7 @@ import os
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from ...conversation.isolate import stepping_aside
+from ...conversation.isolate import isolate
 from ...conversation.state import Conversation
 from ...core.errors import LaminaError
 
@@ -36,7 +36,7 @@ def begin_dream(c: Conversation) -> None:
     lent = c.host.memory
     if lent is None or c.host.desk is None or not c.settings.dream:
         return
-    with stepping_aside(c, LAYER):
+    with isolate(c, LAYER):
         try:
             _look(c, lent)
         except (LaminaError, OSError):
@@ -95,7 +95,7 @@ def recover_dreams(c: Conversation) -> None:
     except OSError:
         return
     if held:
-        with stepping_aside(c, LAYER):
+        with isolate(c, LAYER):
             from .step import recovered
 
             c.notify(*recovered(c, lent))

@@ -15,7 +15,7 @@ from contextlib import nullcontext
 import msgspec
 
 from ...core.errors import InputError, UndoOrder
-from ...disk.dream_lock import Hold, Lock, NotWon
+from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
 from ...memory.store.contract import ChangeReason
 from ...memory.store.modes import GatedStore
 from .record import Record, is_open, is_real, read_record, records, write_record
@@ -32,7 +32,7 @@ def undo(gated: GatedStore, dream: str | None = None, *, now: float) -> Undone:
     or another dream changes memories. Where the one that is meant was stopped half way, putting that right is all."""
     gated.check("user")
     root = gated.store.root
-    lock, half = Lock(root), next((record for record in records(root) if is_open(record)), None)
+    lock, half = DreamLock(root), next((record for record in records(root) if is_open(record)), None)
     said = tuple(recover(gated, lock, now=now)) if half is not None else ()
     if half is not None and half.phase in ("applying", "undoing") and said and dream in (None, half.id):
         return Undone(read_record(root, half.id) or half, (), (), said)
@@ -40,13 +40,13 @@ def undo(gated: GatedStore, dream: str | None = None, *, now: float) -> Undone:
     hold = lock.acquire(lock.last_ns())
     if isinstance(hold, NotWon) and half is not None and half.phase == "applying":
         raise InputError(f"dream {record.id}", "cannot be taken back while another one changes memories", "try again in a moment")
-    with hold if isinstance(hold, Hold) else nullcontext():
+    with hold if isinstance(hold, HeldDreamLock) else nullcontext():
         write_record(root, msgspec.structs.replace(record, phase="undoing"))
         try:
             done = returned(gated.store, record, why=ChangeReason("user", f"undid dream {record.id}", dream=record.id))
             return done._replace(record=finished(gated, record, now=now), said=said)
         except BaseException:
-            if isinstance(hold, Hold):
+            if isinstance(hold, HeldDreamLock):
                 hold.leave()
             raise
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from ...disk.agent_files import agent_files, project_places
+from ...disk.home.agent_files import list_agent_files, list_agent_places
 from ...prompt.safe_read import Unusable, read_text
 from .types import Kind, Source, general, read_kind
 
@@ -43,7 +43,7 @@ def load_kinds(cwd: Path, home: Path | None, *, trusted: bool = False) -> Catalo
     found = {general().name: general()}
     notices: list[str] = []
     places: list[tuple[Source, Path]] = [("user", home / USER)] if home is not None else []
-    places += [("project", place) for place in reversed(project_places(cwd))]  # the nearest last, so that it holds
+    places += [("project", place) for place in reversed(list_agent_places(cwd))]  # the nearest last, so that it holds
     for source, directory in places:
         here: dict[str, Kind] = {}
         for kind in _kinds_in(directory, source, notices, trusted=trusted or source == "user"):
@@ -59,7 +59,7 @@ def load_kinds(cwd: Path, home: Path | None, *, trusted: bool = False) -> Catalo
 
 
 def _kinds_in(directory: Path, source: Source, notices: list[str], *, trusted: bool) -> Iterator[Kind]:
-    files = agent_files(directory)
+    files = list_agent_files(directory)
     if files and source == "project" and not _stays(directory):
         notices.append(f"{directory} leads out of the project, so no agent type is taken from there.")
         return

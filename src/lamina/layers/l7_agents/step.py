@@ -1,6 +1,6 @@
 """Messages of other agents as they enter a conversation: context behind what has not left yet, once each (A6).
 
-Those of a mailbox stand in the transcript before they leave the mailbox (disk/mailbox.py): their ids are in the text, so that whoever
+Those of a mailbox stand in the transcript before they leave the mailbox (disk/home/mailbox.py): their ids are in the text, so that whoever
 finds a claim behind a crash can tell.
 """
 
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...conversation.isolate import stepping_aside
+from ...conversation.isolate import isolate
 from ...conversation.state import Conversation
 from ...core.blocks import text
 from ...core.ids import new_id
 from ...core.records import Attachment, Event
-from ...disk.mailbox import Mailbox
+from ...disk.home.mailbox import Mailbox
 from .letters import read_line
 from .mail import KIND, rendered
 from .queues import Arrived
@@ -34,7 +34,7 @@ def from_mailbox(c: Conversation, mailbox: Mailbox, transcript: Path) -> None:
     told, or the transcript can't be written: what stands in memory alone would be lost with it."""
     if not mailbox.waits() or c.store.trouble is not None:
         return
-    with stepping_aside(c, "mailbox"):
+    with isolate(c, "mailbox"):
         taken = mailbox.take(transcript)
         letters = [letter for _, line in taken.lines if (letter := read_line(line)) is not None]
         if letters:

@@ -12,6 +12,7 @@ ranker chooses.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from threading import Event as Flag
 from typing import NamedTuple
 
@@ -23,17 +24,17 @@ from ...core.effects import Ask
 from ...core.errors import Aborted, LaminaError
 from ...core.ids import new_id
 from ...core.reply import Reply
-from ...fork.background import Landed
+from ...fork.background import JobResult
 from ...fork.fork import ForkOutcome
 from ...fork.model_call import Deadline
 from ...memory.recall.library import MemoryLibrary
 from ...memory.recall.plan import RecallQuestion, SeenMemories
 from ...memory.recall.selection import RecallChoice, SelectorReply, choose_by_model
-from .state import EVENT, SELECT, TOO_LATE, RecallState, placed
+from .state import EVENT, SELECT, TOO_LATE, RecallState, memory_scopes_of
 from .step import enter, seen_in, tell
 
 
-class Selected(NamedTuple):
+class ModelSelection(NamedTuple):
     """What a job brings back."""
 
     message: str
@@ -43,19 +44,19 @@ class Selected(NamedTuple):
 
 def begin(c: Conversation, state: RecallState, asked: RecallQuestion, seen: SeenMemories) -> bool:
     """Whether a model was asked."""
-    place, settings, project, policy = placed(c, state), c.settings, state.project, c.policy.surfacing
+    place, settings, project, policy = memory_scopes_of(c, state), c.settings, state.project, c.policy.surfacing
     model, ask_side = settings.small_model or c.prompt.model, c.ask_side
     turn = c.host.desk.context.abort if c.host.desk is not None else None
 
-    def job(abort: Flag) -> Selected | None:
+    def job(abort: Flag) -> ModelSelection | None:
         if place is None:
             return None
         asking = _Asking(ask_side, Deadline(policy.wait_seconds, abort, turn))
         with MemoryLibrary.open(place, settings=settings, project=project) as memory:
             choice = choose_by_model(memory, asked, seen, policy, model=model, ask=asking)
-        return Selected(asked.message, choice, asking.reply)
+        return ModelSelection(asked.message, choice, asking.reply)
 
-    return c.background.start(SELECT, job)
+    return c.background.start(SELECT, job, partial(_take, c))
 
 
 class _Asking:
@@ -84,14 +85,14 @@ def _named() -> dict[str, str]:
     return {SESSION_HEADER: name, FORK_HEADER: name}
 
 
-def landed(c: Conversation, one: Landed) -> None:
+def _take(c: Conversation, one: JobResult) -> None:
     """A job is done: what it used is told; what it chose is held for the turn it was made for."""
     state, chosen = c.layer_state(RecallState), one.value
     if one.error is not None:
         if not isinstance(one.error, Aborted):
             c.record_event(EVENT, {"files": [], "by": "model", "skipped": str(one.error) or type(one.error).__name__})
         return
-    if not isinstance(chosen, Selected):
+    if not isinstance(chosen, ModelSelection):
         return
     if chosen.reply is not None:
         usage = chosen.reply.usage

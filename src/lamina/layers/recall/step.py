@@ -29,7 +29,7 @@ from ...memory.recall.plan import (
     reason_to_skip,
 )
 from ...memory.recall.selection import RecallChoice, SurfacedMemory, choose_by_ranker
-from .state import EVENT, RecallState, leave_selection, placed
+from .state import EVENT, RecallState, leave_selection, memory_scopes_of
 
 
 def bring(c: Conversation) -> None:
@@ -73,7 +73,7 @@ def seen_in(c: Conversation, state: RecallState) -> SeenMemories:
 
 
 def _now(c: Conversation, state: RecallState, asked: RecallQuestion, seen: SeenMemories, *, silent: bool) -> None:
-    place, began = placed(c, state), time.perf_counter()
+    place, began = memory_scopes_of(c, state), time.perf_counter()
     if place is None:
         return
     try:

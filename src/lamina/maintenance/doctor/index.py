@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from ...disk.tree_survey import look_at
+from ...disk.trees.survey import look_at
 from ...memory.store.index import INDEX, LINE_CHARS, MOST_BYTES, MOST_INDEX, MOST_LINES
 from ...memory.store.lint import IndexPlan, LineFault, plan_index
 from ...memory.store.topic import fold_name

@@ -16,8 +16,8 @@ import msgspec
 
 from ...core.errors import DiskError, InputError
 from ...disk.files import read, remove
-from ...disk.paths import RootDir
-from ...disk.rewrite_tree import move, remove_tree
+from ...disk.trees.rewrite import move, remove_tree
+from ...disk.trees.rootdir import RootDir
 from ...memory.store.contract import ChangeReason
 from ...memory.store.daily_logs import MOST_BYTES, append_bullets, log_day
 from ...memory.store.directory import DirectoryStore

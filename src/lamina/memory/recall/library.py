@@ -17,7 +17,7 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...core.settings import Mode, Settings
-from ...disk.paths import RootDir
+from ...disk.trees.rootdir import RootDir
 from ..store.contract import MemoryVersion
 from ..store.evidence import Freshness, check_evidence, read_evidence
 from ..store.scopes import TEAM, MemoryLocation

@@ -16,9 +16,8 @@ from datetime import date, datetime
 from typing import NamedTuple
 
 from ...core.errors import DiskError, InputError
-from ...disk.compare_and_swap import replace_if
-from ...disk.files import Durability
-from ...disk.paths import RootDir
+from ...disk.temp_files import Durability
+from ...disk.trees.rootdir import RootDir
 from .history import hold_guard
 from .secrets import redact
 
@@ -117,7 +116,7 @@ def append_bullets(root: RootDir, file: str, bullets: Sequence[str], *, durabili
             new = (old or b"") + (b"\n" if old and not old.endswith(b"\n") else b"") + added
             if len(new) > MOST_BYTES:
                 raise DiskError(file, f"is full ({MOST_BYTES >> 10} KiB a day)", "`lamina dream` makes memories of what it holds")
-            if replace_if(root, file, new, expected=old, durability=durability):
+            if root.replace_if(file, new, expected=old, durability=durability):
                 return new
     raise DiskError(file, "is changed by another program again and again", "try again when it is done")
 

@@ -25,9 +25,9 @@ import msgspec
 from ...core.errors import DiskError, InputError
 from ...core.front_matter import read_front_matter
 from ...core.settings import Scope
-from ...disk.compare_and_swap import replace_if
-from ...disk.files import Durability
-from ...disk.paths import RootDir, check_child
+from ...disk.paths.memory_paths import check_child
+from ...disk.temp_files import Durability
+from ...disk.trees.rootdir import RootDir
 from .contract import MOST_READ, ChangeReason, MemoryVersion, Saved
 from .draft import CleanDraft, Draft, apply_draft, clean_draft, read_draft
 from .history import MemoryHistory, hold_guard
@@ -288,7 +288,7 @@ class DirectoryStore:
         assert change.new is not None
         try:
             self.history.record(change._replace(why=change.why and _clean(change.why)), now=self.clock())
-            done = replace_if(self.root, change.file, change.new, expected=change.old, durability=self.durability)
+            done = self.root.replace_if(change.file, change.new, expected=change.old, durability=self.durability)
         except DiskError:
             # The journal tells of a change that did not happen. Where there is no room to say so, the next write does.
             with suppress(DiskError):

@@ -18,10 +18,9 @@ from contextlib import AbstractContextManager
 
 import msgspec
 
-from ...disk.compare_and_swap import guarded
 from ...disk.faults import AbsentIsFine
-from ...disk.files import Durability
-from ...disk.paths import RootDir
+from ...disk.temp_files import Durability
+from ...disk.trees.rootdir import RootDir
 from .contract import ChangeAction, MemoryVersion
 from .journal import (
     JournalHead,
@@ -48,9 +47,9 @@ _PEEK_BYTES = 32 << 10
 SEGMENT_NAME = re.compile(r"journal-(\d{6})\.jsonl")
 
 
-def hold_guard(root: RootDir) -> AbstractContextManager[None]:
+def hold_guard(root: RootDir) -> AbstractContextManager[object]:
     """Hold the one lock under which a memory directory is changed."""
-    return guarded(root, GUARD, timeout=PATIENCE)
+    return root.guard(GUARD, timeout=PATIENCE)
 
 
 class MemoryHistory:

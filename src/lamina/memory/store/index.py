@@ -19,9 +19,8 @@ from urllib.parse import unquote
 from ...core.errors import DiskError, InputError
 from ...core.fence import escape
 from ...core.front_matter import split_front_matter
-from ...disk.compare_and_swap import replace_if
-from ...disk.files import Durability
-from ...disk.paths import RootDir
+from ...disk.temp_files import Durability
+from ...disk.trees.rootdir import RootDir
 from .secrets import redact
 from .topic import INDEX as INDEX
 from .topic import Topic, fold_name, one_line
@@ -259,6 +258,6 @@ class IndexFile:
                 raise DiskError(INDEX, f"is larger than {MOST_INDEX >> 20} MiB", "move it away, it is rebuilt from the memories")
             text = change((old or b"").decode("utf-8", "surrogateescape"))
             new = old if text is None else text.encode("utf-8", "surrogateescape")
-            if new is None or new == old or replace_if(self._root, INDEX, new, expected=old, durability=self._durability):
+            if new is None or new == old or self._root.replace_if(INDEX, new, expected=old, durability=self._durability):
                 return
         raise DiskError(INDEX, "is changed again and again by another program", "close it there and try again")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from ...core.errors import DiskError
-from ...disk.paths import RootDir
+from ...disk.trees.rootdir import RootDir
 from .history import HISTORY_DIRECTORY, SEGMENT_NAME, SEGMENTS
 from .journal import JournalLine
 from .modes import INBOX, MOST_PROPOSALS, Proposal

@@ -16,7 +16,6 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ...core.errors import DiskError
-from ...disk.compare_and_swap import replace_if
 from .contract import MOST_READ, ChangeReason
 from .history import MemoryHistory, hold_guard
 from .index import INDEX, IndexFile, entry_line, entry_of
@@ -155,4 +154,4 @@ def _returned(store: DirectoryStore, one: FileToRestore, why: ChangeReason) -> b
             return False
         store.root.unlink(one.file)
         return True
-    return replace_if(store.root, one.file, one.data, expected=there, durability=store.durability, mtime_ns=one.mtime_ns or None)
+    return store.root.replace_if(one.file, one.data, expected=there, durability=store.durability, mtime_ns=one.mtime_ns or None)

@@ -14,8 +14,9 @@ from ...core.errors import PathRefused
 from ...core.fence import escape
 from ...core.settings import Settings
 from ...core.settings.kinds import printable
-from ...disk.file_names import bad_name, shown
-from ...disk.paths import canonical_git_root, check_root, slug
+from ...disk.paths.file_names import bad_name, shown
+from ...disk.paths.memory_paths import check_root
+from ...disk.paths.project import canonical_git_root, slug
 
 StrPath: TypeAlias = str | os.PathLike[str]
 

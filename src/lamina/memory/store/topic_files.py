@@ -20,8 +20,8 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...core.front_matter import MOST_BYTES
-from ...disk.compare_and_swap import Compared, Found, compare, read_heads
-from ...disk.paths import RootDir
+from ...disk.trees.rootdir import RootDir
+from ...disk.trees.scan import ScannedFile, TreeComparison, compare_tree, read_heads
 from .contract import MOST_READ, READ_IN_PART
 from .topic import DESCRIPTION_CHARS, INDEX, KINDS, Kind, Topic, clean_name, file_name, fold_name, name_key, one_line, read_topic
 
@@ -75,7 +75,7 @@ class TopicFiles:
 
     # Heads
 
-    def files(self) -> list[Found]:
+    def files(self) -> list[ScannedFile]:
         return self._compared({}).other
 
     def headers(self) -> list[TopicHeader]:
@@ -104,10 +104,10 @@ class TopicFiles:
                 return [*fresh, *self._known.values()]
         return sort_newest_first([*kept, *fresh])
 
-    def _compared(self, known: dict[str, TopicHeader]) -> Compared[TopicHeader]:
+    def _compared(self, known: dict[str, TopicHeader]) -> TreeComparison[TopicHeader]:
         """Which heads still hold, and which files are to be read."""
-        found = compare(self.root, known, suffix=".md", skip=_SKIPPED.__contains__)
-        return Compared(found.same, [other for other in found.other if other.file.lower() != _INDEX])
+        found = compare_tree(self.root, known, suffix=".md", skip=_SKIPPED.__contains__)
+        return TreeComparison(found.same, [other for other in found.other if other.file.lower() != _INDEX])
 
     def bodies(self, headers: Iterable[TopicHeader]) -> dict[str, str]:
         """File → the text behind the front matter, cut where a search stops to look; a second look reads only what changed."""
@@ -231,7 +231,7 @@ def is_topic(file: str) -> bool:
     return file.endswith(".md") and not hidden and file.lower() != _INDEX and _SKIPPED.isdisjoint(parts[:-1][:1])
 
 
-def read_header(found: Found, data: bytes) -> TopicHeader:
+def read_header(found: ScannedFile, data: bytes) -> TopicHeader:
     text, mtime = decode_text(data), found.mtime_ns / 1e9
     if (simple := _SIMPLE.match(text)) is not None and simple[1].count("\n") <= HEAD_LINES - 2:
         fields = dict(line.split(": ", 1) for line in simple[1].splitlines())
