@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lamina.cli.memory import trash
+from lamina.cli.memory import find_trash
 from lamina.disk import crash_points as crash
 from lamina.memory.store import history
 from lamina.memory.store.contract import ChangeReason
@@ -166,15 +166,15 @@ def test_what_was_removed_lies_in_the_trash_with_its_reason(store: DirectoryStor
     whole = (memory / "a.md").read_bytes()
     save(store, "other", "b")
     assert store.remove("a", why=ChangeReason("user", "outdated"))
-    trashed = trash(store.log())
+    trashed = find_trash(store.log())
     assert [(version.name, version.why and version.why.why) for version in trashed] == [("a", "outdated")]
     store.restore("a", why=ME)
     assert (memory / "a.md").read_bytes() == whole
-    assert trash(store.log()) == []
+    assert find_trash(store.log()) == []
     save(store, "one", "C++")
     store.remove("C++", why=ME)
     save(store, "two", "C#")
-    assert [version.name for version in trash(store.log())] == ["C++"]
+    assert [version.name for version in find_trash(store.log())] == ["C++"]
 
 
 @pytest.mark.spec("B4")

@@ -1,0 +1,76 @@
+"""AGENTS.md: instructions that many programs read, in one markdown file.
+
+Written is a block of our own at the end; all else keeps its bytes:
+
+    <!-- lamina:memories -->
+    ## name … (see `sections`)
+    <!-- /lamina:memories -->
+
+Read is that block where there is one. A file without it is somebody's instructions: each `##` section becomes a memory, and a sentence
+says that instruction files need no copy in memory (S8). Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from . import sections
+from .portable_topic import Imported, PortableTopic, kind_of, make_description
+
+_BLOCK = re.compile(
+    r"^<!-- lamina:memories -->\r?\n(?P<inside>.*?)^<!-- /lamina:memories -->[ \t\r]*$\n?", re.MULTILINE | re.DOTALL
+)
+_FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})")
+_UNTITLED = "Instructions"
+COPIES = (
+    "its sections are instructions, which are read from the file itself where it lies in a project; a copy in memory can grow old"
+)
+
+
+def read_agents_md(text: str) -> Imported:
+    block = _BLOCK.search(text)
+    if block is not None:
+        return sections.read(block["inside"].removesuffix("\n").removesuffix("\n"), 2)
+    topics = tuple(_instructions(text))
+    return Imported(topics, (f"AGENTS.md: {COPIES}",) if topics else ())
+
+
+def _instructions(text: str) -> Iterator[PortableTopic]:
+    """The text before the first `##` section, under the file's title, then the sections."""
+    title, name, lines = "", "", list[str]()
+    for heading, line in [*_lines(text), (2, "")]:
+        if heading == 1 and not title and not name:
+            title = line[2:].strip()
+        elif heading == 2:
+            body = "\n".join(lines).strip()
+            if body:
+                yield PortableTopic(name or title or _UNTITLED, make_description(body), kind_of(name), body)
+            name, lines = line[3:].strip() or _UNTITLED, []
+        else:
+            lines.append(line)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Each line with the level of its heading, 0 for other lines and inside of code."""
+    fence = ""
+    for line in text.replace("\r\n", "\n").split("\n"):
+        mark = _FENCE.match(line)
+        if fence:
+            fence = "" if mark and mark["mark"].startswith(fence) else fence
+        elif mark:
+            fence = mark["mark"]
+        heading = re.match(r"#{1,2} ", line) if not fence and not mark else None
+        yield len(heading[0]) - 1 if heading else 0, line
+
+
+def write_agents_md(topics: Sequence[PortableTopic], *, before: str = "") -> str:
+    """The file with these memories as its block; without memories, without the block."""
+    inside = "\n\n".join(sections.section(topic, 2) for topic in topics)
+    block = f"<!-- lamina:memories -->\n{inside}\n\n<!-- /lamina:memories -->\n" if topics else ""
+    old = _BLOCK.search(before)
+    if old is not None:
+        return before[: old.start()] + block + before[old.end() :]
+    if not before or not block:
+        return before + block
+    return before + ("\n" if before.endswith("\n") else "\n\n") + block
