@@ -30,7 +30,7 @@ from lamina.layers.l6_dream.record import Record, is_open, new_id, records  # no
 from lamina.layers.l6_dream.recovery import recover  # noqa: E402
 from lamina.layers.l6_dream.stage import begin  # noqa: E402
 from lamina.layers.l6_dream.undo import undo  # noqa: E402
-from lamina.memory.store.index import entries  # noqa: E402
+from lamina.memory.store.index import read_entries  # noqa: E402
 from lamina.memory.store.modes import GatedStore  # noqa: E402
 
 TOPICS = 30
@@ -116,7 +116,7 @@ def report(base: Path, kills: int) -> int:
         lost = [number for number in range(TOPICS) if f"Fact number {number} about" not in bodies]
         told = {path.name.removeprefix("told-"): path.read_text() for path in base.glob("told-*")}
         missing = [name for name, said in told.items() if said not in getattr(gated.get(name), "body", "")]
-        index = sorted({entry.file for entry in entries(gated.index())} ^ {topic.file for topic in gated.topics()})
+        index = sorted({entry.file for entry in read_entries(gated.index())} ^ {topic.file for topic in gated.topics()})
         unfinished = [record.id for record in records(gated.store.root) if is_open(record)]
         print(f"{kills} kills, {len(gated.log())} changes; facts lost {lost}, saves lost {missing}", end=", ")
         print(f"wrong in the index {index}, open {unfinished}")

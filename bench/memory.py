@@ -41,14 +41,14 @@ import lamina
 from lamina.core.settings import Settings
 from lamina.disk.trees.rootdir import RootDir
 from lamina.memory.memory import Memory
-from lamina.memory.recall.rank import Corpus, Document
-from lamina.memory.store.contract import Why
+from lamina.memory.recall.rank import Corpus, SearchDocument
+from lamina.memory.store.contract import ChangeReason
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
-from lamina.memory.store.scan import CACHE, Scanner
 from lamina.memory.store.topic import Topic, write_topic
+from lamina.memory.store.topic_files import CACHE, TopicFiles
 
-ME = Why("user", "bench")
+ME = ChangeReason("user", "bench")
 BODY = "The rule in a sentence.\n\n**Why:** a reason that takes a line or two.\n\n**How to apply:** in these cases.\n"
 SOURCE = str(Path(lamina.__file__).parents[1])
 NO_SYNC = Settings(durability="process")
@@ -160,18 +160,18 @@ def bench_scan(base: Path, topics: int) -> Found:
                 os.close(fd)
 
     with RootDir.open(memory) as root, DirectoryStore.open(memory) as store:
-        first = Scanner(root)
+        first = TopicFiles(root)
 
         def cold(_: int) -> None:
             (memory / CACHE).unlink(missing_ok=True)
-            Scanner(root).headers()
+            TopicFiles(root).headers()
 
         found = in_turns(3, scan_cold=cold, scan_bare_read=bare_read)
         found |= in_turns(
             11,
             scan_listing=partial(listing, memory),
             scan_again=lambda _: first.headers(),
-            scan_next_process=lambda _: Scanner(root).headers(),
+            scan_next_process=lambda _: TopicFiles(root).headers(),
         )
         save(store, BODY, -1)
         return found | in_turns(5, save_new_of_all=partial(save, store, BODY), save_listing_of_all=partial(listing, memory))
@@ -308,7 +308,7 @@ def bench_fts5(directory: Path, questions: list[tuple[str, str]]) -> tuple[Found
         return table
 
     def corpus() -> Corpus:
-        return Corpus(Document(file, "", "", text) for file, text in documents)
+        return Corpus(SearchDocument(file, "", "", text) for file, text in documents)
 
     def words(number: int, more: str = "") -> str:
         return f"{questions[number % len(questions)][0]} {more}"

@@ -36,7 +36,7 @@ from typing import Any
 
 import lamina
 from lamina.core.settings import Settings
-from lamina.memory.recall.rank import Corpus, Document
+from lamina.memory.recall.rank import Corpus, SearchDocument
 from lamina.memory.recall.threshold import LOOKED_AT, clear_fits
 from lamina.memory.store.topic import Topic, write_topic
 from lamina.session.session import Session
@@ -52,7 +52,7 @@ CHOSEN_WITH = 3
 def bench_bar() -> dict[str, dict[str, float]]:
     data = json.loads(CORPUS.read_text("utf-8"))
     memories = data["memories"]
-    corpus = Corpus(Document(each["file"], each["name"], each["description"], each["body"]) for each in memories)
+    corpus = Corpus(SearchDocument(each["file"], each["name"], each["description"], each["body"]) for each in memories)
 
     def clear(say: str) -> list[str]:
         ranked = corpus.rank(say, LOOKED_AT)
@@ -117,9 +117,9 @@ def _home(home: Path, count: int | None) -> Path:
     if count is None:
         return home
     with Session("offline", home=home, cwd=home) as session:
-        from lamina.memory.store.scopes import memory_place
+        from lamina.memory.store.scopes import locate_memory
 
-        path = memory_place(cwd=session.cwd, home=home, settings=Settings()).path
+        path = locate_memory(cwd=session.cwd, home=home, settings=Settings(), user_home=home).path
     path.mkdir(parents=True, mode=0o700)
     random = Random(1)
     words = json.loads(CORPUS.read_text("utf-8"))["memories"]
@@ -170,7 +170,7 @@ def bench_locomo(directory: Path) -> dict[str, dict[str, float]]:
 def _answered(sample: dict[str, Any]) -> Counter[str]:
     """How many questions of one conversation find their evidence, by who looks for it."""
     turns = _spoken(sample["conversation"])
-    corpus = Corpus(Document(at, speaker, "", text) for at, speaker, text in turns)
+    corpus = Corpus(SearchDocument(at, speaker, "", text) for at, speaker, text in turns)
     table, tally = _fts5(turns), Counter[str]()
     ways: dict[str, Callable[[str], set[str]]] = {
         "ours": lambda question: {turns[each.at][0] for each in corpus.rank(question, MOST)},

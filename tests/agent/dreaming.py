@@ -20,7 +20,7 @@ from lamina.layers.l6_dream.directive import read_directive
 from lamina.layers.l6_dream.record import Record, records
 from lamina.layers.l6_dream.trigger import LOCK
 from lamina.memory.memory import Memory
-from lamina.memory.store.contract import Why
+from lamina.memory.store.contract import ChangeReason
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import Step, make_answer
 
@@ -35,7 +35,7 @@ ALSO = "Rows that were held back are tried again on the first of each month."
 
 
 def saved(memory: Memory, name: str, body: str, *, type: Any = "project", who: Any = "extraction") -> None:
-    memory.save(name, type=type, description=f"About {name}, as it was found.", body=f"{body}\n", why=Why(who, "found"))
+    memory.save(name, type=type, description=f"About {name}, as it was found.", body=f"{body}\n", why=ChangeReason(who, "found"))
 
 
 def remembered(project: Path, *, sessions: int = 5, hours: float | None = 25) -> Path:

@@ -13,7 +13,7 @@ from lamina.agent.agent import Agent, Answer
 from lamina.core.records import Message
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
-from lamina.memory.store.contract import Version
+from lamina.memory.store.contract import MemoryVersion
 from lamina.providers.offline import OfflineProvider
 from lamina.testing import MessagesServer, Received
 
@@ -47,7 +47,7 @@ def write(memory: Memory, file: str, content: str, call: str = "w1") -> tuple[st
     return "Write", {"file_path": str(memory.path / file), "content": content}, call
 
 
-def last(log: list[Version]) -> tuple[str, str, str | None]:
+def last(log: list[MemoryVersion]) -> tuple[str, str, str | None]:
     why = log[0].why
     assert why is not None
     return why.who, why.why, why.session

@@ -156,14 +156,14 @@ def test_the_memory_of_a_type_is_seen_and_its_proposals_are_accepted(tmp_path: P
     assert "edges" in here("memory", "--agent", "own", "list").stdout
     assert "edges" not in here("memory", "list").stdout
     from lamina.core.settings import Settings
-    from lamina.memory.agent_memory import open_agent_memory
-    from lamina.memory.store.contract import Why
-    from lamina.memory.store.scopes import AgentPlace
+    from lamina.memory.memory import open_agent_memory
+    from lamina.memory.store.contract import ChangeReason
+    from lamina.memory.store.scopes import AgentMemoryLocation
 
-    place = AgentPlace(tmp_path / "home" / "agent-memory" / "own", "user")
+    place = AgentMemoryLocation(tmp_path / "home" / "agent-memory" / "own", "user")
     careful = Settings(memory_mode={"agentUser": "confirm"})
     with open_agent_memory(place, settings=careful, cwd=tmp_path) as memory:
-        memory.save("waits", body="For a yes.", why=Why("agent"))
+        memory.save("waits", body="For a yes.", why=ChangeReason("agent"))
         [waiting] = memory.waiting()
     assert waiting.id in here("inbox", "--agent", "own").stdout
     assert here("inbox", "--agent", "own", "accept", waiting.id).returncode == 0

@@ -30,7 +30,7 @@ from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.record import Record, Skipped, new_id, write_record
 from lamina.layers.l6_dream.rollback import Undone
 from lamina.memory.memory import Memory
-from lamina.memory.store.contract import Why
+from lamina.memory.store.contract import ChangeReason
 from lamina.providers import OnEvent
 from lamina.providers.offline import OfflineProvider
 from lamina.session.provider import offline
@@ -39,7 +39,7 @@ from lamina.session.session import Session
 from .running import failed, here, misused
 
 PATIENCE = 120
-AGENT = Why("extraction", "said in passing")
+AGENT = ChangeReason("extraction", "said in passing")
 BODY = "We deploy on Thursdays and never on Fridays, since nobody is there to look after it."
 
 

@@ -13,7 +13,7 @@ from lamina.maintenance.forget.forget import ForgetReport, forget, remains
 from lamina.maintenance.forget.subject import Subject
 from lamina.maintenance.kept_files import KeptFiles, kept_files
 from lamina.memory.memory import Memory
-from lamina.memory.store.contract import Why
+from lamina.memory.store.contract import ChangeReason
 from lamina.session.session import Session
 
 NAME = "Anna Lee"
@@ -68,7 +68,7 @@ def make_memory(home: Path, cwd: Path, settings: Settings | None = None) -> Path
         memory.save("anna-lee", type="user", description="Who Anna is", body=f"{COPIED}\nShort.")
         memory.save("food", type="feedback", description="What they eat", body=f"Bread.\n\n- {NAME}: no nuts\n- Bob: all\n")
         memory.save("trashed", type="project", description="x", body=f"Once {NAME} was here.\n\nAnd Bob.")
-        memory.forget("trashed", why=Why("user", f"{NAME} asked for it"))
+        memory.forget("trashed", why=ChangeReason("user", f"{NAME} asked for it"))
         memory.save("plain", type="project", description="Nothing of it", body="Bob only.")
         root = memory.path
     (root / "logs" / "2026").mkdir(parents=True)

@@ -31,7 +31,7 @@ from lamina.maintenance.retention import (
 )
 from lamina.maintenance.start_checks import run_start_checks
 from lamina.memory.memory import Memory
-from lamina.memory.store.contract import Why
+from lamina.memory.store.contract import ChangeReason
 from lamina.session.session import Session
 
 from .made import answered, project
@@ -107,7 +107,7 @@ def test_the_ages_are_looked_at_once_a_day(home: Path, cwd: Path) -> None:
 def test_an_open_session_and_one_a_memory_refers_to_stay(home: Path, cwd: Path) -> None:
     referred = talk(home, cwd, 100)
     with Memory.open(cwd, home=home, settings=KEEP) as memory:
-        memory.save("rule", body="x", why=Why("extraction", session=referred))
+        memory.save("rule", body="x", why=ChangeReason("extraction", session=referred))
     with Session(home=home, cwd=cwd) as session:
         session.add_user("x")
         session.before_call()

@@ -10,7 +10,7 @@ import pytest
 from lamina.core.errors import InputError, PathRefused, SettingError
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
-from lamina.memory.store.contract import Proposed, Saved, Why
+from lamina.memory.store.contract import ChangeReason, Proposed, Saved
 from lamina.memory.store.draft import Draft
 
 FAST = {"durability": "process"}
@@ -56,7 +56,7 @@ def test_a_path_that_may_not_be_used_is_refused(tmp_path: Path) -> None:
 def test_what_is_forgotten_comes_back(tmp_path: Path) -> None:
     with Memory.open(path=tmp_path / "memory", settings=Settings(**FAST)) as memory:
         saved(memory)
-        assert memory.forget("testing-db", why=Why("user", "outdated"))
+        assert memory.forget("testing-db", why=ChangeReason("user", "outdated"))
         assert not memory.forget("testing-db")
         assert memory.index() == ""
         assert memory.restore("testing-db").body == "about testing-db\n"
@@ -106,7 +106,7 @@ def test_proposals_of_both_scopes_wait_in_one_list(tmp_path: Path) -> None:
     settings = Settings(team=True, memory_mode={"private": "confirm", "team": "confirm"}, **FAST)
     with Memory.open(path=tmp_path / "memory", settings=settings) as memory:
         for scope in ("private", "team"):
-            done = memory.store(scope).save(Draft("x", type="project", description="d", body=scope), why=Why("dream"))
+            done = memory.store(scope).save(Draft("x", type="project", description="d", body=scope), why=ChangeReason("dream"))
             assert isinstance(done, Proposed)
         assert [proposal.scope for proposal in memory.waiting()] == ["private", "team"]
         memory.accept(memory.waiting()[1].id)

@@ -38,7 +38,7 @@ from ..layers.l7_agents.call import agent_tool
 from ..layers.l7_agents.files import Catalog, load_kinds
 from ..layers.l7_agents.send import send_tool
 from ..layers.l7_agents.types import AGENT, picked
-from ..memory.agent_memory import mode_for
+from ..memory.memory import agent_memory_mode
 from ..permissions.decision import may_read
 from ..permissions.rules import PermissionRules, read_rules
 from ..permissions.verdicts import AskUser, Mode, PermissionContext, read_mode
@@ -345,7 +345,7 @@ class Agent:
         """A subagent (A4): a conversation, tools, prompt, model and memory of its own; mode, rules and the person are this agent's."""
         assert self.agents is not None
         kind, depth = hire.wanted.kind, self.agents.depth + 1
-        tools = picked(kind, self.tools, remembers=mode_for(kind.memory, self.session.settings) != "off")
+        tools = picked(kind, self.tools, remembers=agent_memory_mode(kind.memory, self.session.settings) != "off")
         catalog = self.agents.catalog if depth < DEEPEST and any(tool.name == AGENT for tool in tools) else None
         given = tuple(tool for tool in tools if tool.name != AGENT)
         session = subagent_session(self.session, hire, given, catalog, self._given)

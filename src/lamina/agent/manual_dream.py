@@ -31,9 +31,9 @@ from ..layers.l6_dream.progress import Heard, unheard
 from ..layers.l6_dream.run import DreamOutcome, Order, dream
 from ..layers.l6_dream.sessions import is_empty, places
 from ..layers.l6_dream.step import NOTHING, at_desk, ours
-from ..memory.instructions import instructions
+from ..memory.instructions import memory_instructions
 from ..memory.store.modes import plan_write
-from ..memory.store.scopes import Place, memory_place, project_root
+from ..memory.store.scopes import MemoryLocation, locate_memory, project_root
 from ..permissions.decision import may_read
 from ..permissions.rules import read_rules
 from ..permissions.verdicts import PermissionContext
@@ -62,7 +62,7 @@ def run_by_hand(
     own = Path(home).expanduser().absolute() if home is not None else lamina_home(os.environ)
     if own is None:
         raise PathRefused("memory", "no home directory is known", "set LAMINA_HOME or give a home")
-    place = memory_place(cwd=where, home=own, settings=chosen, user_home=user_home(os.environ) or own)
+    place = locate_memory(cwd=where, home=own, settings=chosen, user_home=user_home(os.environ) or own)
     if not chosen.memory or plan_write(chosen.memory_mode["private"], "dream") == "refuse":
         return DreamOutcome(None, Stop("mode", "private memory is not written to"))
     if not place.path.is_dir() or _is_empty(place):
@@ -81,7 +81,7 @@ def run_by_hand(
     return dream(order, at_desk(desk, ask, order), abort or Event(), heard)
 
 
-def _is_empty(place: Place) -> bool:
+def _is_empty(place: MemoryLocation) -> bool:
     with RootDir.open(place.path, create=False) as root:
         return is_empty(root)
 
@@ -90,7 +90,7 @@ def _unheard(_: object) -> None:
     pass
 
 
-def _order(provider: Provider, place: Place, cwd: Path, home: Path, settings: Settings) -> Order:
+def _order(provider: Provider, place: MemoryLocation, cwd: Path, home: Path, settings: Settings) -> Order:
     with RootDir.open(place.path, create=False) as root:
         past = places(root, home / "projects" / slug(cwd)) if settings.past_search else ()
     return Order(
@@ -106,11 +106,11 @@ def _order(provider: Provider, place: Place, cwd: Path, home: Path, settings: Se
     )
 
 
-def _handover(provider: Provider, place: Place, cwd: Path, settings: Settings) -> Handover:
+def _handover(provider: Provider, place: MemoryLocation, cwd: Path, settings: Settings) -> Handover:
     """The prompt an agent has here: system text, tools, and what it is told of memory."""
     tools = builtin_tools()
     names = [tool.name for tool in tools]
-    section = instructions(
+    section = memory_instructions(
         place=place,
         mode=settings.memory_mode["private"],
         tools=names,

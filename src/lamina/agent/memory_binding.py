@@ -17,11 +17,11 @@ from ..core.memory_requests import asks_for_memory
 from ..core.settings import Mode
 from ..disk.settings_files import user_home
 from ..fork.host import Remembers
-from ..memory.instructions import instructions
+from ..memory.instructions import memory_instructions
 from ..memory.memory import Memory
-from ..memory.store.contract import Who, Why
-from ..memory.store.scopes import Place, memory_place, project_root
-from ..memory.tool_writes import Wish, Written, spot, write
+from ..memory.store.contract import ChangeAuthor, ChangeReason
+from ..memory.store.scopes import MemoryLocation, locate_memory, project_root
+from ..memory.tool_writes import RequestedWrite, WriteOutcome, find_memory_file, write_memory_file
 from ..prompt.reminder import IndexText
 from ..session.session import Session
 from ..tools.tool import FileChange, KeeperVerdict
@@ -43,13 +43,13 @@ class Remembering:
         if self.place is not None and modes["team"] == "off":
             self.place = self.place._replace(team=None)
 
-    def _find(self) -> Place | None:
+    def _find(self) -> MemoryLocation | None:
         session = self._session
         if session.home is None:
             return None
         person = user_home(os.environ) or session.home
         try:
-            return memory_place(cwd=session.cwd, home=session.home, settings=session.settings, user_home=person)
+            return locate_memory(cwd=session.cwd, home=session.home, settings=session.settings, user_home=person)
         except DiskError as error:
             self._without(error)
             return None
@@ -67,7 +67,7 @@ class Remembering:
         if self.place is None:
             return ""
         settings = self._session.settings
-        return instructions(
+        return memory_instructions(
             place=self.place,
             mode=self.mode,
             tools=tools,
@@ -125,29 +125,29 @@ class Remembering:
         self._asked = message
         self._reason = ASKED if asks_for_memory(words) else JUDGED
 
-    def keeper(self, who: Who = "agent", why: str | None = None) -> Callable[[FileChange], KeeperVerdict | None]:
+    def keeper(self, who: ChangeAuthor = "agent", why: str | None = None) -> Callable[[FileChange], KeeperVerdict | None]:
         """What Write and Edit ask about every file; a fork gets one of its own, in its own name."""
         return lambda change: self._keep(change, who, why)
 
-    def _keep(self, change: FileChange, who: Who, why: str | None) -> KeeperVerdict | None:
-        done = self.write(change, Why(who, why or self._reason, self._session.id, self._asked))
+    def _keep(self, change: FileChange, who: ChangeAuthor, why: str | None) -> KeeperVerdict | None:
+        done = self.write(change, ChangeReason(who, why or self._reason, self._session.id, self._asked))
         if done is None:
             return None
         if done.notice is not None:
             self._told.append(done.notice)
         return KeeperVerdict(done.said, done.data, done.is_error, done.beside)
 
-    def write(self, change: FileChange, why: Why) -> Written | None:
+    def write(self, change: FileChange, why: ChangeReason) -> WriteOutcome | None:
         """Through the store, from any thread; None where the file is none of memory's."""
-        found = spot(self.place, change.path) if self.place is not None else None
+        found = find_memory_file(self.place, change.path) if self.place is not None else None
         if found is None:
             return None
-        wish = Wish(change.path, change.data.decode("utf-8", "replace"), change.before, change.unread)
+        wish = RequestedWrite(change.path, change.data.decode("utf-8", "replace"), change.before, change.unread)
         try:
             with self._open() as memory:
-                return write(memory, found, wish, why=why, now=self._logged())
+                return write_memory_file(memory, found, wish, why=why, now=self._logged())
         except DiskError as error:
-            return Written(str(error), is_error=True)
+            return WriteOutcome(str(error), is_error=True)
 
     def _logged(self) -> datetime | None:
         """The local time, where daily logs are kept."""

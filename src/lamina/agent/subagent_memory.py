@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from ..core.errors import DiskError
 from ..disk.settings_files import user_home
 from ..layers.l7_agents.types import Kind, writes
-from ..memory.agent_memory import agent_instructions, mode_for, open_agent_memory
-from ..memory.memory import Memory
-from ..memory.store.contract import Who
-from ..memory.store.scopes import AgentPlace, Place, agent_place, agent_roots, memory_place
-from ..memory.tool_writes import spot
+from ..memory.instructions import agent_instructions
+from ..memory.memory import Memory, agent_memory_mode, open_agent_memory
+from ..memory.store.contract import ChangeAuthor
+from ..memory.store.scopes import AgentMemoryLocation, MemoryLocation, list_agent_roots, locate_agent_memory, locate_memory
+from ..memory.tool_writes import find_memory_file
 from ..prompt.reminder import IndexText
 from ..session.session import Session
 from ..tools.tool import FileChange, KeeperVerdict
@@ -34,24 +34,24 @@ NO_WRITES = "{path} was not written: this agent may write no files; say in your 
 class OwnMemory(Remembering):
     def __init__(self, session: Session, kind: Kind) -> None:
         self._kind = kind
-        self._own: AgentPlace | None = None
+        self._own: AgentMemoryLocation | None = None
         super().__init__(session)
-        self.mode = mode_for(kind.memory, session.settings)
+        self.mode = agent_memory_mode(kind.memory, session.settings)
         self._own = self._find_own() if self.mode != "off" else None
-        self.place = Place(self._own.path, None, self._own.scope) if self._own is not None else None
+        self.place = MemoryLocation(self._own.path, None, self._own.scope) if self._own is not None else None
         self._others = self._other_memories()
 
-    def _find(self) -> Place | None:
+    def _find(self) -> MemoryLocation | None:
         """The project's memory is not a subagent's."""
         return None
 
-    def _find_own(self) -> AgentPlace | None:
+    def _find_own(self) -> AgentMemoryLocation | None:
         session, kind = self._session, self._kind
         if session.home is None or kind.memory is None:
             return None
         person = user_home(os.environ) or session.home
         try:
-            return agent_place(
+            return locate_agent_memory(
                 kind.name, kind.memory, cwd=session.cwd, home=session.home, settings=session.settings, user_home=person
             )
         except DiskError as error:
@@ -63,9 +63,9 @@ class OwnMemory(Remembering):
         if session.home is None:
             return ()
         person = user_home(os.environ) or session.home
-        agents = agent_roots(cwd=session.cwd, home=session.home, settings=session.settings, user_home=person)
+        agents = list_agent_roots(cwd=session.cwd, home=session.home, settings=session.settings, user_home=person)
         try:
-            main = memory_place(cwd=session.cwd, home=session.home, settings=session.settings, user_home=person)
+            main = locate_memory(cwd=session.cwd, home=session.home, settings=session.settings, user_home=person)
         except DiskError:
             return agents
         return (*agents, main.path, *((main.team,) if main.team is not None else ()))
@@ -104,8 +104,8 @@ class OwnMemory(Remembering):
         """A proposal waits in the inbox of its own memory."""
         return sentence.replace(": lamina inbox accept", f": lamina inbox --agent {self._kind.name} accept")
 
-    def _keep(self, change: FileChange, who: Who, why: str | None) -> KeeperVerdict | None:
-        if self.place is not None and spot(self.place, change.path) is not None:
+    def _keep(self, change: FileChange, who: ChangeAuthor, why: str | None) -> KeeperVerdict | None:
+        if self.place is not None and find_memory_file(self.place, change.path) is not None:
             kept = super()._keep(change, who, why)
             self._told = [self._inboxed(each) for each in self._told]
             return replace(kept, said=self._inboxed(kept.said)) if kept is not None else None

@@ -104,8 +104,8 @@ def dreams() -> Offers:
 @_completion
 def days() -> Offers:
     """Those that have a daily log, the newest first."""
-    from ..memory.store.daily_logs import days
+    from ..memory.store.daily_logs import list_logs
 
     with _memory() as memory:
-        yield from ((each.day.isoformat(), None) for each in days(memory.store("private").store.root))
+        yield from ((each.day.isoformat(), None) for each in list_logs(memory.store("private").store.root))
     yield from (("today", None), ("yesterday", None))

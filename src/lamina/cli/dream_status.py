@@ -23,9 +23,9 @@ from ..layers.l6_dream.gates import Standing, Stop, last_dream, stopped, too_few
 from ..layers.l6_dream.record import Record, records
 from ..layers.l6_dream.sessions import newer, places
 from ..layers.l6_dream.undo import undo
-from ..memory.store.daily_logs import to_distil
+from ..memory.store.daily_logs import days_to_distil
 from ..memory.store.modes import plan_write
-from ..memory.store.scopes import memory_place
+from ..memory.store.scopes import locate_memory
 from ..memory.store.topic import INDEX
 from .options import find_home
 from .safe_text import capped, counted, minute, sentence, utc_time
@@ -74,7 +74,7 @@ def read_dreams(cwd: Path) -> tuple[Record, ...]:
         return ()
     try:
         settings = load_settings(cwd=cwd, environ=os.environ)
-        place = memory_place(cwd=cwd, home=home, settings=settings, user_home=user_home(os.environ) or home)
+        place = locate_memory(cwd=cwd, home=home, settings=settings, user_home=user_home(os.environ) or home)
         with RootDir.open(place.path, create=False) as root:
             return tuple(records(root))
     except DiskError:
@@ -123,7 +123,7 @@ def _in_the_way(root: RootDir, source: MemorySource, last_ns: int | None, holder
 
 def _lacking(root: RootDir, source: MemorySource, last_ns: int | None, now_ns: int) -> Stop | None:
     if source.settings.assistant:
-        return None if to_distil(root, _seconds(last_ns), now_ns / 1e9) else Stop("nothing", "no daily log waits")
+        return None if days_to_distil(root, _seconds(last_ns), now_ns / 1e9) else Stop("nothing", "no daily log waits")
     own = source.home / "projects" / slug(source.cwd) if source.home is not None else None
     wanted = source.settings.dream_sessions
     return too_few(newer(places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)

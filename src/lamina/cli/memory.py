@@ -19,9 +19,9 @@ from .safe_text import minute, printable, utc_time
 
 if TYPE_CHECKING:
     from ..memory.memory import Memory
-    from ..memory.store.contract import Version
-    from ..memory.store.scan import Header
+    from ..memory.store.contract import MemoryVersion
     from ..memory.store.topic import Topic
+    from ..memory.store.topic_files import TopicHeader
 
 _WORDS = {"today": 0, "yesterday": 1}
 TYPES = ("user", "feedback", "project", "reference")
@@ -194,13 +194,13 @@ def daily_command(memory: Memory, wanted: date | None) -> Reported:
 
 
 def _days(memory: Memory, wanted: date | None) -> list[dict[str, Any]]:
-    from ..memory.store.daily_logs import days, read_day
+    from ..memory.store.daily_logs import list_logs, read_log
 
     gated, rows = memory.store("private"), list[dict[str, Any]]()
-    for each in days(gated.store.root) if gated.readable else ():
+    for each in list_logs(gated.store.root) if gated.readable else ():
         if wanted not in (None, each.day):
             continue
-        text = read_day(gated.store.root, each.day) or ""
+        text = read_log(gated.store.root, each.day) or ""
         bullets = sum(line.startswith("- ") for line in text.splitlines())
         named = {"date": each.day.isoformat(), "path": str(memory.path / each.file)}
         rows.append(named | {"bullets": bullets, "bytes": each.size, "text": text})
@@ -253,7 +253,7 @@ def _known(memory: Memory, name: str) -> Topic:
     return topic
 
 
-def _row(topic: Topic | Header, memory: Memory) -> dict[str, Any]:
+def _row(topic: Topic | TopicHeader, memory: Memory) -> dict[str, Any]:
     return {
         "name": topic.name,
         "type": topic.type,
@@ -263,12 +263,12 @@ def _row(topic: Topic | Header, memory: Memory) -> dict[str, Any]:
     }
 
 
-def _line(topic: Topic | Header) -> str:
+def _line(topic: Topic | TopicHeader) -> str:
     kind = f"[{topic.type}] " if topic.type else ""
     return f"{minute(topic.modified)[:10]}  {topic.name}  {kind}{topic.description}"
 
 
-def _change(version: Version) -> dict[str, Any]:
+def _change(version: MemoryVersion) -> dict[str, Any]:
     said = version.why
     why = {"who": said.who, "why": said.why, "session_id": said.session, "message": said.message} if said is not None else {}
     if said is not None and said.dream is not None:
@@ -283,17 +283,17 @@ def _change(version: Version) -> dict[str, Any]:
     }
 
 
-def find_trash(versions: list[Version]) -> list[Version]:
+def find_trash(versions: list[MemoryVersion]) -> list[MemoryVersion]:
     """Of the changes, newest first, the removals of what has not come back."""
-    from ..memory.store.topic import same_name
+    from ..memory.store.topic import name_key
 
-    last: dict[str, Version] = {}
+    last: dict[str, MemoryVersion] = {}
     for version in versions:
-        last.setdefault(f"{version.file.startswith('team/')} {same_name(version.name)}", version)
+        last.setdefault(f"{version.file.startswith('team/')} {name_key(version.name)}", version)
     return [version for version in last.values() if version.action == "remove"]
 
 
-def _by(version: Version) -> str:
+def _by(version: MemoryVersion) -> str:
     if version.why is None:
         return ", found as it was"
     dream = f" {version.why.dream}" if version.why.who == "dream" and version.why.dream else ""
@@ -301,7 +301,7 @@ def _by(version: Version) -> str:
     return said + (f": {version.why.why}" if version.why.why else "")
 
 
-def _changed_by(version: Version | None) -> str:
+def _changed_by(version: MemoryVersion | None) -> str:
     if version is None:
         return "not recorded yet"
     return f"{version.id}  {minute(version.time)}  {version.why.who if version.why else 'outside'}"

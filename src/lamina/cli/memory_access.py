@@ -56,8 +56,8 @@ def with_memory(run: Callable[..., options.Reported]) -> Callable[..., None]:
 def _agent_memory(agent: str, where: Path) -> Memory:
     """Of an agent type; a type that has none is a slip of the pen."""
     from ..disk.settings_files import load_settings, user_home
-    from ..memory.agent_memory import open_agent_memory
-    from ..memory.store.scopes import agent_place
+    from ..memory.memory import open_agent_memory
+    from ..memory.store.scopes import locate_agent_memory
     from .agents import load_types
     from .options import find_home
 
@@ -72,5 +72,5 @@ def _agent_memory(agent: str, where: Path) -> Memory:
         )
     settings = load_settings(cwd=where, environ=os.environ)
     person = user_home(os.environ) or home
-    place = agent_place(kind.name, kind.memory, cwd=where, home=home, settings=settings, user_home=person)
+    place = locate_agent_memory(kind.name, kind.memory, cwd=where, home=home, settings=settings, user_home=person)
     return open_agent_memory(place, settings=settings, cwd=where)

@@ -13,7 +13,7 @@ from .console import notice, print_result
 from .safe_text import counted
 
 if TYPE_CHECKING:
-    from ..memory.store.project_identity import Known
+    from ..memory.store.project_identity import KnownProject
 
 
 @click.command("migrate")
@@ -50,7 +50,7 @@ def migrate_command(listing: bool, source: str | None, target: str, merge: bool,
     return 1 if done.left else 0
 
 
-def _only(home: Path, project: Path, roots: tuple[str, ...]) -> tuple[Known, str]:
+def _only(home: Path, project: Path, roots: tuple[str, ...]) -> tuple[KnownProject, str]:
     from ..maintenance.migrate.migrate import candidates
 
     found = candidates(home, project, roots)
@@ -65,7 +65,7 @@ def _only(home: Path, project: Path, roots: tuple[str, ...]) -> tuple[Known, str
 def _list(home: Path, as_json: bool) -> None:
     from ..maintenance.kept_files import session_files
     from ..maintenance.migrate.migrate import topics_in
-    from ..memory.store.project_identity import known_projects
+    from ..memory.store.project_identity import list_known_projects
 
     rows: list[dict[str, Any]] = [
         {
@@ -75,7 +75,7 @@ def _list(home: Path, as_json: bool) -> None:
             "memories": topics_in(known.directory),
             "sessions": sum(one.transcript.is_file() for one in session_files(known.directory)),
         }
-        for known in known_projects(home)
+        for known in list_known_projects(home)
     ]
     lines = (
         f"{counted(row['memories'], 'memory'):>14} {counted(row['sessions'], 'session'):>14}  {row['path']}"

@@ -37,9 +37,9 @@ MOST_SHOWN = 100
 def import_command(source: Path, format: Format | None, dry_run: bool, replace: bool, cwd: Path, as_json: bool) -> None:
     """Take over memories from SOURCE, a file or directory of another program."""
     from ..maintenance.transfer.import_export import import_into
-    from ..memory.store.contract import Why
+    from ..memory.store.contract import ChangeReason
 
-    why = Why(who="user", why=f"imported from {source}")
+    why = ChangeReason(who="user", why=f"imported from {source}")
     with _opened(cwd, writing=True) as store:
         report = import_into(store, source, format=format, dry_run=dry_run, replace=replace, why=why)
     _print_report(report, as_json=as_json, what="Memories")

@@ -16,9 +16,9 @@ if TYPE_CHECKING:  # a session that lends nothing pays for none of it
     from pathlib import Path
 
     from ..hooks.events import HookOutcome
-    from ..memory.store.contract import Why
-    from ..memory.store.scopes import Place
-    from ..memory.tool_writes import Written
+    from ..memory.store.contract import ChangeReason
+    from ..memory.store.scopes import MemoryLocation
+    from ..memory.tool_writes import WriteOutcome
     from ..tools.read_state import ReadState
     from ..tools.tool import FileChange
     from .tool_runner import Desk
@@ -35,10 +35,10 @@ class Restorable(NamedTuple):
 class Remembers(NamedTuple):
     """How background work writes memories (X1): a main agent's, since what a subagent learns is its parent's to judge."""
 
-    place: Place
+    place: MemoryLocation
     project: Path
     session: str
-    write: Callable[[FileChange, Why], Written | None]  # None: the file is none of memory's
+    write: Callable[[FileChange, ChangeReason], WriteOutcome | None]  # None: the file is none of memory's
     interactive: bool  # a person is there
 
 

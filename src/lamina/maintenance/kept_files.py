@@ -19,8 +19,8 @@ from ..disk.paths.project import slug
 from ..disk.transcripts.search import project_directories
 from ..disk.transcripts.store import lock_path
 from ..memory.store.index import INDEX
-from ..memory.store.project_identity import known_projects
-from ..memory.store.scopes import TEAM, agent_roots, memory_place, project_root
+from ..memory.store.project_identity import list_known_projects
+from ..memory.store.scopes import TEAM, list_agent_roots, locate_memory, project_root
 
 # A person's own words to the program: not changed behind their back, but reported where they hold what was to go.
 SETTINGS = frozenset(
@@ -64,10 +64,10 @@ def kept_files(home: Path, cwd: Path, settings: Settings, *, person: Path | None
     projects = project_directories(home / "projects") if everywhere else directories_of_project(home, cwd)
     trees = [project_root(cwd), Path(os.path.realpath(cwd))]
     if everywhere:
-        trees += [known.path for known in known_projects(home)]
+        trees += [known.path for known in list_known_projects(home)]
     own = home / AGENT_MEMORY[0]
     agents = [
-        *agent_roots(cwd=cwd, home=home, settings=settings, user_home=person),
+        *list_agent_roots(cwd=cwd, home=home, settings=settings, user_home=person or home),
         own,
         *(tree / ".claude" / name for tree in trees for name in AGENT_MEMORY),
     ]
@@ -83,14 +83,14 @@ def directories_of_project(home: Path, cwd: Path) -> list[Path]:
     """The directories below `<home>/projects` that belong to the project at `cwd`: its own, and those of its subdirectories."""
     root = project_root(cwd)
     named = [home / "projects" / slug(root), home / "projects" / slug(cwd)]
-    below = [known.directory for known in known_projects(home) if known.path == root or root in known.path.parents]
+    below = [known.directory for known in list_known_projects(home) if known.path == root or root in known.path.parents]
     return list(dict.fromkeys(path for path in (*named, *below) if path.is_dir()))
 
 
 def _named_by_settings(home: Path, cwd: Path, settings: Settings, person: Path | None) -> list[MemoryRoot]:
     """One that may not be used holds nothing of ours."""
     try:
-        found = memory_place(cwd=cwd, home=home, settings=settings, user_home=person)
+        found = locate_memory(cwd=cwd, home=home, settings=settings, user_home=person or home)
     except DiskError:
         return []
     team = [MemoryRoot(found.team, "team memory", True)] if found.team is not None and found.team.is_dir() else []

@@ -19,7 +19,7 @@ from ..core.errors import LaminaError
 from ..core.settings import Settings
 from ..disk.paths.project import slug
 from ..disk.transcripts.search import project_directories
-from ..memory.store.project_identity import Identity, identify, identity_in, note
+from ..memory.store.project_identity import ProjectIdentity, identify, read_identity, write_identity
 from ..memory.store.scopes import project_root
 from . import retention
 from .migrate.migrate import candidates, gone, root_commits, topics_in
@@ -63,15 +63,15 @@ def _offer(cwd: Path, home: Path, settings: Settings, environ: Mapping[str, str]
     return f"The memory of {one.known.path}, which is gone, may belong here ({one.because}): lamina migrate brings it over."
 
 
-def learn_roots(home: Path, project: Path, environ: Mapping[str, str]) -> Identity | None:
+def learn_roots(home: Path, project: Path, environ: Mapping[str, str]) -> ProjectIdentity | None:
     """Adds the root commits to the project's file; it is asked for again next time where they could not be found out."""
     directory = home / "projects" / slug(project)
     roots = root_commits(project, environ=environ)
-    own = identity_in(directory)
+    own = read_identity(directory)
     if own is None or roots is None or own.path != str(project):
         return own
     new = msgspec.structs.replace(own, roots=roots)
-    note(directory, new)
+    write_identity(directory, new)
     return new
 
 

@@ -1,4 +1,4 @@
-"""What the model is told about memory: one section of the system prompt (S7–S10, F4, W1, W2).
+"""What the model is told about memory: one section of the system prompt (S7–S10, F4, W1, W2, A5).
 
 Owns the wording, which lies in `prompts/`. Pure: the same arguments give the same bytes, and nothing in it depends on the clock or on
 what is remembered, so the prefix of a session stays as it was first sent. The lines with the directories have a fixed form: what
@@ -11,21 +11,18 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..core.fence import escape
+from ..core.fence import fence
 from ..core.prompt_files import prompt_sections
 from ..core.settings import Mode
-from ..core.settings.kinds import printable
 from .store.daily_logs import LOGS, MOST_CHARACTERS, PATTERN
-from .store.scopes import Place
+from .store.index import load_index
+from .store.scopes import AgentMemoryLocation, MemoryLocation, path_text
 from .store.topic import KINDS
 
-# No system takes longer ones.
-LONGEST_PATH = 4_096
 
-
-def instructions(
+def memory_instructions(
     *,
-    place: Place,
+    place: MemoryLocation,
     mode: Mode,
     tools: Sequence[str],
     index: bool = True,
@@ -39,51 +36,68 @@ def instructions(
         return ""
     texts = prompt_sections(__file__, "memory")
     daily = prompt_sections(__file__, "daily") if assistant else {}
-    opening = texts["opening"].format(memory=_path(place.path), index=texts["index" if index else "no index"])
+    # The path's pattern, never a date: the prompt stays as it was sent when the day changes.
+    log = {"memory": path_text(place.path), "pattern": PATTERN, "most": MOST_CHARACTERS}
     writes = mode != "read-only" and "Write" in tools
     parts = [
-        opening,
+        texts["opening"].format(memory=path_text(place.path), index=texts["index" if index else "no index"]),
         texts["asked"] if writes else texts["read-only"],
-        *((texts["types"], *types_of(team=place.team is not None)) if writes else ()),
-        *((texts["not saved"], _daily(place) if assistant else texts["saving"]) if writes else ()),
+        *((texts["types"], *_type_sections(team=place.team is not None)) if writes else ()),
+        *((texts["not saved"], daily["log"].format(**log) if assistant else texts["saving"]) if writes else ()),
         texts["confirm"] if writes and mode == "confirm" and not assistant else "",
         "\n".join(part for part in (texts["reading"], daily.get("reading", "")) if part),
         texts["recommending"],
         texts["other"] if writes else "",
-        texts["team"].format(team=_path(place.team)) if place.team is not None else "",
+        texts["team"].format(team=path_text(place.team)) if place.team is not None else "",
         _past(place, transcripts, tools, assistant=assistant) if past else "",
         (extra or "").strip(),
     ]
-    return "\n\n".join(part for part in parts if part)
+    return _joined(parts)
 
 
-def types_of(*, team: bool) -> list[str]:
+def _type_sections(*, team: bool) -> list[str]:
     texts = prompt_sections(__file__, "types")
     return [texts[kind] if team else re.sub(r"\n- Scope:.*", "", texts[kind]) for kind in KINDS]
 
 
-def _daily(place: Place) -> str:
-    """The path's pattern, never a date: the prompt stays as it was sent when the day changes."""
-    return prompt_sections(__file__, "daily")["log"].format(memory=_path(place.path), pattern=PATTERN, most=MOST_CHARACTERS)
-
-
-def _past(place: Place, transcripts: Path | None, tools: Sequence[str], *, assistant: bool = False) -> str:
+def _past(place: MemoryLocation, transcripts: Path | None, tools: Sequence[str], *, assistant: bool = False) -> str:
     """How to search, in the terms of the tool there is; empty where there is none."""
     if "Grep" in tools:
-        by, where = 'Grep with pattern="…" path="{path}" glob="{glob}"', ("*.md", "*.jsonl")
+        by = 'Grep with pattern="…" path="{path}" glob="{glob}"'
     elif "Bash" in tools:
-        by, where = '`grep -rn "…" {path} --include="{glob}"`', ("*.md", "*.jsonl")
+        by = '`grep -rn "…" {path} --include="{glob}"`'
     else:
         return ""
-    memory = by.format(path=_path(place.path), glob=where[0])
+    memory = by.format(path=path_text(place.path), glob="*.md")
     if assistant:
         memory += f" {prompt_sections(__file__, 'daily')['past'].format(logs=LOGS)}"
     if place.team is not None and not place.team.is_relative_to(place.path):
-        memory += f", and the same in {_path(place.team)}"
-    last = by.format(path=_path(transcripts), glob=where[1]) if transcripts is not None else "none are kept here"
+        memory += f", and the same in {path_text(place.team)}"
+    last = by.format(path=path_text(transcripts), glob="*.jsonl") if transcripts is not None else "none are kept here"
     return prompt_sections(__file__, "memory")["past"].format(search_memory=memory, search_transcripts=last)
 
 
-def _path(path: Path) -> str:
-    """A path on one line that opens no tag."""
-    return escape(printable(str(path), LONGEST_PATH))
+def _joined(parts: Sequence[str]) -> str:
+    return "\n\n".join(filter(None, parts))
+
+
+def agent_instructions(
+    place: AgentMemoryLocation, *, mode: Mode, tools: Sequence[str], index: str, extra: str | None = None
+) -> str:
+    """The section of an agent's system prompt; empty where its memory is off. `index` is the index file's text."""
+    if mode == "off":
+        return ""
+    own, shared = prompt_sections(__file__, "agent"), prompt_sections(__file__, "memory")
+    writes = mode != "read-only" and "Write" in tools
+    listed = load_index(index)
+    parts = [
+        own["opening"].format(memory=path_text(place.path), scope=own[place.scope]),
+        own["asked"] if writes else shared["read-only"],
+        *((shared["types"], *_type_sections(team=False), shared["not saved"], shared["saving"]) if writes else ()),
+        shared["confirm"] if writes and mode == "confirm" else "",
+        shared["reading"],
+        shared["recommending"],
+        (extra or "").strip(),
+        f"{own['index']}\n\n{fence('memory-index', listed) if listed else own['empty']}",
+    ]
+    return _joined(parts)

@@ -1,43 +1,49 @@
 """`lamina.Memory`: a project's memory for people who write programs.
 
-Owns nothing on disk itself: it finds the directories (`place`), opens their stores, applies the modes, and joins the private scope and
-the team's. A team's topic has a file that begins with `team/`, wherever the team keeps its directory.
+Owns nothing on disk itself: finds the directories (`store.scopes`), opens their stores, applies the modes, and joins the private scope
+and the team's. A team's topic has a file that begins with `team/`, wherever the team keeps its directory.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
-import msgspec
-
 from ..core.errors import DiskError, InputError, PathRefused
-from ..core.settings import Mode, Settings
+from ..core.settings import Mode, Scope, Settings
 from ..disk.paths.memory_paths import check_root
 from ..disk.settings_files import lamina_home, load_settings, user_home
 from ..disk.temp_files import Durability
-from .recall.library import Look, Scope, Where, shown_in
+from .recall.library import MemoryLibrary, ScopeName, scope_modes, with_prefix
 from .recall.library import Recalled as Recalled
-from .store.blame import Blamed, blame
-from .store.contract import Proposed, Saved, Version, Why
+from .store.contract import ChangeReason, MemoryVersion, Proposed, Saved
 from .store.directory import DirectoryStore
 from .store.draft import Draft
-from .store.inbox import Proposal
-from .store.index import INDEX, loaded
-from .store.modes import GatedStore
+from .store.history import GUARD
+from .store.history import HISTORY_DIRECTORY as HISTORY
+from .store.index import INDEX, load_index
+from .store.journal import BlamedLine, blame
+from .store.modes import INBOX, GatedStore, Proposal
 from .store.project_identity import identify
-from .store.scan import Header
-from .store.scopes import TEAM, Place, memory_place, project_root
+from .store.scopes import TEAM, AgentMemoryLocation, AgentScope, MemoryLocation, StrPath, locate_memory, project_root
 from .store.topic import Kind, Topic
+from .store.topic_files import TopicHeader
 
+SCOPES: Mapping[AgentScope, Scope] = {"user": "agentUser", "project": "agentProject", "local": "agentLocal"}
+IGNORED = ".gitignore"
+# Of a project's the memories are committed; what they were before, what waits for a yes and our locks are nobody else's.
+_KEPT_OUT: Mapping[AgentScope, bytes] = {
+    "project": f"# Lamina: memories are shared, their history is not.\n{HISTORY}/\n{INBOX}/\n{GUARD}\n{IGNORED}\n".encode(),
+    "local": b"# Lamina: this machine's alone.\n*\n",
+}
 # Settings that decide where memory lies and whether it is written.
 _PLACING = frozenset({"autoMemoryDirectory", "teamMemoryDirectory", "lamina.remoteMemoryDirectory", "lamina.memoryMode"})
 
 
 class LoadedIndex(NamedTuple):
-    """An index as a session is sent it (S4). `path` is for its heading."""
+    """An index as a session is sent it. `path` is for its heading."""
 
     path: Path
     text: str
@@ -46,33 +52,21 @@ class LoadedIndex(NamedTuple):
 class Memory:
     """Open it with `Memory.open`; a context manager. Not for two threads at once."""
 
-    __slots__ = ("_git", "_look", "_private", "_team", "notices", "place")
+    __slots__ = ("_git", "_library", "_stores", "notices", "place")
 
     def __init__(
-        self,
-        place: Place,
-        private: GatedStore,
-        team: GatedStore | None = None,
-        *,
-        project: Path | None = None,
-        git: bool = False,
+        self, place: MemoryLocation, stores: Mapping[ScopeName, GatedStore], *, project: Path | None = None, git: bool = False
     ) -> None:
         self.place = place
         self._git = git  # whether git follows what is changed here
-        self._private = private
-        self._team = team
-        readable = [Scope(where, self.store(where).store.shelf) for where in self._names() if self.store(where).readable]
-        self._look = Look(place, readable, project=project, clock=lambda: private.store.clock())
-        self.notices = tuple(notice for scope in self._scopes() for notice in scope.store.notices)
+        self._stores = stores
+        readable = {scope: gated.store.topic_files for scope, gated in stores.items() if gated.readable}
+        self._library = MemoryLibrary(place, readable, project=project, clock=lambda: stores["private"].store.clock())
+        self.notices = tuple(notice for gated in stores.values() for notice in gated.store.notices)
 
     @classmethod
     def open(
-        cls,
-        cwd: str | os.PathLike[str] = ".",
-        *,
-        path: str | os.PathLike[str] | None = None,
-        home: str | os.PathLike[str] | None = None,
-        settings: Settings | None = None,
+        cls, cwd: StrPath = ".", *, path: StrPath | None = None, home: StrPath | None = None, settings: Settings | None = None
     ) -> Self:
         """The memory of the project `cwd` belongs to, or the one in `path`. The directory is made if it is missing.
 
@@ -87,20 +81,17 @@ class Memory:
         place = _place(cwd, path, own, settings)
         if place.said_by == "default" and (base := own or lamina_home(os.environ)) is not None:
             identify(base, cwd)
-        durability: Durability = "process" if settings.durability == "process" else "full"
-        modes = settings.memory_mode
-        opened: list[GatedStore] = []
+        durability, (private, team) = _durability(settings), scope_modes(settings)
+        opened: dict[ScopeName, GatedStore] = {}
         try:
-            private: Mode = modes["private"] if settings.memory else "off"
-            opened.append(GatedStore(DirectoryStore.open(place.path, durability=durability), private))
+            opened["private"] = GatedStore(DirectoryStore.open(place.path, durability=durability), private)
             if place.team is not None:
-                team: Mode = modes["team"] if settings.memory else "off"
-                opened.append(GatedStore(DirectoryStore.open(place.team, scope="team", durability=durability), team))
+                opened["team"] = GatedStore(DirectoryStore.open(place.team, scope="team", durability=durability), team)
         except DiskError:
-            for scope in opened:
-                scope.store.close()
+            for gated in opened.values():
+                gated.store.close()
             raise
-        memory = cls(place, *opened, project=project_root(cwd), git=settings.history_git)
+        memory = cls(place, opened, project=project_root(cwd), git=settings.history_git)
         memory.notices = (*said, *memory.notices)
         return memory
 
@@ -110,12 +101,12 @@ class Memory:
 
     def close(self) -> None:
         """Lets git follow what was changed; then nothing can be read or written any more."""
-        store, git, self._git = self._private.store, self._git, False
+        store, git, self._git = self._stores["private"].store, self._git, False
         if git and store.history.written:
-            from .store.git import follow
+            from .store.git import sync_git
 
-            follow(store.root, store.history, environ=os.environ)
-        for scope in self._scopes():
+            sync_git(store.root, store.history, environ=os.environ)
+        for scope in self._stores.values():
             scope.store.close()
 
     def __enter__(self) -> Self:
@@ -124,10 +115,9 @@ class Memory:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def store(self, scope: Where = "private") -> GatedStore:
+    def store(self, scope: ScopeName = "private") -> GatedStore:
         """The store of a scope under its mode: what layers that write by themselves are handed."""
-        found = self._private if scope == "private" else self._team
-        if found is None:
+        if (found := self._stores.get(scope)) is None:
             raise InputError("scope", "there is no team memory here", "turn it on with the setting team")
         return found
 
@@ -140,67 +130,67 @@ class Memory:
         body: str = "",
         evidence: Sequence[str] = (),
         modified: float | None = None,
-        scope: Where = "private",
-        why: Why | None = None,
+        scope: ScopeName = "private",
+        why: ChangeReason | None = None,
     ) -> Saved | Proposed:
         """Saves or updates a memory. Without `why` it is the person's own doing; `modified` dates what was made elsewhere."""
         draft = Draft(name, type, description, body, tuple(evidence), modified)
-        done = self.store(scope).save(draft, why=why or Why("user"))
-        return done._replace(topic=shown_in(done.topic, scope)) if isinstance(done, Saved) else done
+        done = self.store(scope).save(draft, why=why or ChangeReason("user"))
+        return done._replace(topic=with_prefix(done.topic, scope)) if isinstance(done, Saved) else done
 
     def get(self, name: str) -> Topic | None:
         """By name or file; the private one where both scopes have it."""
         for scope, asked in self._asked(name):
             if (topic := self.store(scope).get(asked)) is not None:
-                return shown_in(topic, scope)
+                return with_prefix(topic, scope)
         return None
 
     def topics(self) -> list[Topic]:
-        return [shown_in(topic, scope) for scope in self._names() for topic in self.store(scope).topics()]
+        return [with_prefix(topic, scope) for scope, gated in self._stores.items() for topic in gated.topics()]
 
-    def headers(self) -> list[Header]:
-        """All memories without their bodies, the newest first (S11)."""
-        return self._look.headers()
+    def headers(self) -> list[TopicHeader]:
+        """All memories without their bodies, the newest first."""
+        return self._library.headers()
 
     def recall(self, query: str, k: int = 5) -> list[Recalled]:
-        """The memories that fit best, best first, each with its age and what the project says of its evidence (B8).
+        """The memories that fit best, best first, each with its age and what the project says of its evidence.
 
         By a local ranker: no model is asked. A memory whose evidence is stale comes behind others that fit about as well.
         """
-        return self._look.recall(query, k)
+        return self._library.recall(query, k)
 
     def where(self, file: str) -> Path:
         """The full path of a topic's file, wherever its scope lies."""
-        return self._look.where(file)
+        return self._library.where(file)
 
-    def forget(self, name: str, *, why: Why | None = None) -> bool:
+    def forget(self, name: str, *, why: ChangeReason | None = None) -> bool:
         """To the trash, from where `restore` brings it back; False when nothing was removed."""
-        return any(self.store(scope).remove(asked, why=why or Why("user")) for scope, asked in self._asked(name))
+        return any(self.store(scope).remove(asked, why=why or ChangeReason("user")) for scope, asked in self._asked(name))
 
-    def index(self, scope: Where = "private") -> str:
+    def index(self, scope: ScopeName = "private") -> str:
         return self.store(scope).index()
 
     def indexes(self) -> list[LoadedIndex]:
         """What a session is sent: each index that holds something, within its limits."""
-        found = [LoadedIndex(scope.store.root.path / INDEX, loaded(scope.index())) for scope in self._scopes()]
+        found = [LoadedIndex(scope.store.root.path / INDEX, load_index(scope.index())) for scope in self._stores.values()]
         return [index for index in found if index.text]
 
-    def log(self, name: str | None = None) -> list[Version]:
+    def log(self, name: str | None = None) -> list[MemoryVersion]:
         """The changes, newest first."""
-        scopes = self._asked(name) if name is not None else [(scope, None) for scope in self._names()]
-        found = [version for scope, asked in scopes for version in _versions(self.store(scope).log(asked), scope)]
+        scopes = self._asked(name) if name is not None else [(scope, None) for scope in self._stores]
+        found = [with_prefix(version, scope) for scope, asked in scopes for version in self.store(scope).log(asked)]
         return sorted(found, key=lambda version: -version.time)
 
     def content(self, version_id: str) -> str | None:
-        found = (scope.content(version_id) for scope in self._scopes())
+        found = (scope.content(version_id) for scope in self._stores.values())
         return next((text for text in found if text is not None), None)
 
     def diff(self, version_id: str) -> str:
         """What one change did, as a unified diff."""
-        found = (scope.store.history.diff(version_id) for scope in self._scopes() if scope.readable)
+        found = (scope.store.history.diff(version_id) for scope in self._stores.values() if scope.readable)
         return next(filter(None, found), "")
 
-    def blame(self, name: str) -> list[Blamed]:
+    def blame(self, name: str) -> list[BlamedLine]:
         """The lines of a memory, each with the change it comes from; empty when there is no such memory."""
         for scope, asked in self._asked(name):
             store = self.store(scope)
@@ -209,46 +199,65 @@ class Memory:
                 return blame(store.store.history.versions(found.file), found.data.decode("utf-8", "replace"))
         return []
 
-    def restore(self, name: str, version_id: str | None = None, *, why: Why | None = None) -> Topic:
+    def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason | None = None) -> Topic:
         """Brings back what was removed, or an older version, byte for byte."""
         asked = self._asked(name)
         scope, known = next(((scope, known) for scope, known in asked if self.store(scope).log(known)), asked[0])
-        return shown_in(self.store(scope).restore(known, version_id, why=why or Why("user")), scope)
+        return with_prefix(self.store(scope).restore(known, version_id, why=why or ChangeReason("user")), scope)
 
     # Proposals
 
     def waiting(self) -> list[Proposal]:
-        return [proposal for scope in self._scopes() for proposal in scope.inbox.waiting()]
+        return [proposal for scope in self._stores.values() for proposal in scope.inbox.waiting()]
 
     def accept(self, proposal_id: str) -> Saved | bool:
-        having = (scope for scope in self._scopes() if any(each.id == proposal_id for each in scope.inbox.waiting()))
-        return next(having, self._private).accept(proposal_id)
+        having = (scope for scope in self._stores.values() if any(each.id == proposal_id for each in scope.inbox.waiting()))
+        return next(having, self._stores["private"]).accept(proposal_id)
 
     def reject(self, proposal_id: str) -> bool:
-        return any(scope.inbox.reject(proposal_id) for scope in self._scopes())
+        return any(scope.inbox.reject(proposal_id) for scope in self._stores.values())
 
-    def _scopes(self) -> list[GatedStore]:
-        return [self._private] if self._team is None else [self._private, self._team]
-
-    def _names(self) -> list[Where]:
-        return ["private"] if self._team is None else ["private", "team"]
-
-    def _asked(self, name: str) -> list[tuple[Where, str]]:
+    def _asked(self, name: str) -> list[tuple[ScopeName, str]]:
         """Which scopes a name may be in, and how it is called there."""
-        if name.startswith(f"{TEAM}/") and self._team is not None:
+        if name.startswith(f"{TEAM}/") and TEAM in self._stores:
             return [("team", name.removeprefix(f"{TEAM}/"))]
-        return [(scope, name) for scope in self._names()]
+        return [(scope, name) for scope in self._stores]
 
 
-def _place(cwd: str | os.PathLike[str], path: str | os.PathLike[str] | None, home: Path | None, settings: Settings) -> Place:
+def _place(cwd: StrPath, path: StrPath | None, home: Path | None, settings: Settings) -> MemoryLocation:
     own, person = home or lamina_home(os.environ), user_home(os.environ)
     if path is not None:
         checked = check_root(os.path.abspath(path), home=person or own or os.path.expanduser("~"))
-        return Place(checked, checked / TEAM if settings.team else None, "argument")
+        return MemoryLocation(checked, checked / TEAM if settings.team else None, "argument")
     if own is None:
         raise PathRefused("memory", "no home directory is known", "set LAMINA_HOME or give a path")
-    return memory_place(cwd=cwd, home=own, settings=settings, user_home=person or own)
+    return locate_memory(cwd=cwd, home=own, settings=settings, user_home=person or own)
 
 
-def _versions(found: Sequence[Version], scope: Where) -> list[Version]:
-    return [*found] if scope == "private" else [msgspec.structs.replace(each, file=f"{TEAM}/{each.file}") for each in found]
+def _durability(settings: Settings) -> Durability:
+    return "process" if settings.durability == "process" else "full"
+
+
+# An agent type's own memory
+
+
+def agent_memory_mode(scope: AgentScope | None, settings: Settings) -> Mode:
+    """The mode of an agent type's memory; off for a type that has none."""
+    return settings.memory_mode[SCOPES[scope]] if scope is not None and settings.memory else "off"
+
+
+def open_agent_memory(place: AgentMemoryLocation, *, settings: Settings, cwd: StrPath) -> Memory:
+    """Open an agent type's own memory, a store like every other; DiskError where the directory can't be made.
+
+    The files git is to leave alone are named once, when the directory is made: a crash in between leaves that to the next open.
+    """
+    durability = _durability(settings)
+    store = DirectoryStore.open(place.path, scope=SCOPES[place.scope], durability=durability, below=place.below)
+    kept_out = _KEPT_OUT.get(place.scope) if place.below is not None else None
+    try:
+        if kept_out is not None and store.root.stat(IGNORED) is None:
+            store.root.replace(IGNORED, kept_out, durability=durability)
+    except DiskError as error:
+        store.notices += (str(error),)
+    gated = GatedStore(store, agent_memory_mode(place.scope, settings))
+    return Memory(MemoryLocation(place.path, None, place.scope), {"private": gated}, project=project_root(cwd))

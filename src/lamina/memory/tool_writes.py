@@ -3,12 +3,13 @@
 Owns the step from a path and a text to a save, a removal or a change of the index, and the sentences that come of it. Invariants:
 whatever the model wrote, a topic goes through the journal, the redaction, the modes and the index like any other save; a file that
 somebody changed meanwhile is left to them; nothing raises for what a model sent. An empty text removes the memory. A daily log takes
-bullets at its end and nothing else. Crashes: as in `directory` and `daily`, whose writers do the work.
+bullets at its end and nothing else. Crashes: as in `store.directory` and `daily_logs`, whose writers do the work.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -16,25 +17,26 @@ from typing import NamedTuple
 from ..core.errors import DiskError, InputError, LaminaError
 from ..disk.paths.file_names import fold
 from .memory import Memory
-from .recall.library import Where
-from .store.contract import Proposed, Saved, Why
+from .recall.library import ScopeName
+from .store.contract import ChangeReason, Proposed, Saved
 from .store.daily_logs import LOGS, plan_addition
 from .store.index import INDEX
-from .store.scopes import TEAM, Place
+from .store.modes import GatedStore
+from .store.scopes import TEAM, MemoryLocation
 
 SUFFIX = ".md"
 # Directories inside memory that hold something else.
 _OTHERS = {LOGS: "daily logs are kept here in assistant mode only", TEAM: "there is no team memory here"}
 
 
-class Spot(NamedTuple):
+class MemoryFile(NamedTuple):
     """A file of memory: its scope, and its path from that scope's directory."""
 
-    scope: Where
+    scope: ScopeName
     file: str
 
 
-class Wish(NamedTuple):
+class RequestedWrite(NamedTuple):
     """`before` is what the file holds, None where there is none; `unread` is why that may not be replaced, None where it may."""
 
     path: Path
@@ -49,7 +51,7 @@ class IndexChange(NamedTuple):
     after: bytes
 
 
-class Written(NamedTuple):
+class WriteOutcome(NamedTuple):
     """`said` is for the model, `notice` for the person; `data` is what the file holds now, where it was written; `beside` is what the
     index held and holds."""
 
@@ -60,7 +62,7 @@ class Written(NamedTuple):
     beside: IndexChange | None = None
 
 
-def spot(place: Place, path: Path) -> Spot | None:
+def find_memory_file(place: MemoryLocation, path: Path) -> MemoryFile | None:
     """Which file of memory a path means, by whatever spelling or link it leads there; None where it leads elsewhere."""
     if path.suffix != SUFFIX:
         return None
@@ -70,9 +72,9 @@ def spot(place: Place, path: Path) -> Spot | None:
         return None  # no system has a file of that name
     for spelled in dict.fromkeys((path, real)):
         if place.team is not None and (file := _below(place.team, spelled)) is not None:
-            return Spot("team", file)
+            return MemoryFile("team", file)
         if (file := _below(place.path, spelled)) is not None:
-            return Spot("private", file)
+            return MemoryFile("private", file)
     return None
 
 
@@ -86,78 +88,77 @@ def _below(root: Path, path: Path) -> str | None:
     return None
 
 
-def write(memory: Memory, found: Spot, wish: Wish, *, why: Why, now: datetime | None = None) -> Written:
+def write_memory_file(
+    memory: Memory, found: MemoryFile, wish: RequestedWrite, *, why: ChangeReason, now: datetime | None = None
+) -> WriteOutcome:
     """Does what was asked, or says why not. `now`, the local time, is given in assistant mode: daily logs are kept then."""
-    first = fold(found.file.split("/")[0])
+    file, first = found.file, fold(found.file.split("/")[0])
     try:
+        gated = memory.store(found.scope)
         if first == LOGS and now is not None and found.scope == "private":
-            return _log(memory, found, wish, why, now)
+            return _log(gated, file, wish, why, now)
         if problem := _OTHERS.get(first):
             raise InputError(str(wish.path), problem, "save it in the memory directory itself")
-        if fold(found.file) == fold(INDEX):
-            return _index(memory, found, wish, why)
+        if fold(file) == fold(INDEX):
+            return _index(gated, wish, why)
         if wish.unread is not None:
-            return Written(wish.unread, is_error=True)
-        return _topic(memory, found, wish, why) if wish.text.strip() else _removal(memory, found, wish, why)
+            return WriteOutcome(wish.unread, is_error=True)
+        return _topic(gated, file, wish, why) if wish.text.strip() else _removal(gated, file, wish, why)
     except LaminaError as error:
-        return Written(str(error), is_error=True)
+        return WriteOutcome(str(error), is_error=True)
 
 
-def _topic(memory: Memory, found: Spot, wish: Wish, why: Why) -> Written:
-    gated = memory.store(found.scope)
+def _topic(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason) -> WriteOutcome:
     index = gated.store.index()
-    done = gated.put(found.file, wish.text, expected=wish.before, why=why)
+    done = gated.put(file, wish.text, expected=wish.before, why=why)
     match done:
         case Proposed():
             return _waits(done, wish)
         case Saved(topic, created, redacted, unfinished):
-            raw = gated.store.raw(found.file)
+            raw = gated.store.raw(file)
             data = raw.data if raw is not None else None
-            secret = f" A secret was left out ({', '.join(redacted)})." if redacted else ""
+            secret = _secrets(redacted)
             if data == wish.before:
-                return Written(f"{wish.path} says that already; nothing was changed.{secret}", data=data)
+                return WriteOutcome(f"{wish.path} says that already; nothing was changed.{secret}", data=data)
             word = "Saved" if created else "Updated"
             line = f"; its line in {INDEX} is in place." if not unfinished else f". {unfinished}"
             said = f"{word} the memory {topic.name!r} in {wish.path}{line}{secret}"
             changed = IndexChange(gated.store.root.path / INDEX, index.encode(), gated.store.index().encode())
             also = f" {unfinished}" if unfinished else ""
-            return Written(said, f"{word} memory: {topic.name}.{secret}{also}", data, beside=changed)
+            return WriteOutcome(said, f"{word} memory: {topic.name}.{secret}{also}", data, beside=changed)
 
 
-def _removal(memory: Memory, found: Spot, wish: Wish, why: Why) -> Written:
-    gated = memory.store(found.scope)
-    topic = gated.store.get(found.file)
+def _removal(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason) -> WriteOutcome:
+    topic = gated.store.get(file)
     if wish.before is None or topic is None:
         raise DiskError(str(wish.path), "is not there, so there is nothing to remove", "look for its name in the index")
-    done = gated.drop(found.file, why=why, expected=wish.before)
+    done = gated.drop(file, why=why, expected=wish.before)
     if isinstance(done, Proposed):
         return _waits(done, wish)
     said = f"Removed the memory {topic.name!r}: {wish.path} is in the trash, and its line in {INDEX} is gone."
-    return Written(said, f"Removed memory: {topic.name} (lamina memory restore brings it back).")
+    return WriteOutcome(said, f"Removed memory: {topic.name} (lamina memory restore brings it back).")
 
 
-def _log(memory: Memory, found: Spot, wish: Wish, why: Why, now: datetime) -> Written:
+def _log(gated: GatedStore, file: str, wish: RequestedWrite, why: ChangeReason, now: datetime) -> WriteOutcome:
     """Who has not read it may add to it all the same."""
-    gated = memory.store(found.scope)
-    added = plan_addition(found.file, wish.text, (wish.before or b"").decode("utf-8", "replace"), now)
+    added = plan_addition(file, wish.text, (wish.before or b"").decode("utf-8", "replace"), now)
     if not added.bullets:
-        return Written(f"{wish.path} says that already; nothing was added.", data=wish.before)
-    data = gated.note(found.file, added.bullets, why=why)
+        return WriteOutcome(f"{wish.path} says that already; nothing was added.", data=wish.before)
+    data = gated.note(file, added.bullets, why=why)
     lines = "1 bullet" if len(added.bullets) == 1 else f"{len(added.bullets)} bullets"
-    secret = f" A secret was left out ({', '.join(added.redacted)})." if added.redacted else ""
+    secret = _secrets(added.redacted)
     said = f"Added {lines} at the end of {wish.path}, at {now:%H:%M}; what stood there stays.{secret}"
-    return Written(said, f"Noted in the log of {now:%Y-%m-%d}: {lines}.{secret}", data)
+    return WriteOutcome(said, f"Noted in the log of {now:%Y-%m-%d}: {lines}.{secret}", data)
 
 
-def _waits(done: Proposed, wish: Wish) -> Written:
+def _waits(done: Proposed, wish: RequestedWrite) -> WriteOutcome:
     said = f"{wish.path} is not changed yet: the change waits for the person's yes. Tell them: lamina inbox accept {done.id}"
-    return Written(said, f"A change to memory waits for your yes: lamina inbox accept {done.id}")
+    return WriteOutcome(said, f"A change to memory waits for your yes: lamina inbox accept {done.id}")
 
 
-def _index(memory: Memory, found: Spot, wish: Wish, why: Why) -> Written:
+def _index(gated: GatedStore, wish: RequestedWrite, why: ChangeReason) -> WriteOutcome:
     if not wish.text.strip():
         raise InputError(INDEX, "is the index of all memories", "to remove a memory, write its own file empty")
-    gated = memory.store(found.scope)
     known = wish.before if wish.unread is None else None
     done = gated.put_index(wish.text, expected=known, why=why)
     said = [f"{wish.path} is written."]
@@ -165,8 +166,10 @@ def _index(memory: Memory, found: Spot, wish: Wish, why: Why) -> Written:
         said = [f"{wish.path} was not read in this conversation or has changed since: your lines were added, all others stay."]
     if done.missing:
         said.append(f"Lines for files that are not there were left out ({', '.join(done.missing[:5])}): Write the file first.")
-    if done.redacted:
-        said.append(f"A secret was left out ({', '.join(done.redacted)}).")
     # Who did not know the whole of it does not know it now either.
     data = done.text.encode("utf-8", "surrogateescape") if known == wish.before else None
-    return Written(" ".join(said), data=data)
+    return WriteOutcome(" ".join(said) + _secrets(done.redacted), data=data)
+
+
+def _secrets(kinds: Sequence[str]) -> str:
+    return f" A secret was left out ({', '.join(kinds)})." if kinds else ""

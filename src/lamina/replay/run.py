@@ -25,8 +25,8 @@ from ..disk.dirfd import private_dir
 from ..disk.files import read
 from ..disk.settings_files import user_home
 from ..disk.trees.rewrite import remove_tree
-from ..memory.store.index import INDEX, loaded
-from ..memory.store.scopes import memory_place
+from ..memory.store.index import INDEX, load_index
+from ..memory.store.scopes import locate_memory
 from ..prompt.reminder import IndexText, first_reminder
 from ..session.provider import limits_for
 from .comparison import ComparisonModel
@@ -181,12 +181,12 @@ def memory_directory(settings: Settings, *, cwd: Path, home: Path | None) -> Pat
     """The directory of this project's memory, where it is there."""
     if home is None or not settings.memory or settings.memory_mode["private"] == "off":
         return None
-    found = memory_place(cwd=cwd, home=home, settings=settings, user_home=user_home(os.environ) or home).path
+    found = locate_memory(cwd=cwd, home=home, settings=settings, user_home=user_home(os.environ) or home).path
     return found if found.is_dir() else None
 
 
 def index_reminder(path: Path, settings: Settings) -> str | None:
     """The first reminder with that index; None where none is sent."""
     data = read(path / INDEX, MOST_INDEX_BYTES) if settings.index_in_prompt and not settings.assistant else None
-    shown = loaded(data.decode("utf-8", "replace")) if data is not None else ""
+    shown = load_index(data.decode("utf-8", "replace")) if data is not None else ""
     return first_reminder(memory_index=[IndexText(str(path / INDEX), shown)]) if shown else None

@@ -12,11 +12,11 @@ from lamina.layers.l5_extract.directive import directive, read_directive
 from lamina.layers.l5_extract.offline import MOST, answer
 from lamina.layers.l5_extract.signals import signals
 from lamina.layers.l5_extract.sources import Said
-from lamina.memory.store.scopes import Place
+from lamina.memory.store.scopes import MemoryLocation
 
 TODAY = "2026-05-04"  # a Monday
-PLACE = Place(Path("/m"), None, "default")
-TEAM = Place(Path("/m"), Path("/t"), "default")
+PLACE = MemoryLocation(Path("/m"), None, "default")
+TEAM = MemoryLocation(Path("/m"), Path("/t"), "default")
 RULE = "The release freeze is on Thursday."
 
 
@@ -98,7 +98,9 @@ def test_what_is_not_plainly_worth_keeping_is_not_kept(text: str) -> None:
     assert found(text) == []
 
 
-def request(*texts: str, manifest: tuple[str, ...] = (), place: Place = PLACE, count: int | None = None) -> dict[str, Any]:
+def request(
+    *texts: str, manifest: tuple[str, ...] = (), place: MemoryLocation = PLACE, count: int | None = None
+) -> dict[str, Any]:
     said = [Said("m", text) for text in texts][-(count or len(texts)) :]
     messages: list[dict[str, Any]] = []
     for text in texts:

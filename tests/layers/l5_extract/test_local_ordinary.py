@@ -12,10 +12,10 @@ from lamina.layers.l5_extract.directive import directive
 from lamina.layers.l5_extract.offline import answer
 from lamina.layers.l5_extract.signals import signals
 from lamina.layers.l5_extract.sources import Said
-from lamina.memory.store.scopes import Place
+from lamina.memory.store.scopes import MemoryLocation
 
 TODAY = "2026-05-04"  # a Monday
-PLACE = Place(Path("/m"), None, "default")
+PLACE = MemoryLocation(Path("/m"), None, "default")
 NOTHING = [{"type": "text", "text": "There is nothing to keep."}]
 DID = "I wrote the failing test before the fix."
 

@@ -11,7 +11,7 @@ from lamina.core.settings import Settings
 from lamina.fork.handover import Handover
 from lamina.layers.l5_extract.run import Order
 from lamina.layers.l5_extract.slot import Slot
-from lamina.memory.store.scopes import Place
+from lamina.memory.store.scopes import MemoryLocation
 
 from .making import said
 
@@ -21,7 +21,7 @@ def order(last: str) -> Order:
     return Order(
         items=(said(last, "words"),),
         handover=Handover(head={}, messages=(), options={}, base=(), links=0, last=b"", ttl=None),
-        place=Place(here, None, "default"),
+        place=MemoryLocation(here, None, "default"),
         settings=Settings(),
         project=here,
         cwd=here,

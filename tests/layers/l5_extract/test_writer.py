@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from lamina.layers.l5_extract.writer import MOST_BYTES, MOST_FILES, MOST_TRIES, TOO_OFTEN, Writer
-from lamina.memory.store.contract import Why
-from lamina.memory.store.scopes import Place
-from lamina.memory.tool_writes import Written
+from lamina.memory.store.contract import ChangeReason
+from lamina.memory.store.scopes import MemoryLocation
+from lamina.memory.tool_writes import WriteOutcome
 from lamina.tools.tool import FileChange
 
 from .making import heard, topic
@@ -20,12 +20,12 @@ class Kept:
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
-        self.whys: list[Why] = []
+        self.whys: list[ChangeReason] = []
 
-    def __call__(self, change: FileChange, why: Why) -> Written:
+    def __call__(self, change: FileChange, why: ChangeReason) -> WriteOutcome:
         self.files[change.path.name] = change.data
         self.whys.append(why)
-        return Written("Saved.", data=change.data)
+        return WriteOutcome("Saved.", data=change.data)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def kept() -> Kept:
 
 @pytest.fixture
 def writer(tmp_path: Path, kept: Kept) -> Writer:
-    return Writer(Place(tmp_path, None, "default"), kept, "session", heard("Look at the facts."), [])
+    return Writer(MemoryLocation(tmp_path, None, "default"), kept, "session", heard("Look at the facts."), [])
 
 
 def change(path: Path, text: str, before: bytes | None = None) -> FileChange:
@@ -85,7 +85,7 @@ def test_a_memory_is_not_removed(writer: Writer, kept: Kept, tmp_path: Path) -> 
 @pytest.mark.spec("B7")
 def test_the_reason_holds_no_secret(tmp_path: Path, kept: Kept) -> None:
     key = "sk-ant-api03-" + "aB3dE5fG7h" * 9
-    writer = Writer(Place(tmp_path, None, "default"), kept, "session", heard(f"The staging key is {key}."), [])
+    writer = Writer(MemoryLocation(tmp_path, None, "default"), kept, "session", heard(f"The staging key is {key}."), [])
     writer(change(tmp_path / "a.md", topic("The staging key is secret.", said=f"The staging key is {key}")))
     [why] = kept.whys
     assert key not in why.why
@@ -105,7 +105,7 @@ def test_what_is_refused_uses_up_what_is_looked_at(writer: Writer, kept: Kept, t
 @pytest.mark.spec("B7")
 def test_what_it_tells_holds_no_secret(tmp_path: Path, kept: Kept) -> None:
     key = "sk-ant-api03-" + "aB3dE5fG7h" * 9
-    writer = Writer(Place(tmp_path, None, "default"), kept, "session", heard("The staging thing is used."), [])
+    writer = Writer(MemoryLocation(tmp_path, None, "default"), kept, "session", heard("The staging thing is used."), [])
     writer(change(tmp_path / "a.md", topic("A staging thing.", said=f"never said {key}")))
     writer(change(tmp_path / f"{key}.md", topic("A staging thing.", name=key, said="The staging thing is used.")))
     assert len(writer.outcome.saved) == 1

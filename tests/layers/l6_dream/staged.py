@@ -13,7 +13,7 @@ from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.apply import conclude
 from lamina.layers.l6_dream.record import Record
 from lamina.layers.l6_dream.stage import Stage, begin, end
-from lamina.memory.store.contract import Who, Why
+from lamina.memory.store.contract import ChangeAuthor, ChangeReason
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
 from lamina.memory.store.modes import GatedStore
@@ -36,11 +36,11 @@ def memory(path: Path, mode: Mode = "auto") -> Iterator[GatedStore]:
         yield GatedStore(store, mode)
 
 
-def save(gated: GatedStore, name: str, body: str, *, who: Who = "extraction", evidence: tuple[str, ...] = ()) -> None:
-    gated.store.save(Draft(name, "project", f"about {name}", f"{body}\n", evidence), why=Why(who, "a test"))
+def save(gated: GatedStore, name: str, body: str, *, who: ChangeAuthor = "extraction", evidence: tuple[str, ...] = ()) -> None:
+    gated.store.save(Draft(name, "project", f"about {name}", f"{body}\n", evidence), why=ChangeReason(who, "a test"))
 
 
-def some(gated: GatedStore, count: int, *, who: Who = "extraction") -> None:
+def some(gated: GatedStore, count: int, *, who: ChangeAuthor = "extraction") -> None:
     for number in range(count):
         save(gated, f"t{number:03}", f"Fact number {number} about the parser is kept here.", who=who)
 

@@ -60,7 +60,7 @@ def test_nothing_real_changes_while_a_dream_runs_and_its_files_are_private(tmp_p
             merge(one)
             assert preview(gated, one.stage, now=NOW).done
             assert snapshot(tmp_path / "m") == before
-            assert len(gated.headers()) == 3
+            assert len(gated.topics()) == 3
             for path in (tmp_path / "m" / ".dreams").rglob("*"):
                 assert path.is_symlink() or path.name in ("t000.md",) or path.stat().st_mode & 0o077 == 0, path
 

@@ -16,7 +16,7 @@ from lamina.layers.l6_dream.record import DIRECTORY, Record, is_open, records
 from lamina.layers.l6_dream.recovery import recover
 from lamina.layers.l6_dream.stage import end
 from lamina.layers.l6_dream.undo import undo
-from lamina.memory.store.index import entries
+from lamina.memory.store.index import read_entries
 
 from .staged import NOW, Dream, dream, dreamt, memory, save, snapshot, times, topic
 
@@ -80,7 +80,7 @@ def put_right(where: Path) -> list[str]:
         known = records(gated.store.root)
         assert not any(is_open(record) for record in known)
         assert not list((where / DIRECTORY).glob("*/work"))
-        assert {entry.file for entry in entries(gated.index())} == {topic.file for topic in gated.topics()}
+        assert {entry.file for entry in read_entries(gated.index())} == {topic.file for topic in gated.topics()}
         assert recover(gated, DreamLock(gated.store.root), now=NOW) == []
         lock = DreamLock(gated.store.root)
         with lock.acquire(lock.last_ns()) as hold:  # type: ignore[union-attr]

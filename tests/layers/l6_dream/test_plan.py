@@ -22,8 +22,8 @@ from lamina.layers.l6_dream.plan import (
     plan,
     without,
 )
-from lamina.memory.store.contract import Why
-from lamina.memory.store.journal import Line, digest_of
+from lamina.memory.store.contract import ChangeReason
+from lamina.memory.store.journal import JournalLine, digest_of
 
 from .staged import topic
 
@@ -198,8 +198,8 @@ def test_what_cannot_be_read_in_the_copy_is_no_removal() -> None:
     assert not plan(base, {"sub/a.md": "x"}, {}, authors={}, ignored=["sub"]).changes
 
 
-def line(file: str, text: str, action: str, why: Why | None) -> Line:
-    return Line(1, "0", 0.0, file, file, action, digest_of(text.encode()), "", why)  # type: ignore[arg-type]  # a word of the union
+def line(file: str, text: str, action: str, why: ChangeReason | None) -> JournalLine:
+    return JournalLine(1, "0", 0.0, file, file, action, digest_of(text.encode()), "", why)  # type: ignore[arg-type]  # a word of the union
 
 
 @pytest.mark.spec("B4")
@@ -207,19 +207,25 @@ def line(file: str, text: str, action: str, why: Why | None) -> Line:
     ("lines", "author"),
     [
         ([], "outside"),
-        ([("now", "save", Why("agent"))], "agent"),
-        ([("then", "save", Why("agent"))], "outside"),
-        ([("now", "save", Why("agent")), ("now", "outside", None)], "outside"),
+        ([("now", "save", ChangeReason("agent"))], "agent"),
+        ([("then", "save", ChangeReason("agent"))], "outside"),
+        ([("now", "save", ChangeReason("agent")), ("now", "outside", None)], "outside"),
         (
-            [("now", "save", Why("user")), ("then", "save", Why("dream", dream="d")), ("now", "restore", Why("user", dream="d"))],
+            [
+                ("now", "save", ChangeReason("user")),
+                ("then", "save", ChangeReason("dream", dream="d")),
+                ("now", "restore", ChangeReason("user", dream="d")),
+            ],
             "user",
         ),
-        ([("now", "save", Why("agent")), ("now", "restore", Why("user", dream="d"))], "agent"),
-        ([("now", "save", Why("agent")), ("now", "restore", Why("user"))], "user"),
-        ([("now", "save", Why("extraction")), ("now", "undone", None)], "extraction"),
+        ([("now", "save", ChangeReason("agent")), ("now", "restore", ChangeReason("user", dream="d"))], "agent"),
+        ([("now", "save", ChangeReason("agent")), ("now", "restore", ChangeReason("user"))], "user"),
+        ([("now", "save", ChangeReason("extraction")), ("now", "undone", None)], "extraction"),
     ],
 )
-def test_who_wrote_a_file_is_who_wrote_what_stands_there(lines: list[tuple[str, str, Why | None]], author: Author) -> None:
+def test_who_wrote_a_file_is_who_wrote_what_stands_there(
+    lines: list[tuple[str, str, ChangeReason | None]], author: Author
+) -> None:
     told = [line("a.md", *each) for each in lines]
     assert authors_of(told, {"a.md": digest_of(b"now")}) == {"a.md": author}
 
@@ -227,11 +233,11 @@ def test_who_wrote_a_file_is_who_wrote_what_stands_there(lines: list[tuple[str, 
 @pytest.mark.spec("B4")
 def test_what_a_dream_brought_in_order_is_still_whose_it_was() -> None:
     first, last = digest_of(b"first"), digest_of(b"last")
-    rewritten = Line(1, "1", 0.0, "a.md", "a", "save", last, first, Why("dream", dream="d"))
-    assert authors_of([line("a.md", "first", "save", Why("user")), rewritten], {"a.md": last}) == {"a.md": "user"}
-    assert authors_of([line("a.md", "first", "save", Why("agent")), rewritten], {"a.md": last}) == {"a.md": "agent"}
+    rewritten = JournalLine(1, "1", 0.0, "a.md", "a", "save", last, first, ChangeReason("dream", dream="d"))
+    assert authors_of([line("a.md", "first", "save", ChangeReason("user")), rewritten], {"a.md": last}) == {"a.md": "user"}
+    assert authors_of([line("a.md", "first", "save", ChangeReason("agent")), rewritten], {"a.md": last}) == {"a.md": "agent"}
     assert authors_of([rewritten], {"a.md": last}) == {"a.md": "outside"}
-    assert authors_of([line("a.md", "last", "save", Why("dream", dream="d"))], {"a.md": last}) == {"a.md": "dream"}
+    assert authors_of([line("a.md", "last", "save", ChangeReason("dream", dream="d"))], {"a.md": last}) == {"a.md": "dream"}
 
 
 @pytest.mark.spec("B4")

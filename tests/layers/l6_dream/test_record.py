@@ -102,5 +102,5 @@ def test_what_the_store_never_changes_is_not_copied(tmp_path: Path) -> None:
         stage = begin(gated, A_RECORD)
         assert set(stage.base) == {"t000.md", "sub/deep.md"}
         assert sorted(path.name for path in stage.path.rglob("*.md")) == ["MEMORY.md", "deep.md", "t000.md"]
-        assert gated.store.scanner.files()
-        assert not any(".dreams" in found.file for found in gated.store.scanner.files())
+        assert gated.store.topic_files.files()
+        assert not any(".dreams" in found.file for found in gated.store.topic_files.files())

@@ -22,7 +22,7 @@ from lamina.layers.l6_dream.recovery import recover
 from lamina.layers.l6_dream.rollback import FORGOTTEN, SINCE
 from lamina.layers.l6_dream.stage import KEPT
 from lamina.layers.l6_dream.undo import undo
-from lamina.memory.store.index import entries
+from lamina.memory.store.index import read_entries
 
 from .staged import NOW, Dream, dream, dreamt, memory, save, snapshot, some, times, topic
 
@@ -139,7 +139,7 @@ def test_what_a_second_session_saves_while_a_dream_is_applied_keeps_its_line_aft
         now = snapshot(where)
         assert next(saved) > 5
         assert all(now[file] == data for file, data in before.items() if file != "MEMORY.md")
-        assert {entry.file for entry in entries(gated.index())} == {topic.file for topic in gated.topics()}
+        assert {entry.file for entry in read_entries(gated.index())} == {topic.file for topic in gated.topics()}
         assert [row for row in gated.index().splitlines() if "fresh" not in row] == before["MEMORY.md"].decode().splitlines()
 
 

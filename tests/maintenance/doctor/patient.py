@@ -10,14 +10,14 @@ from lamina.disk.paths.project import slug
 from lamina.maintenance.doctor.examination import DoctorReport, examine
 from lamina.maintenance.doctor.finding import Finding
 from lamina.maintenance.doctor.fixes import AppliedFix, mend_all
-from lamina.memory.store.contract import Why
+from lamina.memory.store.contract import ChangeReason
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
 
 # 2026-03-31, noon in any time zone near the tests.
 NOW = 1_774_958_400.0
 DAY = 86_400.0
-ME = Why("user")
+ME = ChangeReason("user")
 
 
 class Patient:
@@ -68,7 +68,7 @@ class Patient:
     def store(self, *, days_ago: float = 0.0) -> DirectoryStore:
         return DirectoryStore.open(self.memory, clock=lambda: NOW - days_ago * DAY, durability="process")
 
-    def save(self, name: str, body: str, *, days_ago: float = 0.0, why: Why = ME) -> None:
+    def save(self, name: str, body: str, *, days_ago: float = 0.0, why: ChangeReason = ME) -> None:
         with self.store(days_ago=days_ago) as store:
             store.save(Draft(name, type="project", description=f"What {name} is about, in so many words", body=body), why=why)
 

@@ -13,7 +13,7 @@ from tests.disk.processes import needs_fork
 from lamina.disk.transcripts.jsonl import read_lines
 from lamina.maintenance.doctor.finding import Finding, PathFix, ToTrash
 from lamina.maintenance.doctor.fixes import mend
-from lamina.memory.store.index import entries
+from lamina.memory.store.index import read_entries
 
 from .patient import NOW, Patient
 
@@ -60,7 +60,7 @@ def test_whatever_stops_a_fix_nothing_is_half_and_the_next_one_ends_it(tmp_path:
         stopped += bool(run.point)
         patient = Patient(run.directory)
         index = (patient.memory / "MEMORY.md").read_text()
-        assert entries(index), run
+        assert read_entries(index), run
         if not (patient.memory / "b.md").exists():
             with patient.store() as store:
                 assert "the same text" in (store.history.content_of(store.log("b.md")[0].before) or ""), run
@@ -70,5 +70,5 @@ def test_whatever_stops_a_fix_nothing_is_half_and_the_next_one_ends_it(tmp_path:
         assert transcript.read_bytes() == DAMAGED or backup.read_bytes() == DAMAGED, run
         _, report = patient.fix()
         assert [found for found in report.findings if found.fix is not None and found.kind != "leftover"] == [], run
-        assert {entry.file for entry in entries((patient.memory / "MEMORY.md").read_text())} == {"a.md"}, run
+        assert {entry.file for entry in read_entries((patient.memory / "MEMORY.md").read_text())} == {"a.md"}, run
     assert stopped > 20 // step

@@ -10,14 +10,14 @@ import pytest
 
 from lamina.maintenance.doctor.finding import Finding
 from lamina.maintenance.doctor.fixes import mend
-from lamina.memory.store.contract import Why
+from lamina.memory.store.contract import ChangeReason
 from lamina.memory.store.draft import Draft
-from lamina.memory.store.index import entries
+from lamina.memory.store.index import read_entries
 
 from .patient import DAY, NOW, Patient
 
 BODY = "The service keeps its state in one table, and every change goes through the queue, because two writers lost an update."
-ME = Why("user")
+ME = ChangeReason("user")
 
 
 def fixable(findings: tuple[Finding, ...]) -> list[str]:
@@ -52,7 +52,7 @@ def test_what_is_safe_is_mended_and_a_second_run_has_nothing_to_do(patient: Pati
     assert fixable(left.findings) == []
     index = (patient.memory / "MEMORY.md").read_text()
     assert index.startswith("# What I know\n\n")
-    assert {entry.file for entry in entries(index)} == {"plan.md", "state.md", "lost.md"}
+    assert {entry.file for entry in read_entries(index)} == {"plan.md", "state.md", "lost.md"}
     assert stat.S_IMODE((patient.memory / "lost.md").stat().st_mode) == 0o600
     assert not list(patient.memory.glob(".lamina-*"))
     again, _ = patient.fix()
@@ -69,7 +69,7 @@ def test_a_double_goes_to_the_trash_and_comes_back_byte_for_byte(patient: Patien
     assert moved.undo == "To undo: lamina memory restore copy.md"
     with patient.store() as store:
         [version] = [version for version in store.log("copy.md") if version.action == "remove"]
-        assert version.why == Why("user", "doctor")
+        assert version.why == ChangeReason("user", "doctor")
         store.restore("copy.md", why=ME)
     assert (patient.memory / "copy.md").read_bytes() == before
 
@@ -82,7 +82,7 @@ def test_dates_are_put_behind_the_words_and_can_be_taken_back(patient: Patient) 
     text = (patient.memory / "plan.md").read_text()
     assert "We ship tomorrow (2026-03-29).\nEvery standup says what was done yesterday.\n" in text
     with patient.store() as store:
-        assert store.log("plan")[0].why == Why("user", "doctor")
+        assert store.log("plan")[0].why == ChangeReason("user", "doctor")
         store.restore("plan", why=ME)
     assert (patient.memory / "plan.md").read_bytes() == before
 
@@ -96,15 +96,17 @@ def test_a_line_that_was_there_before_keeps_its_own_date(patient: Patient) -> No
 
 def test_a_date_that_nobody_can_be_sure_of_is_left(patient: Patient) -> None:
     patient.topic("hand.md", "We ship tomorrow.")
-    patient.save("imported", "It broke yesterday.", why=Why("user", "imported from x.json"))
-    patient.save("dreamt", "It broke today.", why=Why("dream"))
+    patient.save("imported", "It broke yesterday.", why=ChangeReason("user", "imported from x.json"))
+    patient.save("dreamt", "It broke today.", why=ChangeReason("dream"))
     patient.save("span", "It breaks next week.")
     patient.save("edited", "We shipped yesterday.")
     with open(patient.memory / "edited.md", "a") as file:
         file.write("By hand.\n")
     with patient.store() as store:
         store.save(Draft("rule", type="feedback", description="How to report a day", body="Say what was done today."), why=ME)
-        store.save(Draft("back", type="project", description="What comes back", body="It ran yesterday."), why=Why("dream"))
+        store.save(
+            Draft("back", type="project", description="What comes back", body="It ran yesterday."), why=ChangeReason("dream")
+        )
         store.save(Draft("back", type="project", description="What comes back", body="Nothing."), why=ME)
         store.restore("back", store.log("back")[-1].id, why=ME)
     found = patient.found("relative-date")
@@ -124,7 +126,7 @@ def test_lines_are_added_only_while_a_session_is_sent_them(patient: Patient) -> 
         patient.topic(f"t{number:03}.md", f"text {number}")
     patient.fix()
     index = (patient.memory / "MEMORY.md").read_text()
-    assert len(entries(index)) == 200
+    assert len(read_entries(index)) == 200
     [full] = patient.found("index-full")
     assert full.problem.startswith("30 memories have no line")
     assert fixable(patient.look().findings) == []
@@ -134,7 +136,7 @@ def test_a_missing_index_is_made(patient: Patient) -> None:
     patient.topic("a.md", "text")
     patient.topic("b.md", "text of b")
     patient.fix()
-    assert {entry.file for entry in entries((patient.memory / "MEMORY.md").read_text())} == {"a.md", "b.md"}
+    assert {entry.file for entry in read_entries((patient.memory / "MEMORY.md").read_text())} == {"a.md", "b.md"}
 
 
 def test_a_long_line_is_shortened_and_the_old_index_is_kept(patient: Patient) -> None:
@@ -210,7 +212,7 @@ def test_a_team_memory_is_mended_in_its_own_directory(patient: Patient) -> None:
     patient.write("team/one.md", same.format("one"))
     patient.write("team/two.md", same.format("two"))
     done, left = patient.fix()
-    assert [entry.file for entry in entries((patient.memory / "team" / "MEMORY.md").read_text())] == ["one.md"]
+    assert [entry.file for entry in read_entries((patient.memory / "team" / "MEMORY.md").read_text())] == ["one.md"]
     assert any(each.undo == "To undo: lamina memory restore team/two.md" for each in done)
     assert fixable(left.findings) == []
 

@@ -9,10 +9,10 @@ import pytest
 
 from lamina.disk.trees.rootdir import RootDir
 from lamina.maintenance.doctor.finding import KINDS
-from lamina.memory.store.contract import Why
-from lamina.memory.store.daily_logs import append
+from lamina.memory.store.contract import ChangeReason
+from lamina.memory.store.daily_logs import append_bullets
 from lamina.memory.store.draft import Draft
-from lamina.memory.store.evidence import anchors
+from lamina.memory.store.evidence import short_file_digest
 
 from .patient import DAY, Patient
 
@@ -113,11 +113,15 @@ def test_doubles_are_found_once_under_the_gravest_name(patient: Patient) -> None
 def test_evidence_that_changed_or_cannot_be_checked_is_said(patient: Patient) -> None:
     source = patient.cwd / "db.py"
     source.write_text("def connect(): ...\n")
-    texts = anchors(["db.py"], patient.cwd).texts
+    texts = [f"db.py@{short_file_digest((patient.cwd / 'db.py').read_bytes())}"]
     with patient.store() as store:
-        store.save(Draft("fresh", type="project", description="How to connect", body="x", evidence=tuple(texts)), why=Why("user"))
         store.save(
-            Draft("odd", type="project", description="Where it runs", body="y", evidence=("../outside.py",)), why=Why("user")
+            Draft("fresh", type="project", description="How to connect", body="x", evidence=tuple(texts)),
+            why=ChangeReason("user"),
+        )
+        store.save(
+            Draft("odd", type="project", description="Where it runs", body="y", evidence=("../outside.py",)),
+            why=ChangeReason("user"),
         )
     assert patient.found("stale-evidence") == []
     assert len(patient.found("unverifiable-evidence")) == 1
@@ -206,12 +210,12 @@ def test_what_was_changed_or_removed_outside_is_shown(patient: Patient) -> None:
 
 @pytest.mark.spec("B5")
 def test_a_proposal_that_waits_for_weeks_is_said(patient: Patient) -> None:
-    from lamina.memory.store.inbox import Inbox
+    from lamina.memory.store.modes import Inbox
 
     with patient.store(days_ago=15) as store:
-        Inbox(store).propose_save(Draft("old", description="An old idea", body="x"), why=Why("agent"))
+        Inbox(store).propose_save(Draft("old", description="An old idea", body="x"), why=ChangeReason("agent"))
     with patient.store(days_ago=1) as store:
-        Inbox(store).propose_save(Draft("new", description="A new idea", body="y"), why=Why("agent"))
+        Inbox(store).propose_save(Draft("new", description="A new idea", body="y"), why=ChangeReason("agent"))
     [found] = patient.found("waiting-long")
     assert "about old" in found.problem
 
@@ -253,7 +257,7 @@ def test_every_kind_has_a_title_and_every_finding_is_a_sentence(patient: Patient
 @pytest.mark.spec("W2", "B7")
 def test_daily_logs_are_known_and_what_is_wrong_among_them_is_found(patient: Patient) -> None:
     with RootDir.open(patient.memory) as root:
-        append(root, "logs/2026/03/2026-03-31.md", ["- 09:00 all is well"])
+        append_bullets(root, "logs/2026/03/2026-03-31.md", ["- 09:00 all is well"])
     assert patient.kinds() == set()
     patient.write("logs/2026/03/2026-03-30.md", f"- 09:00 the key is sk-ant-{'a1B2c3D4e5F6g7H8i9J0'}\n")
     patient.write("logs/notes.md", "not a log\n")

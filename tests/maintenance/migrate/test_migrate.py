@@ -19,7 +19,7 @@ from lamina.maintenance.migrate.merge import MoveReport, merge_memories
 from lamina.maintenance.migrate.migrate import candidates, migrate, moved_from, refuse, root_commits
 from lamina.maintenance.start_checks import learn_roots, run_start_checks
 from lamina.memory.memory import Memory
-from lamina.memory.store.project_identity import identify, identity_in, note
+from lamina.memory.store.project_identity import identify, read_identity, write_identity
 from lamina.session.session import Session
 
 from ..made import answered, project
@@ -79,9 +79,9 @@ def old(tmp_path: Path, home: Path) -> Path:
 
 
 def noted(home: Path, path: Path, *roots: str) -> None:
-    own = identity_in(project(home, path))
+    own = read_identity(project(home, path))
     assert own is not None
-    note(project(home, path), type(own)(1, own.id, own.path, roots, own.place))
+    write_identity(project(home, path), type(own)(1, own.id, own.path, roots, own.place))
 
 
 @needs_git
@@ -95,7 +95,7 @@ def test_a_repository_that_moved_is_offered_its_memory_and_gets_it(tmp_path: Pat
     identify(home, before / "src")
     identify(home, before)
     learn_roots(home, before, os.environ)
-    own = identity_in(project(home, before))
+    own = read_identity(project(home, before))
     assert own is not None
     assert own.roots == root_commits(before, environ=os.environ) != ()
 
@@ -117,7 +117,7 @@ def test_a_repository_that_moved_is_offered_its_memory_and_gets_it(tmp_path: Pat
     assert [info.id for info in list_sessions([project(home, after)])] == [session]
     assert [info.id for info in list_sessions([project(home, after / "src")])] == [below]
     assert (project(home, after) / session / "tool-results" / "x.txt").read_text() == "spilled"
-    new = identity_in(project(home, after))
+    new = read_identity(project(home, after))
     assert new is not None
     assert (new.id, new.path, new.was) == (own.id, str(after), (str(before),))
     assert not project(home, before).exists()

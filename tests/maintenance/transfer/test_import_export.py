@@ -12,13 +12,13 @@ import pytest
 from lamina.core.errors import DiskError, InputError, LaminaError, PathRefused
 from lamina.maintenance.transfer.formats import FORMATS, MOST_BYTES, MOST_FILE_BYTES, Format
 from lamina.maintenance.transfer.import_export import MOST_PROBLEMS, export_from, import_into
-from lamina.memory.store.contract import Proposed, Saved, Why
+from lamina.memory.store.contract import ChangeReason, Proposed, Saved
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
 from lamina.memory.store.in_memory import InMemoryStore
 from lamina.memory.store.topic import Topic
 
-WHY = Why(who="user", why="imported")
+WHY = ChangeReason(who="user", why="imported")
 TARGETS: dict[Format, str] = {
     "claude-code": "memory",
     "codex": "memories",
@@ -141,7 +141,7 @@ def test_a_dry_run_says_what_happens_and_changes_nothing(store: DirectoryStore, 
 class Confirming(InMemoryStore):
     """A store in mode confirm: a save waits."""
 
-    def save(self, draft: Draft, *, why: Why) -> Proposed:  # type: ignore[override]  # what mode confirm answers
+    def save(self, draft: Draft, *, why: ChangeReason) -> Proposed:  # type: ignore[override]  # what mode confirm answers
         return Proposed("p1")
 
 
@@ -343,7 +343,7 @@ def test_a_disk_that_fails_stops_an_import_and_the_next_one_goes_on(store: Direc
     class Failing(InMemoryStore):
         left = 1
 
-        def save(self, draft: Draft, *, why: Why) -> Saved:
+        def save(self, draft: Draft, *, why: ChangeReason) -> Saved:
             if not self.left:
                 raise DiskError("x", "is broken")
             self.left -= 1

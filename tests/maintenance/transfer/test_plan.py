@@ -10,15 +10,15 @@ from tests.maintenance.transfer.made import topics
 from lamina.maintenance.transfer.footer import MOST_BYTES, to_portable, with_footer
 from lamina.maintenance.transfer.plan import Outcome, plan
 from lamina.maintenance.transfer.portable_topic import Imported, PortableTopic
-from lamina.memory.store.contract import Why
+from lamina.memory.store.contract import ChangeReason
 from lamina.memory.store.in_memory import InMemoryStore
-from lamina.memory.store.topic import Topic, read_topic, same_name
+from lamina.memory.store.topic import Topic, name_key, read_topic
 
-WHY = Why(who="user", why="imported")
+WHY = ChangeReason(who="user", why="imported")
 
 
 def there(*found: Topic) -> dict[str, Topic]:
-    return {same_name(topic.name): topic for topic in found}
+    return {name_key(topic.name): topic for topic in found}
 
 
 def outcomes(made: list[PortableTopic], *found: Topic, replace: bool = False) -> list[tuple[str, Outcome, str]]:

@@ -14,7 +14,7 @@ from lamina.maintenance.transfer.codex import read_codex, write_codex
 from lamina.maintenance.transfer.mcp_memory import listed, read_mcp_memory, unlisted, write_mcp_memory
 from lamina.maintenance.transfer.mem0 import read_mem0, write_mem0
 from lamina.maintenance.transfer.portable_topic import PortableTopic
-from lamina.memory.store.index import entries
+from lamina.memory.store.index import read_entries
 
 lists = st.lists(topics, max_size=4)
 
@@ -29,7 +29,7 @@ def test_a_claude_code_directory_brings_back_every_memory(made: list[PortableTop
     files = write_claude_code(made)
     found = read_claude_code(files)
     assert by_name(found.topics) == by_name(tuple(made))
-    assert [entry.file for entry in entries(files.get("MEMORY.md", ""))] == [file for file in files if file != "MEMORY.md"]
+    assert [entry.file for entry in read_entries(files.get("MEMORY.md", ""))] == [file for file in files if file != "MEMORY.md"]
 
 
 @pytest.mark.spec("B13")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ...core.fence import escape, fence
 from ...core.prompt_files import prompt_sections
 from ...core.settings.kinds import printable
-from ...memory.store.scopes import Place
+from ...memory.store.scopes import MemoryLocation
 from .sources import Said
 from .writer import MOST_FILES
 
@@ -42,7 +42,7 @@ class Asked(NamedTuple):
     listed: str
 
 
-def directive(said: Sequence[Said], manifest: Sequence[str], place: Place, *, today: str) -> str:
+def directive(said: Sequence[Said], manifest: Sequence[str], place: MemoryLocation, *, today: str) -> str:
     texts = prompt_sections(__file__, "extract")
     first = escape(printable(said[0].words, FIRST_CHARS)) if said else ""
     span = texts["range one" if len(said) == 1 else "range last"].format(count=len(said), first=first)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...core.blocks import ToolResult, ToolUse
 from ...core.view import Item
-from ...memory.recall.plan import words_of
+from ...memory.recall.plan import user_words
 
 # Stop reasons of an answer that is final; one that was cut off, refused or paused is none.
 FINAL = frozenset({"end_turn", "stop_sequence"})
@@ -81,4 +81,4 @@ def skips(items: Sequence[Item], is_memory: Callable[[str], bool]) -> str | None
     """Why these messages need no review; only `WROTE` moves the cursor."""
     if wrote_memory(items, is_memory):
         return WROTE
-    return None if any(words_of(item) for item in items) else UNSAID
+    return None if any(user_words(item) for item in items) else UNSAID

@@ -19,11 +19,11 @@ from ...core.settings import Settings
 from ...core.view import Item
 from ...fork.fork import ForkOutcome, Handover, run_fork
 from ...fork.handover import PrefixChanged
-from ...memory.recall.library import Look
-from ...memory.recall.selection import line_of
-from ...memory.store.scan import MOST_IN_MANIFEST, Header, manifest
-from ...memory.store.scopes import Place
-from ...memory.tool_writes import spot
+from ...memory.recall.library import MemoryLibrary
+from ...memory.recall.selection import manifest_line
+from ...memory.store.scopes import MemoryLocation
+from ...memory.store.topic_files import MOST_IN_MANIFEST, TopicHeader, choose_manifest
+from ...memory.tool_writes import find_memory_file
 from .directive import ROUNDS, directive
 from .due import WROTE, begins, skips
 from .guard import Known
@@ -38,7 +38,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
     items: tuple[Item, ...]
     handover: Handover
-    place: Place
+    place: MemoryLocation
     settings: Settings
     project: Path
     cwd: Path
@@ -77,8 +77,8 @@ Ran: TypeAlias = Reviewed | Skipped | Failed
 Performs: TypeAlias = Callable[[Flow[ForkOutcome], Writer], ForkOutcome]
 
 
-def is_memory(place: Place, cwd: Path) -> Callable[[str], bool]:
-    return lambda path: spot(place, cwd / path) is not None
+def is_memory(place: MemoryLocation, cwd: Path) -> Callable[[str], bool]:
+    return lambda path: find_memory_file(place, cwd / path) is not None
 
 
 def skipped(order: Order, cursor: str | None) -> Skipped | None:
@@ -116,14 +116,16 @@ class _There(NamedTuple):
 
 def _there(order: Order, heard: Sources) -> _There:
     """The memories there are; none where the directory is not there yet. Of many the newest, and those about what was said (S11)."""
-    with Look.at(order.place, settings=order.settings, project=order.project) as memory:
+    with MemoryLibrary.open(order.place, settings=order.settings, project=order.project) as memory:
         headers = memory.headers()
         words = "\n".join(one.words for one in heard.said)
-        listed = manifest(headers, lambda rest, room: _best(memory, headers, rest, words, room))
-    return _There([Known(header.file, header.description) for header in headers], [line_of(header) for header in listed])
+        listed = choose_manifest(headers, lambda rest, room: _best(memory, headers, rest, words, room))
+    return _There([Known(header.file, header.description) for header in headers], [manifest_line(header) for header in listed])
 
 
-def _best(memory: Look, headers: list[Header], rest: Sequence[Header], words: str, room: int) -> list[Header]:
+def _best(
+    memory: MemoryLibrary, headers: list[TopicHeader], rest: Sequence[TopicHeader], words: str, room: int
+) -> list[TopicHeader]:
     left = {header.file for header in rest}
     ranked = [header for header, _ in memory.ranked(headers, words, room + MOST_IN_MANIFEST) if header.file in left]
     chosen = {header.file for header in ranked}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ...core.blocks import Document, Text, ToolResult, Unknown
 from ...core.view import Item
-from ...memory.recall.plan import own_words, words_of
+from ...memory.recall.plan import split_user_words, user_words
 
 _FROM_MEMORY = frozenset(f"attachment:{kind}" for kind in ("relevant_memories", "instructions", "nested_memory"))
 # A word; where words are not spaced, a character.
@@ -52,7 +52,7 @@ def sources(items: Sequence[Item], start: int) -> Sources:
             answer = "\n".join([answer, *_texts(item)]) if at and items[at - 1].role == "assistant" else "\n".join(_texts(item))
             data += _of_provider(item)
             continue
-        words = words_of(item) if not item.synthetic else ""
+        words = user_words(item) if not item.synthetic else ""
         if words and at >= start:
             said.append(Said(item.uuid, words, answer))
         if item.kind in _FROM_MEMORY:
@@ -71,7 +71,7 @@ def _data(item: Item) -> Iterator[str]:
         if isinstance(block, ToolResult):
             yield unnumbered(block.text)
         elif isinstance(block, Text):
-            found = block.text if item.kind != "said" else own_words(block.text)[1]
+            found = block.text if item.kind != "said" else split_user_words(block.text)[1]
             if found:
                 yield found
         elif isinstance(block, Document):

@@ -27,7 +27,7 @@ from ...fork.fork import ForkOutcome
 from ...fork.fork_tools import lend
 from ...fork.host import Remembers
 from ...fork.tool_runner import Desk
-from ...memory.recall.library import Where
+from ...memory.recall.library import ScopeName
 from ...memory.store.modes import plan_write
 from ...permissions.decision import decide
 from ...permissions.verdicts import Allow, Deny
@@ -101,7 +101,7 @@ def after_turn(c: Conversation) -> None:
 
 def _gates(c: Conversation, lent: Remembers, failures: int) -> Gates:
     modes = c.settings.memory_mode
-    scopes: tuple[Where, ...] = ("private",) if lent.place.team is None else ("private", "team")
+    scopes: tuple[ScopeName, ...] = ("private",) if lent.place.team is None else ("private", "team")
     return Gates(
         on=c.settings.extraction,
         remote=c.settings.remote,

@@ -14,11 +14,11 @@ from typing import NamedTuple, TypeAlias
 
 from ...disk.paths.file_names import fold
 from ...fork.tool_runner import Ran
-from ...memory.store.contract import Who, Why
+from ...memory.store.contract import ChangeAuthor, ChangeReason
 from ...memory.store.index import INDEX
-from ...memory.store.scopes import TEAM, Place
+from ...memory.store.scopes import TEAM, MemoryLocation
 from ...memory.store.secrets import redact
-from ...memory.tool_writes import Spot, Written, spot
+from ...memory.tool_writes import MemoryFile, WriteOutcome, find_memory_file
 from ...tools.tool import FileChange, KeeperVerdict
 from .guard import GONE, Accepted, Known, Refused, Wanted, judge
 from .sources import Sources, unnumbered
@@ -31,7 +31,7 @@ MOST_BYTES = 32 << 10
 MOST_TRIES = 4
 
 _WRITERS = frozenset({"Write", "Edit"})
-WHO: Who = "extraction"
+WHO: ChangeAuthor = "extraction"
 ELSEWHERE = "Only memory files are written here: names that end in .md, in the memory directory."
 NO_INDEX = f"{INDEX} is not written here: a memory's line in it is made from its name and description."
 NO_REMOVAL = "A review removes no memory: the person does, or asks for it. Correct it instead, or leave it."
@@ -39,7 +39,7 @@ TOO_MANY = f"A review writes at most {MOST_FILES} files; that was the last."
 TOO_OFTEN = "Too much was refused in this review; leave it."
 TOO_LARGE = f"A review writes at most {MOST_BYTES >> 10} KiB in all; say it in a few sentences."
 
-Store: TypeAlias = Callable[[FileChange, Why], Written | None]
+Store: TypeAlias = Callable[[FileChange, ChangeReason], WriteOutcome | None]
 
 
 class Outcome(NamedTuple):
@@ -53,7 +53,7 @@ class Outcome(NamedTuple):
 
 class Writer:
     def __init__(
-        self, place: Place, store: Store, session: str, heard: Sources, there: Sequence[Known], cwd: Path = Path()
+        self, place: MemoryLocation, store: Store, session: str, heard: Sources, there: Sequence[Known], cwd: Path = Path()
     ) -> None:
         self._place = place
         self._cwd = cwd
@@ -78,7 +78,7 @@ class Writer:
             why_not = redact(verdict.why).text
             self._refused.append(why_not)
             return KeeperVerdict(why_not, is_error=True)
-        why = Why(WHO, redact(verdict.why).text, self._session, verdict.message)
+        why = ChangeReason(WHO, redact(verdict.why).text, self._session, verdict.message)
         done = self._store(change._replace(data=verdict.text.encode("utf-8", "replace")), why)
         if done is None:
             return KeeperVerdict(ELSEWHERE, is_error=True)
@@ -88,7 +88,7 @@ class Writer:
         return KeeperVerdict(done.said, done.data, done.is_error, done.beside)
 
     def _judged(self, change: FileChange) -> Accepted | Refused:
-        found = spot(self._place, change.path) if ".." not in change.path.parts else None
+        found = find_memory_file(self._place, change.path) if ".." not in change.path.parts else None
         problem = self._limit(change, found)
         if problem is not None or found is None:
             return Refused(problem or ELSEWHERE)
@@ -110,7 +110,7 @@ class Writer:
         self._found.append(text)
         given = ran.call.input if isinstance(ran.call.input, dict) else {}
         path = given.get("file_path")
-        if ran.call.name != "Read" or not isinstance(path, str) or spot(self._place, self._cwd / path) is not None:
+        if ran.call.name != "Read" or not isinstance(path, str) or find_memory_file(self._place, self._cwd / path) is not None:
             self._known.append(text)
 
     def _is_gone(self, file: str) -> bool:
@@ -119,7 +119,7 @@ class Writer:
         path = team / file.removeprefix(f"{TEAM}/") if team is not None and inside else self._place.path / file
         return not path.exists()
 
-    def _limit(self, change: FileChange, found: Spot | None) -> str | None:
+    def _limit(self, change: FileChange, found: MemoryFile | None) -> str | None:
         if found is None:
             return ELSEWHERE
         if fold(found.file) == fold(INDEX):
@@ -132,7 +132,7 @@ class Writer:
             return TOO_OFTEN
         return TOO_LARGE if self._size + len(change.data) > MOST_BYTES else None
 
-    def _note(self, change: FileChange, accepted: Accepted, done: Written) -> None:
+    def _note(self, change: FileChange, accepted: Accepted, done: WriteOutcome) -> None:
         if done.is_error:
             self._refused.append(redact(done.said).text)
         elif done.data is None:
@@ -147,6 +147,6 @@ class Writer:
         return Outcome(dict(self._saved), self._waiting, tuple(self._refused), tuple(self._notices))
 
 
-def _listed(found: Spot) -> str:
+def _listed(found: MemoryFile) -> str:
     """A file as the list of memories names it."""
     return f"{TEAM}/{found.file}" if found.scope == "team" else found.file

@@ -17,13 +17,12 @@ import msgspec
 from ...core.errors import DiskError, Fenced, InputError, LaminaError
 from ...disk.locks.dream_lock import HeldDreamLock
 from ...disk.paths.memory_paths import check_child
-from ...memory.store.contract import MOST_READ, Proposed, Saved, Why
-from ...memory.store.draft import spelled
-from ...memory.store.index import INDEX, rewritten
-from ...memory.store.index_file import MOST_INDEX
+from ...memory.store.contract import MOST_READ, ChangeReason, Proposed, Saved
+from ...memory.store.draft import read_draft
+from ...memory.store.index import INDEX, MOST_INDEX, rewrite_index
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore, plan_write
-from ...memory.store.topic import folded, read_topic
+from ...memory.store.topic import fold_name, read_topic
 from .indexing import lost_prose, merged_index, only_added
 from .plan import MOST_WAITING, NEW_BEYOND_REMOVED, THEIRS, TOO_MANY, Change, Plan, authors_of, plan, without
 from .record import Changed, Record, Skipped, home, kill_requested, records, write_record
@@ -57,7 +56,7 @@ def _checked(gated: GatedStore, wanted: Plan) -> Plan:
             continue
         try:
             check_child(gated.store.root.path, change.file)
-            spelled(change.file, change.text, gated.store.get(change.file))
+            read_draft(change.file, change.text, gated.store.get(change.file))
         except (InputError, DiskError) as error:
             refused[change.file] = _problem(change.file, error)
     return without(wanted, refused)
@@ -148,7 +147,7 @@ class _Doing:
         if change.text is None:
             return False
         owner = self._gated.store.named(read_topic(change.file, change.text, 0).name)
-        return owner is not None and folded(owner.file) != folded(change.file)
+        return owner is not None and fold_name(owner.file) != fold_name(change.file)
 
     def _one(self, change: Change) -> None:
         asks = bool(change.waits) or not self._writes
@@ -156,7 +155,7 @@ class _Doing:
             self._skip(change.file, TOO_MANY)
             return
         data = self._root.read_bytes(_copy(self._record, change.file), MOST_READ)
-        why = Why("dream", _reason(change), self._record.session, dream=self._record.id)
+        why = ChangeReason("dream", _reason(change), self._record.session, dream=self._record.id)
         gated = self._asking if asks else self._gated
         try:
             done: Saved | Proposed | bool
@@ -210,13 +209,13 @@ class _Doing:
     def _put_index(self, work: str, base: str) -> None:
         with self._hold.fence():
             now = self._root.read_bytes(INDEX, MOST_INDEX)
-            files = [found.file for found in self._gated.store.scanner.files()]
+            files = [found.file for found in self._gated.store.topic_files.files()]
             text = merged_index(work, base=base, now=_text(now), files=files, changed=list(self._done))
             # First what it will be: whatever stops this, an undo knows the dream's lines from those of others.
-            made = rewritten(text, _text(now), files, known=True).text.encode("utf-8", "surrogateescape")
+            made = rewrite_index(text, _text(now), files, known=True).text.encode("utf-8", "surrogateescape")
             self._root.replace(f"{home(self._record.id)}/{FOUND}", now or b"")
             self._root.replace(f"{home(self._record.id)}/{MADE}", made)
-            why = Why("dream", "put the index in order", self._record.session, dream=self._record.id)
+            why = ChangeReason("dream", "put the index in order", self._record.session, dream=self._record.id)
             self._gated.put_index(text, expected=now, why=why)
             self._reordered = self._root.read_bytes(INDEX, MOST_INDEX) != now
 

@@ -12,9 +12,8 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from ...core.dates import relative_dates
-from ...memory.store.index import INDEX, Entry
-from ...memory.store.index_lint import LineFault, plan_index
-from ...memory.store.similarity import near_pairs
+from ...memory.store.index import INDEX
+from ...memory.store.lint import LineFault, find_near_pairs, plan_index
 from ...memory.store.topic import Topic
 
 # Of one kind, and so that all kinds have room in one look.
@@ -52,7 +51,7 @@ def findings(topics: Sequence[Topic], index: str, stale: Sequence[Stale]) -> lis
 
 
 def _twins(topics: Sequence[Topic]) -> Iterator[str]:
-    for pair in near_pairs([topic.body for topic in topics]):
+    for pair in find_near_pairs([topic.body for topic in topics]):
         yield f"{topics[pair.second].file} and {topics[pair.first].file} say nearly the same"
 
 
@@ -70,7 +69,7 @@ def day_of(moment: float) -> date:
 
 def _lines(topics: Sequence[Topic], index: str) -> Iterator[str]:
     files = {topic.file for topic in topics}
-    plan = plan_index(index, exists=files.__contains__, topics=[Entry(t.name, t.file, t.description) for t in topics])
+    plan = plan_index(index, exists=files.__contains__, topics=topics)
     yield from (f"{INDEX}, line {fault.line} {_said(fault)}" for fault in plan.faults)
     yield from (f"{file} has no line in {INDEX}" for file in plan.unlisted)
 

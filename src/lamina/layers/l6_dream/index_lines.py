@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from ...memory.store.index import INDEX, entries
+from ...memory.store.index import INDEX, read_entries
 from .facts import WORDED_ANEW, folded_words
 
 # A heading names a subject.
@@ -26,7 +26,7 @@ _HEADING = re.compile(r"#{1,6}\s")
 def problem(new: str, old: str, text_of: Callable[[str], str | None]) -> str | None:
     """Why the index may not become this, as a sentence; None where it may. `text_of` is a memory of the copy, None where there is none."""
     there = {line.strip() for line in old.splitlines()}
-    before = {entry.file: f"{entry.title} {entry.hook}" for entry in entries(old)}
+    before = {entry.file: f"{entry.title} {entry.hook}" for entry in read_entries(old)}
     for line in new.splitlines():
         if line.strip() and line.strip() not in there and (why := _why_not(line, text_of, before)) is not None:
             return why.format(line=line.strip()[:QUOTED_CHARS])
@@ -34,7 +34,7 @@ def problem(new: str, old: str, text_of: Callable[[str], str | None]) -> str | N
 
 
 def _why_not(line: str, text_of: Callable[[str], str | None], before: Mapping[str, str]) -> str | None:
-    found = entries(line)
+    found = read_entries(line)
     if not found:
         heading = _HEADING.match(line) is not None and len(folded_words(line).split()) <= HEADING_WORDS
         return None if heading else NO_TEXT

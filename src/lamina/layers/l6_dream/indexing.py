@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from ...memory.store.index import MOST_LINES, Entry, entries, with_entry, without_entry
-from ...memory.store.topic import folded
+from ...memory.store.index import MOST_LINES, IndexEntry, drop_entry, put_entry, read_entries
+from ...memory.store.topic import fold_name
 from .facts import folded_words, is_said
 
 
@@ -19,8 +19,8 @@ def rows_of(text: str) -> dict[str, str]:
     """File, folded → its line; the first one where there are two."""
     found: dict[str, str] = {}
     for row in text.split("\n"):
-        for entry in entries(row):
-            found.setdefault(folded(entry.file), row)
+        for entry in read_entries(row):
+            found.setdefault(fold_name(entry.file), row)
     return found
 
 
@@ -33,7 +33,7 @@ def lost_prose(before: str, wanted: str, texts: Iterable[str]) -> str | None:
     """A line of the index that is no entry and no heading, and that neither the new index nor any of the texts says."""
     there = [wanted, *texts]
     for row in before.split("\n"):
-        if entries(row) or row.lstrip().startswith("#") or not (fact := folded_words(row.lstrip("-*+> \t"))):
+        if read_entries(row) or row.lstrip().startswith("#") or not (fact := folded_words(row.lstrip("-*+> \t"))):
             continue
         if not any(is_said(fact, text) for text in there):
             return row.strip()
@@ -46,7 +46,7 @@ def merged_index(work: str, *, base: str, now: str, files: Collection[str], chan
     `now` is the index after the dream's files were written, `files` all topic files, `changed` those the dream wrote.
     """
     ours, then, there = rows_of(work), rows_of(base), rows_of(now)
-    kept, written = {folded(file) for file in files}, {folded(file) for file in changed}
+    kept, written = {fold_name(file) for file in files}, {fold_name(file) for file in changed}
     text, behind = work, ""
     for file, row in there.items():
         stale = file in written and ours.get(file) == then.get(file)  # the line it had, of a memory that says something else now
@@ -71,14 +71,14 @@ def index_back(before: str, now: str, back: Collection[str], stay: Collection[st
     Of other files a line is the dream's where it is as the dream worded it (`own`; None: it did not come to that).
     """
     then, there, found, made = (rows_of(text) for text in (before, now, *(own or ("", ""))))
-    files, others, text = {folded(file) for file in back}, {folded(file) for file in stay}, before
+    files, others, text = {fold_name(file) for file in back}, {fold_name(file) for file in stay}, before
     for file in dict.fromkeys([*there, *then]):
         row = there.get(file)
         if file not in others and found.get(file) != made.get(file) == row:
             row = found.get(file)
         if file in files or row == then.get(file):
             continue
-        text = _with_row(text, file, row) if row is not None else without_entry(text, file)
+        text = _with_row(text, file, row) if row is not None else drop_entry(text, file)
     added, dropped = (
         (_prose(own.made) - _prose(own.found), _prose(own.found) - _prose(own.made)) if own else (Counter(), Counter())
     )
@@ -86,7 +86,7 @@ def index_back(before: str, now: str, back: Collection[str], stay: Collection[st
 
 
 def _prose(text: str) -> Counter[str]:
-    return Counter(row for row in text.split("\n") if row.strip() and not entries(row))
+    return Counter(row for row in text.split("\n") if row.strip() and not read_entries(row))
 
 
 def _with_prose(text: str, *, removed: Counter[str], added: Counter[str]) -> str:
@@ -114,9 +114,9 @@ def _with_row(text: str, file: str, row: str, behind: str = "") -> str:
         return "\n".join(rows)
     if (at := next((at for at, old in enumerate(rows) if behind and _is_of(behind, old)), None)) is not None:
         return "\n".join([*rows[: at + 1], row, *rows[at + 1 :]])
-    entry: Entry = entries(row)[0]
-    return _with_row(with_entry(text, entry), file, row)
+    entry: IndexEntry = read_entries(row)[0]
+    return _with_row(put_entry(text, entry), file, row)
 
 
 def _is_of(file: str, row: str) -> bool:
-    return any(folded(entry.file) == file for entry in entries(row))
+    return any(fold_name(entry.file) == file for entry in read_entries(row))

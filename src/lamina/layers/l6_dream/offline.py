@@ -13,7 +13,7 @@ from datetime import date
 
 from ...core.blocks import Wire
 from ...fork.fork import directive_in
-from ...memory.store.daily_logs import day_of
+from ...memory.store.daily_logs import log_day
 from ...memory.store.index import INDEX
 from ...providers.offline.turn_context import Done, read_turn
 from .bounds import MOST_FILES
@@ -82,7 +82,7 @@ def _distilled(asked: Asked, pages: Sequence[Page], read: dict[str, Done], chang
 
 def _day(path: str) -> date | None:
     found = _LOG_FILE.search(path)
-    return day_of(found[0]) if found else None
+    return log_day(found[0]) if found else None
 
 
 def _tidied(asked: Asked, pages: Sequence[Page], read: dict[str, Done]) -> Tidied:

@@ -20,14 +20,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...memory.store.contract import Who
-from ...memory.store.journal import Line, digest_of
-from ...memory.store.topic import folded, read_topic, same_name
+from ...memory.store.contract import ChangeAuthor
+from ...memory.store.journal import JournalLine, digest_of
+from ...memory.store.topic import fold_name, name_key, read_topic
 from .about_person import PERSONAL
 from .facts import Tellers, dropped, exact_words, facts_of, is_emptied, is_said
 from .record import Skipped
 
-Author: TypeAlias = Who | Literal["outside"]
+Author: TypeAlias = ChangeAuthor | Literal["outside"]
 
 # B4: a tenth of the topic files, and two where there are few.
 SHARE = 10
@@ -146,14 +146,14 @@ def _wanted(
         wanted.append(Change(file, text if text is not None and text.strip() else None))
         if file not in there or digest_of(there[file].encode()) != digest:
             refused[file] = THEIRS
-    taken = {folded(file) for file in there}
+    taken = {fold_name(file) for file in there}
     for file, text in work.items():
         if file in base or not text.strip():
             continue
         wanted.append(Change(file, text, new=True))
-        if folded(file) in taken:
+        if fold_name(file) in taken:
             refused[file] = "is the file of another memory; that one stays"
-        taken.add(folded(file))
+        taken.add(fold_name(file))
     return wanted, refused
 
 
@@ -239,13 +239,13 @@ def _bounded(plan: Plan, most: int) -> Plan:
 def _clashes(plan: Plan, there: Mapping[str, str]) -> dict[str, str]:
     """Files whose name another memory will have: one that stays, or one that comes first."""
     changed = {change.file: _name(change.file, change.text) for change in plan.done if change.text is not None}
-    if all(file in there and same_name(_name(file, there[file])) == same_name(name) for file, name in changed.items()):
+    if all(file in there and name_key(_name(file, there[file])) == name_key(name) for file, name in changed.items()):
         return {}  # nobody has another name than before
     gone = {change.file for change in plan.done}
-    owners = {same_name(_name(file, text)): file for file, text in there.items() if file not in gone}
+    owners = {name_key(_name(file, text)): file for file, text in there.items() if file not in gone}
     found = dict[str, str]()
     for file, name in changed.items():
-        owner = owners.setdefault(same_name(name), file)
+        owner = owners.setdefault(name_key(name), file)
         if owner != file:
             found[file] = f"{name!r} is the name of the memory in {owner} already"
     return found
@@ -272,7 +272,7 @@ def without(plan: Plan, refused: Mapping[str, str]) -> Plan:
     )
 
 
-def authors_of(lines: Iterable[Line], digests: Mapping[str, str]) -> dict[str, Author]:
+def authors_of(lines: Iterable[JournalLine], digests: Mapping[str, str]) -> dict[str, Author]:
     """Who wrote each file (file → digest) as it is now. What no line of the journal tells was written outside. A change that was
     taken back is nobody's, and what a dream brought in order is still whose it was: else a second dream could remove it unasked."""
     wrote = dict[tuple[str, str], Author]()
@@ -285,6 +285,6 @@ def authors_of(lines: Iterable[Line], digests: Mapping[str, str]) -> dict[str, A
     return {file: wrote.get((file, digest), "outside") for file, digest in digests.items()}
 
 
-def _tells_nothing(line: Line) -> bool:
+def _tells_nothing(line: JournalLine) -> bool:
     put_back = line.action == "restore" and line.why is not None and line.why.dream is not None
     return put_back or line.action in ("undone", "keep")

@@ -13,7 +13,7 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
-from ...memory.store.contract import Why
+from ...memory.store.contract import ChangeReason
 from ...memory.store.modes import GatedStore
 from .record import DIRECTORY, Record, dreams, home, is_open, records, write_record
 from .rollback import Undone, finished, returned, take_back
@@ -67,7 +67,7 @@ def _over(gated: GatedStore, record: Record, now: float) -> str:
 
 def _undone(gated: GatedStore, record: Record, now: float) -> str:
     if record.phase == "undoing":
-        done = returned(gated.store, record, why=Why("user", f"undid dream {record.id}", dream=record.id))
+        done = returned(gated.store, record, why=ChangeReason("user", f"undid dream {record.id}", dream=record.id))
         finished(gated, record, now=now)
         return f"The undo of dream {record.id} was stopped half way and is finished now{_left(done)}."
     done = take_back(gated, record, now=now, why="it was stopped while it changed memories")

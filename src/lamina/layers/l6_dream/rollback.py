@@ -15,14 +15,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...memory.store.contract import MOST_READ, Why
+from ...memory.store.contract import MOST_READ, ChangeReason
 from ...memory.store.directory import DirectoryStore
-from ...memory.store.index import INDEX, Entry, entries, with_entry
-from ...memory.store.index_file import MOST_INDEX
+from ...memory.store.index import INDEX, MOST_INDEX, entry_of, put_entry, read_entries
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore
-from ...memory.store.restore import Back, put_back
-from ...memory.store.topic import folded
+from ...memory.store.recovery import FileToRestore, restore_files
+from ...memory.store.topic import fold_name
 from .indexing import Own, index_back
 from .record import Record, Skipped, home, write_record
 from .stage import BEFORE, FOUND, MADE
@@ -42,7 +41,7 @@ class Undone(NamedTuple):
 
 def take_back(gated: GatedStore, record: Record, *, now: float, why: str) -> Undone:
     """Undoes what a dream had applied so far; its record says that it failed."""
-    done = returned(gated.store, record, why=Why("dream", f"took back dream {record.id}: {why}", dream=record.id))
+    done = returned(gated.store, record, why=ChangeReason("dream", f"took back dream {record.id}: {why}", dream=record.id))
     ended = finished(gated, record, now=now)
     ended = msgspec.structs.replace(ended, status="failed", why=why, files=(), removed=(), merged=(), waiting=(), changes=())
     write_record(gated.store.root, ended)
@@ -59,17 +58,17 @@ def finished(gated: GatedStore, record: Record, *, now: float) -> Record:
     return record
 
 
-def returned(store: DirectoryStore, record: Record, *, why: Why) -> Undone:
+def returned(store: DirectoryStore, record: Record, *, why: ChangeReason) -> Undone:
     """Puts back all files of a dream that are as it left them, and their lines in the index."""
     known = _left_by(store, record)
-    wanted, lacking = list[Back](), list[Skipped]()
+    wanted, lacking = list[FileToRestore](), list[Skipped]()
     for change in record.changes:
         data = store.root.read_bytes(_kept(record, change.file), MOST_READ) if change.before else None
         if digest_of(data) == change.before:
-            wanted.append(Back(change.file, data, known[change.file], change.mtime_ns))
+            wanted.append(FileToRestore(change.file, data, known[change.file], change.mtime_ns))
         elif digest_of(store.root.read_bytes(change.file, MOST_READ)) != change.before:
             lacking.append(Skipped(change.file, FORGOTTEN))
-    done = put_back(store, wanted, index=lambda now, back: _index(store, record, now, back), why=why)
+    done = restore_files(store, wanted, index=lambda now, back: _index(store, record, now, back), why=why)
     left = (*(Skipped(file, SINCE) for file in done.left), *lacking)
     return Undone(record, done.back, left)
 
@@ -90,12 +89,12 @@ def _index(store: DirectoryStore, record: Record, now: str, back: Collection[str
     if digest_of(data) == record.index:
         stay = [change.file for change in record.changes if change.file not in back]
         wanted = index_back(_text(data) or "", now, back, stay, own)
-        return None if data is None and not wanted.strip() and not store.scanner.files() else wanted
+        return None if data is None and not wanted.strip() and not store.topic_files.files() else wanted
     # Its copy was forgotten: every file that is back has a line, and that is all.
-    listed = {folded(entry.file) for entry in entries(now)}
+    listed = {fold_name(entry.file) for entry in read_entries(now)}
     for file in back:
-        if folded(file) not in listed and (topic := store.get(file)) is not None:
-            now = with_entry(now, Entry(topic.name, topic.file, topic.description))
+        if fold_name(file) not in listed and (topic := store.get(file)) is not None:
+            now = put_entry(now, entry_of(topic))
     return now
 
 

@@ -27,7 +27,7 @@ from ...fork.fork import ForkOutcome, Handover, run_fork
 from ...fork.handover import PrefixChanged, altered
 from ...memory.memory import Memory
 from ...memory.store.modes import GatedStore
-from ...memory.store.scopes import Place
+from ...memory.store.scopes import MemoryLocation
 from .apply import conclude
 from .bounds import Bounds, Copy
 from .directive import ROUNDS, directive
@@ -65,7 +65,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """All that a dream works with, as it was when it was started."""
 
     handover: Handover
-    place: Place
+    place: MemoryLocation
     settings: Settings
     home: Path | None
     project: Path

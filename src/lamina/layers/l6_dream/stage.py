@@ -22,11 +22,10 @@ from ...disk.trees.rootdir import RootDir
 from ...disk.trees.scan import read_heads
 from ...disk.trees.survey import SurveyedEntry, survey
 from ...memory.store.contract import MOST_READ
-from ...memory.store.index import INDEX
-from ...memory.store.index_file import MOST_INDEX
+from ...memory.store.index import INDEX, MOST_INDEX
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore
-from ...memory.store.scan import is_topic
+from ...memory.store.topic_files import is_topic
 from .record import DIRECTORY, Record, Skipped, Status, dreams, home, is_open, is_real, read_record, records, write_record
 
 WORK = "work"
@@ -75,7 +74,7 @@ def begin(gated: GatedStore, record: Record) -> Stage:
 
 def _copied(gated: GatedStore, work: RootDir) -> dict[str, str]:
     root, base, size = gated.store.root, dict[str, str](), 0
-    files = sorted(found.file for found in gated.store.scanner.files())
+    files = sorted(found.file for found in gated.store.topic_files.files())
     for names in _batches(files):
         texts = {file: data for file, data in read_heads(root, names, MOST_READ).items() if is_text(data)}
         base |= {file: digest_of(data) for file, data in texts.items()}
@@ -128,7 +127,7 @@ def _problem(seen: SurveyedEntry) -> str:
 
 def there(gated: GatedStore) -> dict[str, str]:
     """The topic files as they are now, those a dream may change."""
-    return dict(_texts(gated.store.root, sorted(found.file for found in gated.store.scanner.files())))
+    return dict(_texts(gated.store.root, sorted(found.file for found in gated.store.topic_files.files())))
 
 
 def _texts(work: RootDir, files: list[str]) -> Iterator[tuple[str, str]]:

@@ -31,7 +31,7 @@ from ...fork.budget import LOCAL, AskSide, Meter
 from ...fork.fork_tools import lend
 from ...fork.host import Remembers
 from ...fork.tool_runner import Desk
-from ...memory.store.daily_logs import to_distil
+from ...memory.store.daily_logs import days_to_distil
 from ...memory.store.index import INDEX
 from ...memory.store.modes import plan_write
 from ...permissions.decision import decide
@@ -97,7 +97,7 @@ def _nothing_new(c: Conversation, lent: Remembers) -> Stop | None:
         last = DreamLock(root).last_ns()
         if c.settings.assistant:
             now = datetime.fromisoformat(c.clock()).timestamp()
-            logs = to_distil(root, last / 1e9 if last is not None else None, now)
+            logs = days_to_distil(root, last / 1e9 if last is not None else None, now)
             return None if logs else Stop("nothing", "there is no daily log since the last one")
         found = newer(_places(c, root), last, own=c.store.path, enough=wanted)
     return too_few(found, wanted=wanted)

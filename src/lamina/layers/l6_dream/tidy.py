@@ -18,10 +18,9 @@ import msgspec
 from msgspec.structs import replace
 
 from ...core.dates import dated, relative_dates
-from ...memory.store.index import Entry, entries
-from ...memory.store.index_lint import plan_index
-from ...memory.store.similarity import near_pairs
-from ...memory.store.topic import Topic, evidence_of, folded, read_topic, write_topic
+from ...memory.store.index import read_entries
+from ...memory.store.lint import find_near_pairs, plan_index
+from ...memory.store.topic import Topic, evidence_of, fold_name, read_topic, write_topic
 from .facts import WORDED_ANEW, exact_words, facts_of, folded_words, is_said, negates
 from .plan import MOST_CHARS
 
@@ -72,7 +71,7 @@ class _One(NamedTuple):
 def tidied(pages: Sequence[Page], index: str, exists: Callable[[str], bool]) -> Tidied:
     """`exists`: whether a file is there at all, read or not."""
     ones = [_dated(page) for page in sorted(pages, key=lambda page: page.file)]
-    listed = {entry.file for entry in entries(index)}
+    listed = {entry.file for entry in read_entries(index)}
     beside, ranked = _beside(ones), sorted(range(len(ones)), key=lambda at: _rank(ones[at], listed))
     texts, wholes, into = dict[str, str](), dict[int, Topic](), dict[int, int]()
     for at in ranked:
@@ -86,8 +85,7 @@ def tidied(pages: Sequence[Page], index: str, exists: Callable[[str], bool]) -> 
             texts[ones[at].page.file] = text
     gone = [file for file, text in texts.items() if not text]
     left = [read_topic(one.page.file, texts.get(one.page.file, one.page.text), 0) for one in ones if one.page.file not in gone]
-    lines = [Entry(topic.name, topic.file, topic.description) for topic in left]
-    plan = plan_index(index, exists=lambda file: exists(file) and file not in gone, topics=lines)
+    plan = plan_index(index, exists=lambda file: exists(file) and file not in gone, topics=left)
     dates = sum(one.dates for one in ones if texts.get(one.page.file))
     return Tidied(texts, plan.text if plan.text != index else None, len(gone), dates, len(plan.removed) + len(plan.shortened))
 
@@ -134,11 +132,11 @@ def _into(one: _One, wholes: Mapping[int, Topic]) -> _Whole | None:
 
 def _pairs(topics: Sequence[Topic]) -> list[tuple[int, int]]:
     """Alike by their words, by all their facts, or by what they say they are about."""
-    pairs = [(pair.first, pair.second) for pair in near_pairs([topic.body for topic in topics])]
-    pairs += [(pair.first, pair.second) for pair in near_pairs([f"{topic.description}\n{topic.body}" for topic in topics])]
+    pairs = [(pair.first, pair.second) for pair in find_near_pairs([topic.body for topic in topics])]
+    pairs += [(pair.first, pair.second) for pair in find_near_pairs([f"{topic.description}\n{topic.body}" for topic in topics])]
     same = dict[object, int]()
     for at, topic in enumerate(topics):
-        about = folded(topic.description) if len(topic.description) >= _ABOUT_CHARS else ""
+        about = fold_name(topic.description) if len(topic.description) >= _ABOUT_CHARS else ""
         for key in (frozenset(facts_of(topic.body).each), about):
             if key:
                 pairs.append((same.setdefault(key, at), at))

@@ -16,7 +16,7 @@ import msgspec
 
 from ...core.errors import InputError, UndoOrder
 from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
-from ...memory.store.contract import Why
+from ...memory.store.contract import ChangeReason
 from ...memory.store.modes import GatedStore
 from .record import Record, is_open, is_real, read_record, records, write_record
 from .recovery import recover
@@ -43,7 +43,7 @@ def undo(gated: GatedStore, dream: str | None = None, *, now: float) -> Undone:
     with hold if isinstance(hold, HeldDreamLock) else nullcontext():
         write_record(root, msgspec.structs.replace(record, phase="undoing"))
         try:
-            done = returned(gated.store, record, why=Why("user", f"undid dream {record.id}", dream=record.id))
+            done = returned(gated.store, record, why=ChangeReason("user", f"undid dream {record.id}", dream=record.id))
             return done._replace(record=finished(gated, record, now=now), said=said)
         except BaseException:
             if isinstance(hold, HeldDreamLock):

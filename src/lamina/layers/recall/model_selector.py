@@ -27,9 +27,9 @@ from ...core.reply import Reply
 from ...fork.background import JobResult
 from ...fork.fork import ForkOutcome
 from ...fork.model_call import Deadline
-from ...memory.recall.choice import Choice, Said, by_model
-from ...memory.recall.library import Look
-from ...memory.recall.plan import Asked, Seen
+from ...memory.recall.library import MemoryLibrary
+from ...memory.recall.plan import RecallQuestion, SeenMemories
+from ...memory.recall.selection import RecallChoice, SelectorReply, choose_by_model
 from .state import EVENT, SELECT, TOO_LATE, RecallState, memory_scopes_of
 from .step import enter, seen_in, tell
 
@@ -38,11 +38,11 @@ class ModelSelection(NamedTuple):
     """What a job brings back."""
 
     message: str
-    choice: Choice
+    choice: RecallChoice
     reply: Reply | None
 
 
-def begin(c: Conversation, state: RecallState, asked: Asked, seen: Seen) -> bool:
+def begin(c: Conversation, state: RecallState, asked: RecallQuestion, seen: SeenMemories) -> bool:
     """Whether a model was asked."""
     place, settings, project, policy = memory_scopes_of(c, state), c.settings, state.project, c.policy.surfacing
     model, ask_side = settings.small_model or c.prompt.model, c.ask_side
@@ -52,8 +52,8 @@ def begin(c: Conversation, state: RecallState, asked: Asked, seen: Seen) -> bool
         if place is None:
             return None
         asking = _Asking(ask_side, Deadline(policy.wait_seconds, abort, turn))
-        with Look.at(place, settings=settings, project=project) as memory:
-            choice = by_model(memory, asked, seen, policy, model=model, ask=asking)
+        with MemoryLibrary.open(place, settings=settings, project=project) as memory:
+            choice = choose_by_model(memory, asked, seen, policy, model=model, ask=asking)
         return ModelSelection(asked.message, choice, asking.reply)
 
     return c.background.start(SELECT, job, partial(_take, c))
@@ -67,16 +67,16 @@ class _Asking:
         self._until = until
         self.reply: Reply | None = None
 
-    def __call__(self, request: Wire) -> Said:
+    def __call__(self, request: Wire) -> SelectorReply:
         try:
             self.reply = self._ask_side(Ask({**request, "extra_headers": _named()}, SELECT), self._until)
         except Aborted:
             if self._until.stopped:
                 raise
-            return Said(failed="it took too long")
+            return SelectorReply(failed="it took too long")
         except (LaminaError, OSError) as error:
-            return Said(failed=str(error) or type(error).__name__)
-        return Said(self.reply.text)
+            return SelectorReply(failed=str(error) or type(error).__name__)
+        return SelectorReply(self.reply.text)
 
 
 def _named() -> dict[str, str]:
@@ -101,10 +101,10 @@ def _take(c: Conversation, one: JobResult) -> None:
     if state.message == chosen.message:
         state.held = chosen
     else:
-        tell(c, chosen.message, Choice(by=chosen.choice.by), skipped=TOO_LATE)
+        tell(c, chosen.message, RecallChoice(by=chosen.choice.by), skipped=TOO_LATE)
 
 
-def put_in_held(c: Conversation, state: RecallState, asked: Asked | None) -> None:
+def put_in_held(c: Conversation, state: RecallState, asked: RecallQuestion | None) -> None:
     """Behind the results that came since, for as long as the conversation is about that message."""
     held = state.held
     if held is None or (asked is not None and asked.message == held.message):
@@ -112,7 +112,7 @@ def put_in_held(c: Conversation, state: RecallState, asked: Asked | None) -> Non
     state.held = None
     there = any(item.uuid == held.message for item in reversed(c.log.view.items))
     if asked is not None or not there:
-        tell(c, held.message, Choice(by=held.choice.by), skipped=TOO_LATE)
+        tell(c, held.message, RecallChoice(by=held.choice.by), skipped=TOO_LATE)
         return
     seen = seen_in(c, state)
     left = tuple(each for each in held.choice.brought if each.path not in seen.surfaced | seen.read)

@@ -18,9 +18,9 @@ from ...core.view import Item
 from ...disk.settings_files import user_home
 
 if TYPE_CHECKING:  # a conversation without memories loads nothing of this
-    from ...memory.recall.library import Look
-    from ...memory.recall.plan import Noticed
-    from ...memory.store.scopes import Place
+    from ...memory.recall.library import MemoryLibrary
+    from ...memory.recall.plan import SeenMemoriesTracker
+    from ...memory.store.scopes import MemoryLocation
     from .model_selector import ModelSelection
 
 SELECT = "select"  # the background job, and the purpose of its call
@@ -33,9 +33,9 @@ class RecallState:
     def __init__(self) -> None:
         self.message = ""  # the person's message that was looked at last
         self.held: ModelSelection | None = None  # what a model chose, until results stand that it can follow
-        self.looked: Look | None = None  # the look before, closed: what it prepared serves the next one
-        self.noticed: Noticed | None = None
-        self.place: Place | None = None
+        self.looked: MemoryLibrary | None = None  # the look before, closed: what it prepared serves the next one
+        self.noticed: SeenMemoriesTracker | None = None
+        self.place: MemoryLocation | None = None
         self.project = Path()
         self.placed = False
 
@@ -67,21 +67,21 @@ def unanswered(items: Sequence[Item]) -> bool:
     return False
 
 
-def memory_scopes_of(c: Conversation, state: RecallState) -> Place | None:
+def memory_scopes_of(c: Conversation, state: RecallState) -> MemoryLocation | None:
     """Where memory lies, found once; a place that may not be used is one sentence."""
     if not state.placed and c.home is not None:
-        from ...memory.store.scopes import memory_place, project_root
+        from ...memory.store.scopes import locate_memory, project_root
 
         state.placed = True
         try:
-            state.place = memory_place(cwd=c.cwd, home=c.home, settings=c.settings, user_home=user_home(os.environ) or c.home)
+            state.place = locate_memory(cwd=c.cwd, home=c.home, settings=c.settings, user_home=user_home(os.environ) or c.home)
             state.project = project_root(c.cwd)
         except DiskError as error:
             c.notify_once(f"{error} This session goes on without memory.")
     return state.place
 
 
-def _holds_any(place: Place | None) -> bool:
+def _holds_any(place: MemoryLocation | None) -> bool:
     return place is not None and (_has_topics(place.path) or (place.team is not None and _has_topics(place.team)))
 
 

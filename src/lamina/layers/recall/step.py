@@ -18,59 +18,67 @@ from ...core.blocks import Wire, text
 from ...core.errors import DiskError
 from ...core.ids import new_id
 from ...core.records import Attachment, Event
-from ...memory.recall.choice import Brought, Choice, by_ranker
-from ...memory.recall.library import Look
-from ...memory.recall.plan import KIND, Asked, Noticed, Seen, asked_in, surfaced_behind, why_not
+from ...memory.recall.library import MemoryLibrary
+from ...memory.recall.plan import (
+    KIND,
+    RecallQuestion,
+    SeenMemories,
+    SeenMemoriesTracker,
+    find_question,
+    has_surfaced,
+    reason_to_skip,
+)
+from ...memory.recall.selection import RecallChoice, SurfacedMemory, choose_by_ranker
 from .state import EVENT, RecallState, leave_selection, memory_scopes_of
 
 
 def bring(c: Conversation) -> None:
     state = c.layer_state(RecallState)
     items = c.log.view.items
-    asked = asked_in(items)
+    asked = find_question(items)
     if state.held is not None:
         from .model_selector import put_in_held
 
         put_in_held(c, state, asked)
-    if asked is None or surfaced_behind(items, asked.message):
+    if asked is None or has_surfaced(items, asked.message):
         return
     again = state.message == asked.message
     if not again:
         leave_selection(c)
         state.message = asked.message
     seen = seen_in(c, state)
-    if (why := why_not(asked, seen, c.policy.surfacing)) is not None:
+    if (why := reason_to_skip(asked, seen, c.policy.surfacing)) is not None:
         if not again:
-            tell(c, asked.message, Choice(), skipped=why)
+            tell(c, asked.message, RecallChoice(), skipped=why)
     elif c.settings.recall_selector == "local" or not (again or _begin(c, state, asked, seen)):
         _now(c, state, asked, seen, silent=again)
 
 
-def _begin(c: Conversation, state: RecallState, asked: Asked, seen: Seen) -> bool:
+def _begin(c: Conversation, state: RecallState, asked: RecallQuestion, seen: SeenMemories) -> bool:
     """Whether a model was asked; what that takes is loaded then."""
     from .model_selector import begin
 
     return begin(c, state, asked, seen)
 
 
-def seen_in(c: Conversation, state: RecallState) -> Seen:
+def seen_in(c: Conversation, state: RecallState) -> SeenMemories:
     place = state.place
     within = [str(path) for path in (place.path, place.team) if path is not None] if place is not None else []
     if state.noticed is None:
-        state.noticed = Noticed()
+        state.noticed = SeenMemoriesTracker()
     return state.noticed.follow(c.log.view, cwd=str(c.cwd), within=within)
 
 
 # The ranker, at once
 
 
-def _now(c: Conversation, state: RecallState, asked: Asked, seen: Seen, *, silent: bool) -> None:
+def _now(c: Conversation, state: RecallState, asked: RecallQuestion, seen: SeenMemories, *, silent: bool) -> None:
     place, began = memory_scopes_of(c, state), time.perf_counter()
     if place is None:
         return
     try:
-        with Look.at(place, settings=c.settings, project=state.project, after=state.looked) as memory:
-            choice = by_ranker(memory, asked, seen, c.policy.surfacing)
+        with MemoryLibrary.open(place, settings=c.settings, project=state.project, after=state.looked) as memory:
+            choice = choose_by_ranker(memory, asked, seen, c.policy.surfacing)
             state.looked = memory
     except (DiskError, OSError) as error:
         c.notify_once(f"{error} No memories are brought to messages until then.")
@@ -82,7 +90,7 @@ def _now(c: Conversation, state: RecallState, asked: Asked, seen: Seen, *, silen
 # What is entered
 
 
-def enter(c: Conversation, message: str, choice: Choice, *, seconds: float | None = None) -> None:
+def enter(c: Conversation, message: str, choice: RecallChoice, *, seconds: float | None = None) -> None:
     brought = _that_fit(c, choice.brought)
     if not brought:
         tell(c, message, choice._replace(brought=()), seconds=seconds)
@@ -94,9 +102,9 @@ def enter(c: Conversation, message: str, choice: Choice, *, seconds: float | Non
     c.append([attachment, Event(new_id(), uuid, now, EVENT, told)])
 
 
-def _that_fit(c: Conversation, brought: tuple[Brought, ...]) -> tuple[Brought, ...]:
+def _that_fit(c: Conversation, brought: tuple[SurfacedMemory, ...]) -> tuple[SurfacedMemory, ...]:
     """A small window takes fewer: what helps must not be what fills it."""
-    count, kept = c.count, list[Brought]()
+    count, kept = c.count, list[SurfacedMemory]()
     for each in brought:
         more = appended(count, measure_all((text(each.text),), c.memo))
         if more.judged < c.limits.blocking:
@@ -105,11 +113,11 @@ def _that_fit(c: Conversation, brought: tuple[Brought, ...]) -> tuple[Brought, .
     return tuple(kept)
 
 
-def tell(c: Conversation, message: str, choice: Choice, *, skipped: str = "", seconds: float | None = None) -> None:
+def tell(c: Conversation, message: str, choice: RecallChoice, *, skipped: str = "", seconds: float | None = None) -> None:
     c.record_event(EVENT, _told(message, choice, skipped=skipped, seconds=seconds))
 
 
-def _told(message: str, choice: Choice, *, skipped: str = "", seconds: float | None = None) -> Wire:
+def _told(message: str, choice: RecallChoice, *, skipped: str = "", seconds: float | None = None) -> Wire:
     told: Wire = {
         "message": message,
         "files": [each.file for each in choice.brought],

@@ -18,7 +18,7 @@ from ...disk.home.trust import while_trusted
 from ...disk.paths.project import slug
 from ...disk.settings_files import MANAGED_PATH, lamina_home, load_settings, user_home
 from ...memory.store.modes import plan_write
-from ...memory.store.scopes import memory_place, project_root
+from ...memory.store.scopes import locate_memory, project_root
 from .files import check_files
 from .finding import AREAS, KINDS, SEVERITIES, Area, Finding
 from .index import check_index
@@ -103,7 +103,7 @@ class _Examination:
         if self.home is None:
             return
         settings, project = self.settings, project_root(self.cwd)
-        place = memory_place(cwd=self.cwd, home=self.home, settings=settings, user_home=self.person or self.home)
+        place = locate_memory(cwd=self.cwd, home=self.home, settings=settings, user_home=self.person or self.home)
         writable = {name: settings.memory and plan_write(mode, "user") == "write" for name, mode in settings.memory_mode.items()}
         yield MemoryDirectory(place.path, project, writable=writable["private"])
         if place.team is not None:

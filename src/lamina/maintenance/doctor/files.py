@@ -9,7 +9,7 @@ from pathlib import Path
 from ...disk.paths.file_names import fold
 from ...disk.temp_files import is_temp
 from ...disk.trees.survey import Survey, SurveyedEntry
-from ...memory.store.history import DIRECTORY
+from ...memory.store.history import HISTORY_DIRECTORY
 from ...memory.store.scopes import TEAM
 from .finding import Area, Finding, MakePrivate, PathFix, counted
 from .memory_snapshot import MemorySnapshot, is_topic
@@ -26,7 +26,7 @@ def check_files(memory: MemorySnapshot) -> Iterator[Finding]:
     entries = [
         seen
         for seen in found.entries
-        if (where.shared or seen.path.split("/")[0] != TEAM) and not seen.path.startswith(f"{DIRECTORY}/git/")
+        if (where.shared or seen.path.split("/")[0] != TEAM) and not seen.path.startswith(f"{HISTORY_DIRECTORY}/git/")
     ]
     named = [seen for seen in entries if seen.kind != "directory" or is_topic(seen.path)]
     yield from check_tree(found, entries, named, where.path, "memory", now=memory.now, shared=where.shared)

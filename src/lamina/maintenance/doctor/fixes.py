@@ -23,12 +23,11 @@ from ...disk.transcripts.repairs import drop_fork, make_private, repair_transcri
 from ...disk.trees.rootdir import RootDir
 from ...disk.trees.survey import look_at
 from ...layers.l6_dream.recovery import recover
-from ...memory.store.contract import Why
+from ...memory.store.contract import ChangeReason
 from ...memory.store.directory import DirectoryStore
 from ...memory.store.draft import Draft
-from ...memory.store.index import INDEX, Entry
-from ...memory.store.index_lint import IndexPlan, kept_indexes, mend_index
-from ...memory.store.lint import identical
+from ...memory.store.index import INDEX
+from ...memory.store.lint import IndexPlan, find_identical, list_index_backups, repair_index
 from ...memory.store.modes import GatedStore
 from ...memory.store.topic import Topic
 from .examination import DoctorReport
@@ -36,7 +35,7 @@ from .finding import DateIt, Finding, Fix, MakePrivate, PathFix, ToTrash, counte
 from .memory_snapshot import MemoryDirectory, read_memory
 from .topics import dates_in, may_be_dated
 
-WHY = Why("user", "doctor")
+WHY = ChangeReason("user", "doctor")
 _ORDER = (MakePrivate, "sweep", "put-right", "drop-fork", "repair", ToTrash, DateIt, "mend-index")
 # A double that goes makes room for a line in the index: one more look than that.
 _ROUNDS = 3
@@ -92,7 +91,7 @@ def _mended(fix: Fix, now: float, shared: Sequence[str]) -> Iterator[AppliedFix]
         case ToTrash(memory, file, twin):
             with _store(memory, memory in shared, now) as store:
                 one, other = _at(store, twin), _at(store, file)
-                if one and other and identical([one, other]) and store.remove(file, why=WHY):
+                if one and other and find_identical([one, other]) and store.remove(file, why=WHY):
                     yield _changed(store, file, f"Moved {file} to the trash; {twin} says the same.")
         case DateIt(memory, file):
             yield from _date(memory, file, now, memory in shared)
@@ -118,7 +117,7 @@ def _mended_path(fix: PathFix, now: float, shared: Sequence[str]) -> Iterator[Ap
         case "mend-index":
             with _bare_store(path, path in shared) as store:
                 if (plan := _mended_index(store, now)) is not None:
-                    kept = kept_indexes(store)
+                    kept = list_index_backups(store)
                     undo = f"The index as it was: {store.root.path / kept[-1]}" if kept else ""
                     yield AppliedFix("", f"Mended {INDEX}: {_said(plan)}.", str(store.root.path / INDEX), undo)
         case "put-right":
@@ -188,10 +187,7 @@ def _date(memory: str, file: str, now: float, shared: bool) -> Iterator[AppliedF
 
 
 def _mended_index(store: DirectoryStore, now: float) -> IndexPlan | None:
-    def topics() -> list[Entry]:
-        return [Entry(topic.name, topic.file, topic.description) for topic in store.topics()]
-
-    return mend_index(store, topics, exists=lambda file: look_at(store.root.path / file) is not None, now=now)
+    return repair_index(store, exists=lambda file: look_at(store.root.path / file) is not None, now=now)
 
 
 def _said(plan: IndexPlan) -> str:

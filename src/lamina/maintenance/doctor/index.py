@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from ...disk.trees.survey import look_at
-from ...memory.store.index import INDEX, LINE_CHARS, MOST_BYTES, MOST_LINES, Entry
-from ...memory.store.index_file import MOST_INDEX
-from ...memory.store.index_lint import IndexPlan, LineFault, plan_index
-from ...memory.store.topic import folded
+from ...memory.store.index import INDEX, LINE_CHARS, MOST_BYTES, MOST_INDEX, MOST_LINES
+from ...memory.store.lint import IndexPlan, LineFault, plan_index
+from ...memory.store.topic import fold_name
 from .finding import Finding, PathFix
 from .memory_snapshot import MemorySnapshot
 
@@ -37,14 +36,13 @@ def check_index(memory: MemorySnapshot) -> Iterator[Finding]:
 
 
 def _planned(memory: MemorySnapshot) -> IndexPlan:
-    files = frozenset(map(folded, memory.files))
-    topics = [Entry(topic.name, topic.file, topic.description) for topic in memory.topics]
+    files = frozenset(map(fold_name, memory.files))
 
     def exists(file: str) -> bool:
         # Where not everything was listed, or it is no file, the disk itself is asked.
-        return folded(file) in files or look_at(memory.full(file)) is not None
+        return fold_name(file) in files or look_at(memory.full(file)) is not None
 
-    return plan_index(memory.index_text, exists=exists, topics=topics)
+    return plan_index(memory.index_text, exists=exists, topics=memory.topics)
 
 
 def _about_line(memory: MemorySnapshot, fault: LineFault) -> Finding:

@@ -17,10 +17,9 @@ from ...disk.trees.rootdir import RootDir
 from ...disk.trees.scan import read_heads
 from ...disk.trees.survey import Survey, SurveyedEntry, files_of, survey
 from ...memory.store.contract import MOST_READ
-from ...memory.store.index import INDEX
-from ...memory.store.index_file import MOST_INDEX
+from ...memory.store.index import INDEX, MOST_INDEX
 from ...memory.store.journal import digest_of
-from ...memory.store.journal_check import Journal, Waiting, read_inbox, read_journal
+from ...memory.store.journal_check import InboxContents, JournalContents, read_inbox, read_journal
 from ...memory.store.scopes import TEAM
 from ...memory.store.topic import Topic, read_topic
 from .finding import Finding, Fix
@@ -61,8 +60,8 @@ class MemorySnapshot(NamedTuple):
     index_text: str
     index_size: int
     has_index: bool
-    journal: Journal
-    waiting: Waiting
+    journal: JournalContents
+    waiting: InboxContents
     now: float
 
     @property

@@ -15,13 +15,22 @@ from ...disk.trees.survey import SurveyedEntry
 from ...memory.store.contract import MOST_READ
 from ...memory.store.daily_logs import LOGS, PATTERN
 from ...memory.store.daily_logs import MOST_BYTES as MOST_LOG_BYTES
-from ...memory.store.daily_logs import day_of as log_day
+from ...memory.store.daily_logs import log_day as log_day
 from ...memory.store.draft import MOST_BYTES
-from ...memory.store.evidence import Anchor, Freshness, judge, look, read_evidence, taken_together
-from ...memory.store.index import entries
+from ...memory.store.evidence import Anchor, Freshness, combine_freshness, judge_anchor, read_evidence, read_target
+from ...memory.store.index import read_entries
 from ...memory.store.journal_check import said_since
-from ...memory.store.lint import Same, first_kept, identical, is_vague, same_bodies, same_descriptions, same_names, secrets_in
-from ...memory.store.similarity import near_pairs
+from ...memory.store.lint import (
+    Alike,
+    find_identical,
+    find_near_pairs,
+    find_same_bodies,
+    find_same_descriptions,
+    find_same_names,
+    find_secrets,
+    is_vague,
+    order_by_worth,
+)
 from ...memory.store.topic import KINDS, Topic, evidence_of
 from .finding import DateIt, Finding, ToTrash
 from .memory_snapshot import MemorySnapshot, TopicFile, day_of
@@ -81,10 +90,10 @@ def _about_description(memory: MemorySnapshot, topic: Topic) -> Iterator[Finding
 
 
 def _secrets(memory: MemorySnapshot, file: str, said: str, *, with_line: bool = False) -> Iterator[Finding]:
-    if kinds := secrets_in(said):
+    if kinds := find_secrets(said):
         # The first line that has one for itself; a key of many lines has none.
         lines = said.split("\n") if with_line else ()
-        line = next((number for number, line in enumerate(lines, 1) if secrets_in(line)), None)
+        line = next((number for number, line in enumerate(lines, 1) if find_secrets(line)), None)
         yield memory.finding("secret", f"{file} holds what looks like a secret ({', '.join(kinds)}).", file, line=line)
 
 
@@ -138,30 +147,30 @@ def may_be_dated(topic: Topic, phrase: Phrase) -> bool:
 
 def _doubles(memory: MemorySnapshot) -> Iterator[Finding]:
     topics = memory.topics
-    listed = {entry.file for entry in entries(memory.index_text)}
+    listed = {entry.file for entry in read_entries(memory.index_text)}
     paired: set[frozenset[int]] = set()
-    for group in identical(topics):
-        kept, *others = first_kept(group, topics, listed).positions
-        paired |= {frozenset((first, second)) for first in group.positions for second in group.positions}
+    for group in find_identical(topics):
+        kept, *others = order_by_worth(group, topics, listed)
+        paired |= {frozenset((first, second)) for first in group for second in group}
         for other in others:
             fix = ToTrash(str(memory.where.path), topics[other].file, topics[kept].file)
             yield _same(memory, "identical", kept, other, "say the same in every word", fix)
-    for group in same_bodies(topics):
+    for group in find_same_bodies(topics):
         yield from _each(memory, "same-body", group, paired, "have the same text")
-    for group in same_names(topics):
+    for group in find_same_names(topics):
         yield from _each(memory, "same-name", group, paired, "have the same name")
     bare = set(paired)
-    for pair in near_pairs([topic.body for topic in topics]):
+    for pair in find_near_pairs([topic.body for topic in topics]):
         if frozenset(pair[:2]) not in paired:
             text = f"say nearly the same ({pair.likeness:.0%} alike)"
             yield _same(memory, "near-duplicate", pair.first, pair.second, text)
             paired.add(frozenset(pair[:2]))
-    for group in same_descriptions(topics):
+    for group in find_same_descriptions(topics):
         yield from _each(memory, "same-description", group, bare, "have the same description")
 
 
-def _each(memory: MemorySnapshot, kind: str, group: Same, paired: set[frozenset[int]], text: str) -> Iterator[Finding]:
-    first, *others = group.positions
+def _each(memory: MemorySnapshot, kind: str, group: Alike, paired: set[frozenset[int]], text: str) -> Iterator[Finding]:
+    first, *others = group
     for other in others:
         if frozenset((first, other)) not in paired:
             paired.add(frozenset((first, other)))
@@ -178,18 +187,18 @@ def _same(memory: MemorySnapshot, kind: str, first: int, second: int, text: str,
 
 def _evidence(memory: MemorySnapshot) -> Iterator[Finding]:
     """Each file is read once, whoever names it; the judgements are put together for each memory."""
-    stated = {page.topic.file: read_evidence(list(found)) for page in memory.pages if (found := evidence_of(page.topic))}
+    stated = {page.topic.file: read_evidence(found) for page in memory.pages if (found := evidence_of(page.topic))}
     by_path: dict[str, list[tuple[str, Anchor]]] = {}
     for file, evidence in stated.items():
         for anchor in evidence.anchors:
             by_path.setdefault(anchor.path, []).append((file, anchor))
     judged: dict[str, list[Freshness]] = {}
     for path in list(by_path)[:MOST_PATHS]:
-        seen = look(path, memory.where.project)
+        seen = read_target(path, memory.where.project)
         for file, anchor in by_path[path]:
-            judged.setdefault(file, []).append(judge(anchor, seen))
+            judged.setdefault(file, []).append(judge_anchor(anchor, seen))
     for file, evidence in stated.items():
-        state, why = taken_together(judged.get(file, ()), evidence.unreadable)
+        state, why = combine_freshness(judged.get(file, ()), evidence.unreadable)
         if state == "stale":
             yield memory.finding("stale-evidence", f"{file} rests on what has changed: {why}.", file)
         elif state == "unverifiable":

@@ -28,7 +28,8 @@ from ...disk.trees.rewrite import file_state, raw_lines, remove_tree, rewrite
 from ...disk.trees.rootdir import RootDir
 from ...layers.l6_dream.record import home, is_open, kill_request, records
 from ...layers.l6_dream.recovery import recover
-from ...memory.store.directory import GUARD, PATIENCE, DirectoryStore
+from ...memory.store.directory import DirectoryStore
+from ...memory.store.history import hold_guard
 from ...memory.store.modes import GatedStore
 from ..kept_files import KeptFiles, MemoryRoot, SessionFiles, regular_files, session_kind, windows
 from .memories import FileChange, changes, copied_lines
@@ -214,7 +215,7 @@ class _Removal:
                 return
             with RootDir.open(root.path, create=False, shared=root.shared) as opened:
                 self._stop_dreams(opened)
-                with opened.guard(GUARD, timeout=PATIENCE):
+                with hold_guard(opened):
                     self._clean_root(root)
 
     def _stop_dreams(self, opened: RootDir) -> None:

@@ -20,9 +20,9 @@ from ...core.errors import DiskError
 from ...core.front_matter import read_front_matter
 from ...disk.files import read
 from ...disk.trees.rewrite import FileState, file_state
-from ...memory.store.index import entries
-from ...memory.store.journal import Line, digest_of
-from ...memory.store.topic import folded, read_topic
+from ...memory.store.index import read_entries
+from ...memory.store.journal import JournalLine, digest_of
+from ...memory.store.topic import fold_name, read_topic
 from ..kept_files import MemoryRoot, memory_kind, regular_files
 from .redaction import MARK, RedactedValue, encoded, redact_json, redact_markdown, redact_text
 from .subject import COPIED_CHARS, Subject
@@ -76,7 +76,11 @@ def copied_lines(root: MemoryRoot, subject: Subject) -> set[str]:
         if one.is_topic and about(one.name, one.text, subject):
             found |= _lines(one.text)
         for line in _decoded(one.text) if one.kind == "history" else ():
-            if isinstance(line, Line) and line.content and (subject.holds(line.name) or about(line.file, line.content, subject)):
+            if (
+                isinstance(line, JournalLine)
+                and line.content
+                and (subject.holds(line.name) or about(line.file, line.content, subject))
+            ):
                 found |= _lines(line.content)
     return found
 
@@ -117,7 +121,7 @@ def _change(one: _MemoryText, subject: Subject, gone: set[str]) -> FileChange | 
     if one.name in gone:
         return one.changed(max(1, len(subject.spans(one.text))), None)
     if one.kind == "indexes":
-        new = _index(one.text, subject, {folded(file) for file in gone})
+        new = _index(one.text, subject, {fold_name(file) for file in gone})
         return one.changed(new.places, new.value) if new.value != one.text else None
     if one.kind == "history" or not subject.holds(one.text):
         return None
@@ -156,7 +160,11 @@ def _head_lines(head: str, subject: Subject) -> Iterator[str]:
 
 def _index(text: str, subject: Subject, gone: set[str]) -> RedactedValue[str]:
     lines = text.split("\n")
-    kept = [line for line in lines if not subject.holds(line) and not any(folded(entry.file) in gone for entry in entries(line))]
+    kept = [
+        line
+        for line in lines
+        if not subject.holds(line) and not any(fold_name(entry.file) in gone for entry in read_entries(line))
+    ]
     return RedactedValue("\n".join(kept), len(lines) - len(kept))
 
 
@@ -172,32 +180,32 @@ def _json_line(line: str, subject: Subject) -> str:
 
 def _journal(segments: list[_MemoryText], subject: Subject, gone: set[str], there: set[str]) -> list[FileChange]:
     every = [line for one in segments for line in _decoded(one.text)]
-    fates = _fates([line for line in every if isinstance(line, Line)], subject, gone)
+    fates = _fates([line for line in every if isinstance(line, JournalLine)], subject, gone)
     found = []
     for one in segments:
         kept, places, trash = list[bytes](), 0, 0
         for line in _decoded(one.text):
             new = _rewritten(line, subject, gone, fates)
             places += new != line
-            trash += new != line and isinstance(line, Line) and line.file not in there
+            trash += new != line and isinstance(line, JournalLine) and line.file not in there
             if new is not None:
-                kept.append(msgspec.json.encode(new) if isinstance(new, Line) else _bytes(new))
+                kept.append(msgspec.json.encode(new) if isinstance(new, JournalLine) else _bytes(new))
         if places:
             found.append(FileChange(one.path, one.kind, places, one.seen, b"".join(row + b"\n" for row in kept), trash))
     return found
 
 
-def _decoded(text: str) -> Iterable[Line | str]:
+def _decoded(text: str) -> Iterable[JournalLine | str]:
     """A line that cannot be read stays as the text it is."""
     for row in text.split("\n"):
         if row:
             try:
-                yield msgspec.json.decode(row.encode("utf-8", "surrogateescape"), type=Line)
+                yield msgspec.json.decode(row.encode("utf-8", "surrogateescape"), type=JournalLine)
             except msgspec.DecodeError:
                 yield row
 
 
-def _fates(lines: list[Line], subject: Subject, gone: set[str]) -> dict[str, str | None]:
+def _fates(lines: list[JournalLine], subject: Subject, gone: set[str]) -> dict[str, str | None]:
     """Digest → the digest of what stands in its place; None: nothing does."""
     fates: dict[str, str | None] = {}
     for line in lines:
@@ -211,7 +219,9 @@ def _fates(lines: list[Line], subject: Subject, gone: set[str]) -> dict[str, str
     return fates
 
 
-def _rewritten(line: Line | str, subject: Subject, gone: set[str], fates: dict[str, str | None]) -> Line | str | None:
+def _rewritten(
+    line: JournalLine | str, subject: Subject, gone: set[str], fates: dict[str, str | None]
+) -> JournalLine | str | None:
     if isinstance(line, str):
         return None if subject.holds(line) else line
     dropped = bool(line.digest) and fates.get(line.digest, "") is None

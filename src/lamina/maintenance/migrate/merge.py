@@ -19,14 +19,15 @@ from ...core.errors import DiskError, InputError
 from ...disk.files import read, remove
 from ...disk.trees.rewrite import move, remove_tree
 from ...disk.trees.rootdir import RootDir
-from ...memory.store.contract import Why
-from ...memory.store.daily_logs import MOST_BYTES, append, day_of
-from ...memory.store.directory import GUARD, PATIENCE, DirectoryStore
-from ...memory.store.draft import Draft, other_file
+from ...memory.store.contract import ChangeReason
+from ...memory.store.daily_logs import MOST_BYTES, append_bullets, log_day
+from ...memory.store.directory import DirectoryStore
+from ...memory.store.draft import Draft, second_file
+from ...memory.store.history import hold_guard
 from ...memory.store.index import INDEX
-from ...memory.store.journal import Line
+from ...memory.store.journal import JournalLine
 from ...memory.store.scopes import TEAM
-from ...memory.store.topic import Topic, same_name, write_topic
+from ...memory.store.topic import Topic, name_key, write_topic
 from ..kept_files import irregular_files, regular_files
 
 
@@ -54,24 +55,24 @@ def merge_memories(source: Path, there: Path, done: MoveReport) -> None:
             with suppress(InputError, DiskError):
                 _take(topic, [line for line in lines if line.file == topic.file], old, new, done)
                 taken.add(topic.file)
-        with new.root.guard(GUARD, timeout=PATIENCE):
+        with hold_guard(new.root):
             new.history.catch_up()
             new.history.adopt(_apart(line, new, source.parent.name) for line in lines if line.file not in taken)
     _rest(source, there, taken, done)
 
 
-def _take(topic: Topic, lines: list[Line], old: DirectoryStore, new: DirectoryStore, done: MoveReport) -> None:
+def _take(topic: Topic, lines: list[JournalLine], old: DirectoryStore, new: DirectoryStore, done: MoveReport) -> None:
     raw = old.raw(topic.file)
     if raw is None:
         raise DiskError(topic.file, "is gone", "look at the old directory")
     twin = new.named(topic.name)
     if twin is not None and twin.body == topic.body:
         return
-    why = Why("user", f"merged from {done.source}")
+    why = ChangeReason("user", f"merged from {done.source}")
     name = topic.name if twin is None else f"{topic.name} (from {Path(done.source).name})"
     draft = Draft(name, topic.type, topic.description, topic.body)
     file = new.plan(draft).topic.file
-    with new.root.guard(GUARD, timeout=PATIENCE):
+    with hold_guard(new.root):
         new.history.adopt(msgspec.structs.replace(line, file=file, name=name) for line in lines)
         # The very bytes, so that the journal's last line fits and the keys a person added stay.
         if twin is None and new.root.stat(file) is None:
@@ -82,13 +83,13 @@ def _take(topic: Topic, lines: list[Line], old: DirectoryStore, new: DirectorySt
         renamed = msgspec.structs.replace(topic, name=name)
         new.put(file, write_topic(renamed, before=raw.data.decode()), expected=None, why=why)
     done.memories += 1
-    if twin is not None and same_name(name) != same_name(topic.name):
+    if twin is not None and name_key(name) != name_key(topic.name):
         done.merged.append(name)
 
 
-def _apart(line: Line, new: DirectoryStore, origin: str) -> Line:
+def _apart(line: JournalLine, new: DirectoryStore, origin: str) -> JournalLine:
     """What was removed there does not stand in for a file of the same name here."""
-    return line if new.history.last(line.file) is None else msgspec.structs.replace(line, file=other_file(line.file, origin))
+    return line if new.history.last(line.file) is None else msgspec.structs.replace(line, file=second_file(line.file, origin))
 
 
 def _log(path: Path, there: Path, file: str) -> None:
@@ -96,7 +97,7 @@ def _log(path: Path, there: Path, file: str) -> None:
     with RootDir.open(there, create=False) as root:
         known = set((read(there / file, MOST_BYTES) or b"").decode("utf-8", "replace").splitlines())
         lines = (read(path, MOST_BYTES) or b"").decode("utf-8", "replace").splitlines()
-        append(root, file, [line for line in lines if line not in known])
+        append_bullets(root, file, [line for line in lines if line not in known])
     remove(path)
 
 
@@ -107,7 +108,7 @@ def _rest(source: Path, there: Path, taken: set[str], done: MoveReport) -> None:
             remove(path)
             continue
         try:
-            if day_of(relative.as_posix()) is not None and (there / relative).is_file():
+            if log_day(relative.as_posix()) is not None and (there / relative).is_file():
                 _log(path, there, relative.as_posix())
             else:
                 move(path, there / relative)

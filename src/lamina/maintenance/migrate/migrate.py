@@ -26,7 +26,16 @@ from ...disk.paths.project import slug
 from ...disk.transcripts.search import project_directories
 from ...disk.trees.rewrite import move, remove_empty, remove_tree
 from ...memory.store.index import INDEX
-from ...memory.store.project_identity import FILE_NAME, MOST_ROOTS, Identity, Known, identity_in, known_projects, note, place_of
+from ...memory.store.project_identity import (
+    FILE_NAME,
+    MOST_ROOTS,
+    KnownProject,
+    ProjectIdentity,
+    directory_id,
+    list_known_projects,
+    read_identity,
+    write_identity,
+)
 from ...prompt.git_status import EMPTY_REPOSITORY
 from ...prompt.repository import find_repository, head_of
 from ..kept_files import MEMORY, SessionFiles, regular_files, session_files
@@ -40,7 +49,7 @@ _OWN = frozenset({FILE_NAME, MEMORY})
 
 
 class Candidate(NamedTuple):
-    known: Known
+    known: KnownProject
     because: Literal["the same root commit", "the same directory under another name"]
 
 
@@ -53,7 +62,7 @@ def topics_in(directory: Path) -> int:
 
 def candidates(home: Path, project: Path, roots: tuple[str, ...]) -> list[Candidate]:
     """Who this project may have been. `roots`: its root commits."""
-    here = place_of(project)
+    here = directory_id(project)
     found = []
     for known in gone(home, project):
         assert known.identity is not None
@@ -68,26 +77,26 @@ def candidates(home: Path, project: Path, roots: tuple[str, ...]) -> list[Candid
     return [one for one in found if one.known.directory in kept]
 
 
-def gone(home: Path, project: Path) -> list[Known]:
+def gone(home: Path, project: Path) -> list[KnownProject]:
     """Projects whose path is no longer there, as their files say."""
-    identities = ((directory, identity_in(directory)) for directory in project_directories(home / "projects"))
-    found = [Known(directory, Path(one.path), one) for directory, one in identities if one is not None]
+    identities = ((directory, read_identity(directory)) for directory in project_directories(home / "projects"))
+    found = [KnownProject(directory, Path(one.path), one) for directory, one in identities if one is not None]
     return [one for one in found if one.path != project and not os.path.lexists(one.path)]
 
 
-def moved_from(home: Path, old: str) -> Known:
+def moved_from(home: Path, old: str) -> KnownProject:
     """The project that a person names by its old path or its directory's name."""
     wanted = os.path.abspath(os.path.expanduser(old))
-    for known in known_projects(home):
+    for known in list_known_projects(home):
         if str(known.path) == wanted or known.directory.name == old:
             return known
     directory = home / "projects" / slug(wanted)
     if directory.is_dir():
-        return Known(directory, Path(wanted), None)
+        return KnownProject(directory, Path(wanted), None)
     raise InputError("--from", f"nothing is kept of {old!r}", "lamina migrate --list shows what there is")
 
 
-def refuse(home: Path, old: Known, project: Path, *, merge: bool) -> None:
+def refuse(home: Path, old: KnownProject, project: Path, *, merge: bool) -> None:
     """InputError where the move must not be made."""
     if os.path.lexists(old.path):
         raise InputError(str(old.path), "is still there, so its memory is in use", "move or remove the project first")
@@ -106,17 +115,17 @@ def _remembers(directory: Path) -> bool:
     return bool(topics_in(directory)) or any((directory / MEMORY / ".history").glob("journal-*.jsonl"))
 
 
-def _pairs(home: Path, old: Known, project: Path) -> list[tuple[Path, Path]]:
+def _pairs(home: Path, old: KnownProject, project: Path) -> list[tuple[Path, Path]]:
     """Old directory of the home → the path it will stand for: subdirectories first, the project itself last."""
     below = [
         (known.directory, project / known.path.relative_to(old.path))
-        for known in known_projects(home)
+        for known in list_known_projects(home)
         if old.path in known.path.parents and known.directory != old.directory
     ]
     return [*below, (old.directory, project)]
 
 
-def migrate(home: Path, old: Known, project: Path, roots: tuple[str, ...] | None, *, merge: bool = False) -> MoveReport:
+def migrate(home: Path, old: KnownProject, project: Path, roots: tuple[str, ...] | None, *, merge: bool = False) -> MoveReport:
     """Moves everything; what could not be moved is named in the report. `refuse` was asked before."""
     done = MoveReport(str(old.path), str(project))
     for directory, path in _pairs(home, old, project):
@@ -143,10 +152,12 @@ def _move_session(one: SessionFiles, target: Path, done: MoveReport) -> None:
 
 def _rename(directory: Path, target: Path, path: Path, roots: tuple[str, ...] | None) -> None:
     """The new directory says who it is: the old one's id goes on."""
-    old, there = identity_in(directory), identity_in(target)
-    named = old or there or Identity(1, os.urandom(16).hex(), str(path))
+    old, there = read_identity(directory), read_identity(target)
+    named = old or there or ProjectIdentity(1, os.urandom(16).hex(), str(path))
     was = tuple(dict.fromkeys((*named.was, *((old.path,) if old is not None else ()))))
-    note(target, msgspec.structs.replace(named, path=str(path), roots=roots or named.roots, place=place_of(path), was=was))
+    write_identity(
+        target, msgspec.structs.replace(named, path=str(path), roots=roots or named.roots, place=directory_id(path), was=was)
+    )
 
 
 def _move_memory(directory: Path, target: Path, done: MoveReport, *, merge: bool) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...disk.paths.file_names import fold
-from ...memory.store.index import INDEX, Entry, entries, line_of, with_entry
+from ...memory.store.index import INDEX, IndexEntry, entry_line, put_entry, read_entries
 from ...memory.store.topic import Topic, file_name, read_topic, write_topic
 from .portable_topic import Imported, PortableTopic, format_date, free_file, make_description, parse_date, without_date
 
@@ -29,7 +29,7 @@ def read_claude_code(files: Mapping[str, str], *, times: Mapping[str, float] | N
         topics.append(_portable(topic, (times or {}).get(file)))
         problems += [f"{file}: {problem}" for problem in topic.problems if problem != "no description"]
     index = files.get(INDEX, "")
-    gone = [entry.file for entry in entries(index) if entry.file not in files]
+    gone = [entry.file for entry in read_entries(index) if entry.file not in files]
     problems += [f"{INDEX} names {file!a}, which is not there" for file in gone]
     return Imported((*topics, *_notes(index, (times or {}).get(INDEX))), tuple(problems))
 
@@ -44,7 +44,7 @@ def _portable(topic: Topic, changed: float | None) -> PortableTopic:
 
 def _notes(index: str, changed: float | None) -> Iterator[PortableTopic]:
     """What the index says itself: everything but headings, blank lines and links to files."""
-    lines = [line for line in index.split("\n") if not entries(line)]
+    lines = [line for line in index.split("\n") if not read_entries(line)]
     if any(line.strip() and not re.match(r"#|<!--|---", line.strip()) for line in lines):
         body = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
         yield PortableTopic(NOTES, make_description(body), None, body, changed)
@@ -59,14 +59,14 @@ def write_claude_code(topics: Sequence[PortableTopic]) -> dict[str, str]:
         file = free_file(file_name(topic.name).removesuffix(".md"), lambda file: fold(file) in taken)
         taken.add(fold(file))
         files[file] = write_topic(Topic(file, topic.name, topic.description, topic.type, topic.body, _fields(topic)))
-        index.append(line_of(Entry(topic.name, file, topic.description or make_description(topic.body))) + "\n")
+        index.append(entry_line(IndexEntry(topic.name, file, topic.description or make_description(topic.body))) + "\n")
     return {INDEX: "".join(index), **files} if files else {}
 
 
 def merged_index(before: str, after: str, *, without: Collection[str] = ()) -> str:
     """The index that is there, with the lines of the one that comes, but for these files."""
-    for entry in entries(after):
-        before = before if entry.file in without else with_entry(before, entry)
+    for entry in read_entries(after):
+        before = before if entry.file in without else put_entry(before, entry)
     return before
 
 

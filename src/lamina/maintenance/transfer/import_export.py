@@ -20,9 +20,9 @@ from ...core.errors import InputError
 from ...disk.paths.memory_paths import check_child
 from ...disk.user_files import FileContent, read_whole
 from ...disk.user_files import replace as replace_file
-from ...memory.store.contract import READ_IN_PART, MemoryStore, Proposed, Why
+from ...memory.store.contract import READ_IN_PART, ChangeReason, MemoryStore, Proposed
 from ...memory.store.index import INDEX
-from ...memory.store.topic import same_name
+from ...memory.store.topic import name_key
 from .agents_md import write_agents_md
 from .claude_code import merged_index, write_claude_code
 from .codex import write_codex
@@ -54,13 +54,19 @@ class TransferReport(msgspec.Struct, frozen=True):
 
 
 def import_into(
-    store: MemoryStore, source: Path, *, format: Format | None = None, dry_run: bool = False, replace: bool = False, why: Why
+    store: MemoryStore,
+    source: Path,
+    *,
+    format: Format | None = None,
+    dry_run: bool = False,
+    replace: bool = False,
+    why: ChangeReason,
 ) -> TransferReport:
     """Every memory of `source` into the store. InputError when the source can't be read as what it is said to be."""
     found, skipped = read_source(source)
     kind = format if format is not None else detect(found)
     # By name, as a save finds them; only what is spelled as a file may mean one.
-    there = {same_name(topic.name): topic for topic in store.topics()}
+    there = {name_key(topic.name): topic for topic in store.topics()}
     planned = plan(_readable(found, kind), there, origin=kind, replace=replace)
     items = planned.items if dry_run else tuple(_done(store, item, why) for item in planned.items)
     problems = list(dict.fromkeys((*skipped, *planned.problems)))
@@ -80,7 +86,7 @@ def _readable(source: MemorySource, format: Format) -> Imported:
     return taken
 
 
-def _done(store: MemoryStore, item: TransferItem, why: Why) -> TransferItem:
+def _done(store: MemoryStore, item: TransferItem, why: ChangeReason) -> TransferItem:
     if item.wish is None or item.outcome not in ("created", "replaced"):
         return item
     try:

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from ...core.errors import InputError
-from ...memory.store.draft import Cleaned, Draft, cleaned
-from ...memory.store.topic import NAME_CHARS, Topic, evidence_of, one_line, same_name, short_digest
+from ...memory.store.draft import CleanDraft, Draft, clean_draft
+from ...memory.store.topic import NAME_CHARS, Topic, evidence_of, name_key, one_line, short_digest
 from .footer import says_the_same, with_footer
 from .formats import Format
 from .portable_topic import Imported, PortableTopic
@@ -31,7 +31,7 @@ class TransferItem(msgspec.Struct, frozen=True):
     name: str
     outcome: Outcome
     why: str = ""
-    wish: Cleaned | None = None
+    wish: CleanDraft | None = None
 
     @property
     def redacted(self) -> tuple[str, ...]:
@@ -45,20 +45,20 @@ class ImportPlan(NamedTuple):
 
 
 def plan(imported: Imported, there: Mapping[str, Topic], *, origin: Format, replace: bool) -> ImportPlan:
-    """`there`: the memories of the store whose names the source has, by `same_name`.
+    """`there`: the memories of the store whose names the source has, by `name_key`.
 
     Each memory gets a name of its own; one that stands in the source twice counts once.
     """
     items, problems = list[TransferItem](), list(imported.problems)
     taken = set[str]()
-    said: dict[str, set[Cleaned]] = {}  # for each name of the source, what was saved under it or a number of it
+    said: dict[str, set[CleanDraft]] = {}  # for each name of the source, what was saved under it or a number of it
     for topic in imported.topics:
         body, left_out = with_footer(topic, origin)
         if left_out:
             problems.append(f"{topic.name[:80]!a}: {left_out}")
         try:
             wish = _drafted(topic, body, topic.name)
-            same = said.setdefault(same_name(wish.draft.name), set())
+            same = said.setdefault(name_key(wish.draft.name), set())
             content = wish._replace(draft=msgspec.structs.replace(wish.draft, name="", modified=None))
             if content in same:
                 continue
@@ -67,11 +67,11 @@ def plan(imported: Imported, there: Mapping[str, Topic], *, origin: Format, repl
         except InputError as error:
             items.append(TransferItem(one_line(topic.name, NAME_CHARS), "refused", error.problem))
         else:
-            items.append(_decided(wish, there.get(same_name(wish.draft.name)), replace))
+            items.append(_decided(wish, there.get(name_key(wish.draft.name)), replace))
     return ImportPlan(tuple(items), tuple(problems))
 
 
-def _decided(wish: Cleaned, old: Topic | None, replace: bool) -> TransferItem:
+def _decided(wish: CleanDraft, old: Topic | None, replace: bool) -> TransferItem:
     draft = wish.draft
     if old is None:
         return TransferItem(draft.name, "created", wish=wish)
@@ -89,21 +89,21 @@ def _decided(wish: Cleaned, old: Topic | None, replace: bool) -> TransferItem:
     return TransferItem(draft.name, "replaced" if replace else "conflict", why, wish)
 
 
-def _with_free_name(wish: Cleaned, topic: PortableTopic, body: str, taken: set[str], number: int) -> Cleaned:
+def _with_free_name(wish: CleanDraft, topic: PortableTopic, body: str, taken: set[str], number: int) -> CleanDraft:
     """The memory under a name that no other has: its own, or with the number it is the how-manieth of that name."""
-    while (key := same_name(wish.draft.name)) in taken:
+    while (key := name_key(wish.draft.name)) in taken:
         number = max(number, 2)
         wish = _drafted(topic, body, f"{one_line(topic.name, NAME_CHARS - 8)} {number}")
         number += 1
-        if same_name(wish.draft.name) == key:
+        if name_key(wish.draft.name) == key:
             raise InputError(topic.name, "has the name of another memory")
     taken.add(key)
     return wish
 
 
-def _drafted(topic: PortableTopic, body: str, name: str) -> Cleaned:
+def _drafted(topic: PortableTopic, body: str, name: str) -> CleanDraft:
     """What a save would write; InputError for what it would refuse."""
     shown = name if one_line(name, NAME_CHARS) else f"memory {short_digest(body)}"
     evidence = topic.fields.get("evidence")
     rests_on = tuple(item for item in evidence if isinstance(item, str)) if isinstance(evidence, list) else ()
-    return cleaned(Draft(shown, topic.type, topic.description, body, rests_on, topic.modified))
+    return clean_draft(Draft(shown, topic.type, topic.description, body, rests_on, topic.modified))

@@ -1,8 +1,7 @@
 """From a message to the memories that help with it.
 
 plan.py       what a message asks of memory, and which memories are open to it
-rank.py       BM25 over three fields, any language        word_boundaries.py  Unicode text segmentation
-threshold.py  which ranked memories clearly fit           library.py          all memories of a project, searched and read
-selection.py  letting a model choose                      choice.py           the ranker's or the model's choice
+rank.py       BM25 over three fields, any language        library.py    all memories of a project, searched and read
+threshold.py  which ranked memories clearly fit           selection.py  the ranker's or a model's choice
 render.py     a recalled memory as the model reads it
 """

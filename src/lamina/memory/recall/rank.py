@@ -12,7 +12,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -44,17 +44,17 @@ _FIELD, _END = "\x01", "\x00"
 _REST = re.compile("[a-z0-9]*")
 _FIELDS = ("name", "description", "text")
 # Every byte that is no letter or digit of a word becomes a space.
-_WORDS = bytes(byte if chr(byte) in "abcdefghijklmnopqrstuvwxyz0123456789" else 0x20 for byte in range(256))
+_WORDS = bytes(byte if chr(byte) in _LETTERS else 0x20 for byte in range(256))
 
 
-def asked_for(question: str) -> list[str]:
+def query_terms(question: str) -> list[str]:
     """The terms that are looked for, each once, in their order."""
     half = MOST_CHARS // 2
     found = sought(question if len(question) <= MOST_CHARS else f"{question[:half]}\n{question[-half:]}")
     return found if len(found) <= MOST_TERMS else found[: MOST_TERMS // 2] + found[-MOST_TERMS // 2 :]
 
 
-class Document(NamedTuple):
+class SearchDocument(NamedTuple):
     file: str
     name: str
     description: str
@@ -62,11 +62,10 @@ class Document(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """`found`: for each field the question's terms in it. `coverage`: how much of the question's weight that is, 0 to 1."""
+    """`found`: for each field the question's terms in it."""
 
     at: int
     score: float
-    coverage: float
     found: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 
@@ -75,7 +74,7 @@ class Corpus:
 
     __slots__ = ("_asked", "_files", "_held", "_index", "_names", "_starts", "_text")
 
-    def __init__(self, documents: Iterable[Document]) -> None:
+    def __init__(self, documents: Iterable[SearchDocument]) -> None:
         parts, starts, self._files, self._names, lengths = list[str](), list[int](), list[str](), list[str](), list[int]()
         at = 0
         for file, name, description, body in documents:
@@ -104,19 +103,24 @@ class Corpus:
         if self._asked:
             self._index.grow(self._text, self._starts, max(INDEX_LEAST, len(self) // INDEX_PART))
         self._asked = True
-        wanted = asked_for(question)
+        wanted = query_terms(question)
         counts = {term: self._places(term) for term in wanted}
-        often = {term: self._often(places) for term, places in counts.items()}
-        weights = {term: _rarity(len(self), len(found)) for term, found in often.items()}
-        total = sum(weights.values()) or 1.0
-        scores, covered = _summed(often, weights)
+        scores, covered, total = dict[int, float](), dict[int, float](), 0.0
+        for places in counts.values():
+            often = self._often(places)
+            # BM25's weight of a term. One that no memory has weighs most: it is part of the question and not answered.
+            weight = math.log(1 + (len(self) - len(often) + 0.5) / (len(often) + 0.5))
+            total += weight
+            for at, count in often.items():
+                scores[at] = scores.get(at, 0.0) + weight * count / (SATURATION + count)
+                covered[at] = covered.get(at, 0.0) + weight
         for at, score in scores.items():
             scores[at] = score * (1 - COVERAGE + COVERAGE * covered[at] / total)
         known = set(wanted)
         for at in {field // 3 for places in counts.values() for field in places if field % 3 == 0}:
             if known.issuperset(terms(self._names[at])):
                 scores[at] *= TITLE_BONUS
-        return [Ranked(at, scores[at], covered[at] / total, self._found(at, counts)) for at in self._best(scores, most)]
+        return [Ranked(at, scores[at], self._found(at, counts)) for at in self._best(scores, most)]
 
     def _best(self, scores: dict[int, float], most: int) -> list[int]:
         """Sorting plain numbers first is ten times as fast as comparing scores and files of all."""
@@ -212,29 +216,7 @@ class _Index:
         return {field: count for field, count in counted if count}
 
 
-def _summed(often: dict[str, dict[int, float]], weights: dict[str, float]) -> tuple[dict[int, float], dict[int, float]]:
-    """For each memory its score, and how much of the question's weight it has."""
-    scores: dict[int, float] = {}
-    covered: dict[int, float] = {}
-    for term, found in often.items():
-        weight = weights[term]
-        for at, count in found.items():
-            scores[at] = scores.get(at, 0.0) + weight * count / (SATURATION + count)
-            covered[at] = covered.get(at, 0.0) + weight
-    return scores, covered
-
-
-def _rarity(documents: int, having: int) -> float:
-    """BM25's weight of a term. One that no memory has weighs most: it is part of the question and not answered."""
-    return math.log(1 + (documents - having + 0.5) / (having + 0.5))
-
-
-def explained(ranked: Ranked) -> str:
+def explain(ranked: Ranked) -> str:
     """Why a memory was found, for a person: `name: test, database; text: real`."""
     found = (f"{field}: {', '.join(hits)}" for field, hits in zip(_FIELDS, ranked.found, strict=True) if hits)
     return "; ".join(found)
-
-
-def best(documents: Sequence[Document], question: str, most: int) -> list[Document]:
-    """The documents that fit best, best first."""
-    return [documents[ranked.at] for ranked in Corpus(documents).rank(question, most)]

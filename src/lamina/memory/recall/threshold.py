@@ -14,7 +14,7 @@ from typing import NamedTuple
 from unicodedata import east_asian_width
 
 from ...core.terms import is_word, terms
-from .rank import Ranked, asked_for
+from .rank import Ranked, query_terms
 
 # Two words of a message in what a memory says it is about. One is chance: "test" is in half of all messages.
 ENOUGH = 2.0
@@ -56,20 +56,20 @@ _ANY_WORK = frozenset(
 )
 
 
-class Fit(NamedTuple):
+class ClearFit(NamedTuple):
     """`words`: how many words of the message the memory is about."""
 
     ranked: Ranked
     words: float
 
 
-def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], memories: int) -> list[Fit]:
+def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], memories: int) -> list[ClearFit]:
     """Those that clearly fit, best first. `names` are those of the ranked, in their order; `memories`: how many there are in all."""
-    asked = asked_for(message)
+    asked = query_terms(message)
     having = Counter(term for each in ranked for term in set(each.found[0]) | set(each.found[1]))
     limit = max(COMMON_LEAST, min(memories, LOOKED_AT) // COMMON_PART)
     weak = _ANY_WORK | {term for term, count in having.items() if count > limit}
-    fits = [Fit(each, _words(asked, each, name, weak)) for each, name in zip(ranked, names, strict=True)]
+    fits = [ClearFit(each, _words(asked, each, name, weak)) for each, name in zip(ranked, names, strict=True)]
     best = max((fit.words for fit in fits), default=0.0)
     good = [fit for fit in fits if fit.words >= max(ENOUGH, OF_BEST * best)]
     return sorted(good, key=lambda fit: -fit.words)
@@ -78,33 +78,29 @@ def clear_fits(message: str, ranked: Sequence[Ranked], names: Sequence[str], mem
 def _words(asked: Sequence[str], each: Ranked, name: str, weak: Set[str]) -> float:
     about = {*each.found[0], *each.found[1]}
     body = set(each.found[2]) - about
-    found = _counted([term if term in about else None for term in asked], weak)
+    found = _counted([term if term in about else "" for term in asked], weak)
     if not found:
         return 0.0
-    whole = set(terms(name))
     telling = {term for term in each.found[0] if term not in weak}
     # "Who is Anna?" says one word, and it is all that is asked.
     if telling and telling >= {term for term in asked if term not in weak}:
         return max(found, ENOUGH)
-    named = 0.0 if not telling else WHOLE_NAME if whole <= set(asked) else IN_NAME
-    return found + named + BODY_SHARE * _counted([term if term in body else None for term in asked], weak)
+    named = 0.0 if not telling else WHOLE_NAME if set(terms(name)) <= set(asked) else IN_NAME
+    return found + named + BODY_SHARE * _counted([term if term in body else "" for term in asked], weak)
 
 
-def _counted(row: Sequence[str | None], weak: Set[str]) -> float:
+def _counted(row: Sequence[str], weak: Set[str]) -> float:
     """The words in a row of terms: a Latin term is one; pairs of characters that overlap are as many as usual words are long."""
     words, chain = 0.0, ""
-    for term in [*row, None]:
-        if term is not None and not is_word(term) and len(term) > 1:
-            if chain and chain[-1] == term[0]:
-                chain += term[1:]
-                continue
-            words += _in_chain(chain)
-            chain = term
+    for term in [*row, ""]:
+        is_pair = len(term) > 1 and not is_word(term)
+        if is_pair and chain and chain[-1] == term[0]:
+            chain += term[1:]
             continue
         words += _in_chain(chain)
-        chain = ""
-        if term is not None and is_word(term):
-            words += WEAK_SHARE if term in weak or (len(term) == 1) else 1.0
+        chain = term if is_pair else ""
+        if term and is_word(term):
+            words += WEAK_SHARE if term in weak or len(term) == 1 else 1.0
     return words
 
 

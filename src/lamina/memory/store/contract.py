@@ -14,10 +14,10 @@ from .topic import Topic
 if TYPE_CHECKING:  # who only reads needs nothing of what may be written
     from .draft import Draft
 
-Who: TypeAlias = Literal["user", "agent", "extraction", "dream"]
+ChangeAuthor: TypeAlias = Literal["user", "agent", "extraction", "dream"]
 # "outside": a change nobody made through us. "keep": content that the journal no longer had. "undone": the change before it did not
 # happen, because its writer died, or was taken back outside.
-Action: TypeAlias = Literal["save", "remove", "restore", "outside", "keep", "undone"]
+ChangeAction: TypeAlias = Literal["save", "remove", "restore", "outside", "keep", "undone"]
 
 # A file that was put there by hand may be longer; beyond this it is no memory: its beginning is read and it is never changed.
 MOST_READ = 1 << 20
@@ -25,10 +25,10 @@ MOST_READ = 1 << 20
 READ_IN_PART = f"larger than {MOST_READ >> 10} KiB, read in part"
 
 
-class Why(msgspec.Struct, frozen=True, omit_defaults=True):
+class ChangeReason(msgspec.Struct, frozen=True, omit_defaults=True):
     """Who changed a memory, why, and where it was said. `dream` is the id of the dream that changed it, or whose change is taken back."""
 
-    who: Who
+    who: ChangeAuthor
     why: str = ""
     session: str | None = None
     message: str | None = None
@@ -50,14 +50,14 @@ class Proposed(NamedTuple):
     id: str
 
 
-class Version(msgspec.Struct, frozen=True):
+class MemoryVersion(msgspec.Struct, frozen=True):
     """One change. `digest` is of the file after it, empty where it is gone; `before` of the file it changed."""
 
     id: str
     time: float
     name: str
-    action: Action
-    why: Why | None  # None for what was found, not done
+    action: ChangeAction
+    why: ChangeReason | None  # None for what was found, not done
     digest: str
     file: str = ""
     before: str = ""
@@ -66,9 +66,9 @@ class Version(msgspec.Struct, frozen=True):
 class MemoryStore(Protocol):
     def topics(self) -> list[Topic]: ...
     def get(self, name: str) -> Topic | None: ...
-    def save(self, draft: Draft, *, why: Why) -> Saved | Proposed: ...
-    def remove(self, name: str, *, why: Why) -> bool: ...
+    def save(self, draft: Draft, *, why: ChangeReason) -> Saved | Proposed: ...
+    def remove(self, name: str, *, why: ChangeReason) -> bool: ...
     def index(self) -> str: ...
-    def log(self, name: str | None = None) -> list[Version]: ...
+    def log(self, name: str | None = None) -> list[MemoryVersion]: ...
     def content(self, version_id: str) -> str | None: ...
-    def restore(self, name: str, version_id: str | None = None, *, why: Why) -> Topic: ...
+    def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason) -> Topic: ...

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ...core.errors import DiskError, InputError
 from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
-from .directory import GUARD, PATIENCE
+from .history import hold_guard
 from .secrets import redact
 
 LOGS = "logs"
@@ -37,14 +37,14 @@ _TIME = re.compile(r"\d\d:\d\d\b")
 _MARKER = re.compile(r"\s*[-*+•]\s+(?=\S)")
 
 
-class Addition(NamedTuple):
+class LogAddition(NamedTuple):
     """What a write adds, with the kinds of secrets that were taken out of it."""
 
     bullets: tuple[str, ...]
     redacted: tuple[str, ...] = ()
 
 
-class Day(NamedTuple):
+class DailyLog(NamedTuple):
     """A log that is there."""
 
     day: date
@@ -52,11 +52,11 @@ class Day(NamedTuple):
     size: int
 
 
-def file_of(day: date) -> str:
+def log_file(day: date) -> str:
     return f"{LOGS}/{day:%Y}/{day:%m}/{day.isoformat()}.md"
 
 
-def day_of(file: str) -> date | None:
+def log_day(file: str) -> date | None:
     """None for what is no daily log."""
     found = _FILE.fullmatch(file)
     try:
@@ -68,12 +68,12 @@ def day_of(file: str) -> date | None:
 # What is added
 
 
-def plan_addition(file: str, text: str, before: str, now: datetime) -> Addition:
+def plan_addition(file: str, text: str, before: str, now: datetime) -> LogAddition:
     """The bullets that a write of `text` adds; InputError where it would do anything else. Pure: `before` is the log as the writer
     knows it, `now` is local."""
-    today = file_of(now.date())
+    today = log_file(now.date())
     if file != today:
-        problem = "is no daily log" if day_of(file) is None else "is the log of another day, and only today's is added to"
+        problem = "is no daily log" if log_day(file) is None else "is the log of another day, and only today's is added to"
         raise InputError(file, problem, f"write to {today}")
     if not text.strip():
         raise InputError(file, "a daily log is only added to, so nothing in it is removed", "`lamina forget` takes a subject out")
@@ -81,7 +81,7 @@ def plan_addition(file: str, text: str, before: str, now: datetime) -> Addition:
         raise InputError(file, "a daily log has no front matter", "write only the new bullets, a line each")
     clean = redact(_new(file, text, before))
     lines = [line for line in clean.text.splitlines() if line.strip()]
-    return Addition(tuple(_bullet(line, file, now) for line in lines), clean.kinds)
+    return LogAddition(tuple(_bullet(line, file, now) for line in lines), clean.kinds)
 
 
 def _new(file: str, text: str, before: str) -> str:
@@ -107,10 +107,10 @@ def _bullet(line: str, file: str, now: datetime) -> str:
     return f"- {now:%H:%M} {words}"
 
 
-def append(root: RootDir, file: str, bullets: Sequence[str], *, durability: Durability = "full") -> bytes:
+def append_bullets(root: RootDir, file: str, bullets: Sequence[str], *, durability: Durability = "full") -> bytes:
     """Adds lines behind whatever stands in the log by now; what it holds then."""
     added = "".join(f"{line}\n" for line in bullets).encode("utf-8", "replace")
-    with root.guard(GUARD, timeout=PATIENCE):
+    with hold_guard(root):
         for _ in range(_TRIES):
             old = root.read_bytes(file, MOST_BYTES + 1)
             new = (old or b"") + (b"\n" if old and not old.endswith(b"\n") else b"") + added
@@ -124,15 +124,15 @@ def append(root: RootDir, file: str, bullets: Sequence[str], *, durability: Dura
 # What is there
 
 
-def days(root: RootDir) -> list[Day]:
+def list_logs(root: RootDir) -> list[DailyLog]:
     """All logs, newest first. What is no log by its name is passed over."""
     found = []
     for year in _below(root, LOGS, 4):
         for month in _below(root, f"{LOGS}/{year}", 2):
             for entry in root.listdir(f"{LOGS}/{year}/{month}"):
                 file = f"{LOGS}/{year}/{month}/{entry.name}"
-                if not entry.is_dir and (day := day_of(file)) is not None:
-                    found.append(Day(day, file, entry.size))
+                if not entry.is_dir and (day := log_day(file)) is not None:
+                    found.append(DailyLog(day, file, entry.size))
     return sorted(found, reverse=True)
 
 
@@ -140,15 +140,15 @@ def _below(root: RootDir, directory: str, digits: int) -> list[str]:
     return [entry.name for entry in root.listdir(directory) if entry.is_dir and re.fullmatch(rf"\d{{{digits}}}", entry.name)]
 
 
-def read_day(root: RootDir, day: date) -> str | None:
+def read_log(root: RootDir, day: date) -> str | None:
     """The log as far as it counts; None when there is none of that day."""
-    data = root.read_bytes(file_of(day), MOST_BYTES)
+    data = root.read_bytes(log_file(day), MOST_BYTES)
     return None if data is None else data.decode("utf-8", "replace")
 
 
-def to_distil(root: RootDir, last: float | None, now: float) -> list[date]:
+def days_to_distil(root: RootDir, last: float | None, now: float) -> list[date]:
     """The days behind us whose logs no dream has seen whole, newest first; `last` is when the last dream was, in seconds. Without any
     there is no need for a dream at midnight."""
     today = date.fromtimestamp(now)
     since = date.min if last is None else date.fromtimestamp(last)
-    return [each.day for each in days(root) if since <= each.day < today]
+    return [each.day for each in list_logs(root) if since <= each.day < today]

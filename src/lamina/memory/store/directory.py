@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import NamedTuple, Self
 
 import msgspec
@@ -28,34 +28,29 @@ from ...core.settings import Scope
 from ...disk.paths.memory_paths import check_child
 from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
-from .contract import MOST_READ, Saved, Version, Why
-from .draft import Cleaned, Draft, applied, cleaned, spelled
-from .history import History
-from .index import Rewritten, added, rewritten
-from .index_file import IndexFile
-from .journal import Change, digest_of, is_of
-from .lookup import Shelf, changed, shown
-from .recovery import mend, needs_mending
-from .scan import Header, Scanner, is_topic
+from .contract import MOST_READ, ChangeReason, MemoryVersion, Saved
+from .draft import CleanDraft, Draft, apply_draft, clean_draft, read_draft
+from .history import MemoryHistory, hold_guard
+from .index import IndexFile, RewrittenIndex, add_entries, rewrite_index
+from .journal import MemoryChange, digest_of
+from .recovery import needs_repair, repair
 from .secrets import redact
-from .topic import Topic, dated, folded, one_line, read_topic, stamped, write_topic
+from .topic import Topic, date_topic, fold_name, one_line, read_topic, says_the_same, stamp_topic, without_stamp, write_topic
+from .topic_files import TopicFiles, changed_meanwhile, decode_text, is_topic
 
-GUARD = ".memory.lock"
-# A save holds the guard for a few milliseconds; dozens of processes that save at once still get their turn within this.
-PATIENCE = 60.0
 _REASON_CHARS = 500
 
 
-class Planned(NamedTuple):
+class PlannedSave(NamedTuple):
     """What a save would do: the file, its bytes before (None: it is new) and after."""
 
-    wish: Cleaned
+    wish: CleanDraft
     topic: Topic
     before: bytes | None
     after: bytes
 
 
-class Raw(NamedTuple):
+class RawTopic(NamedTuple):
     file: str
     data: bytes
 
@@ -63,7 +58,7 @@ class Raw(NamedTuple):
 class DirectoryStore:
     """Not for two threads at once; any number of processes may each have their own."""
 
-    __slots__ = ("_durability", "_index", "_shelf", "clock", "history", "notices", "root", "scope")
+    __slots__ = ("clock", "durability", "history", "index_file", "notices", "root", "scope", "topic_files")
 
     def __init__(
         self, root: RootDir, *, scope: Scope = "private", clock: Callable[[], float] = time.time, durability: Durability = "full"
@@ -71,11 +66,11 @@ class DirectoryStore:
         self.root = root
         self.scope: Scope = scope
         self.clock = clock
-        self.history = History(root, durability=durability)
+        self.durability: Durability = durability
+        self.history = MemoryHistory(root, durability=durability)
         self.notices: tuple[str, ...] = ()
-        self._index = IndexFile(root, durability=durability)
-        self._shelf = Shelf(root)
-        self._durability: Durability = durability
+        self.index_file = IndexFile(root, durability=durability)
+        self.topic_files = TopicFiles(root)
 
     @classmethod
     def open(
@@ -96,9 +91,9 @@ class DirectoryStore:
                 store.notices += (
                     f"{root.path} held {swept} unfinished files of writes that were interrupted; they were removed.",
                 )
-            if needs_mending(store._shelf, store._index, store.history):
-                with root.guard(GUARD, timeout=PATIENCE):
-                    store._mend()
+            if needs_repair(store.topic_files, store.index_file, store.history):
+                with hold_guard(root):
+                    store.repair()
         except DiskError as error:
             store.notices += (f"{error} Memory is read and not written until then.",)
         return store
@@ -112,55 +107,46 @@ class DirectoryStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _mend(self) -> None:
-        self.notices += mend(self._shelf, self._index, self.history, now=self.clock())
+    def repair(self) -> None:
+        """Finish what a writer that was stopped left undone. The guard is held."""
+        self.notices += repair(self.topic_files, self.index_file, self.history, now=self.clock())
 
-    @property
-    def durability(self) -> Durability:
-        return self._durability
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        with hold_guard(self.root):
+            self.repair()
+            yield
 
     # Reading
 
-    @property
-    def shelf(self) -> Shelf:
-        return self._shelf
-
-    @property
-    def scanner(self) -> Scanner:
-        return self._shelf.scanner
-
     def topics(self) -> list[Topic]:
         """All memories with their bodies, in the order of their files. What cannot be read is left out."""
-        found = (self._shelf.topic(found.file) for found in sorted(self.scanner.files()))
+        found = (self.topic_files.topic(found.file) for found in sorted(self.topic_files.files()))
         return [topic for topic in found if topic is not None]
-
-    def headers(self) -> list[Header]:
-        """All memories without their bodies, the newest first (S11)."""
-        return self.scanner.headers()
 
     def get(self, name: str) -> Topic | None:
         """By name, whatever its case and Unicode form, or by file."""
         # As a search asks for what it found: read once, and no scan.
-        if name.endswith(".md") and is_topic(name) and (topic := self._shelf.topic(name)) is not None:
+        if name.endswith(".md") and is_topic(name) and (topic := self.topic_files.topic(name)) is not None:
             return topic
-        file = self._shelf.find(name)
-        return self._shelf.topic(file) if file is not None else None
+        file = self.topic_files.find(name)
+        return self.topic_files.topic(file) if file is not None else None
 
     def named(self, name: str) -> Topic | None:
         """By name only: what a save of this name would change, if the name is none of a file."""
-        file = self._shelf.named(name)
-        return self._shelf.topic(file) if file is not None else None
+        file = self.topic_files.named(name)
+        return self.topic_files.topic(file) if file is not None else None
 
-    def raw(self, name: str) -> Raw | None:
+    def raw(self, name: str) -> RawTopic | None:
         """The file of a memory and its bytes; None when there is no such memory."""
-        file = self._shelf.find(name)
-        data = self._shelf.whole(file) if file is not None else None
-        return None if file is None or data is None else Raw(file, data)
+        file = self.topic_files.find(name)
+        data = self.topic_files.whole(file) if file is not None else None
+        return None if file is None or data is None else RawTopic(file, data)
 
     def index(self) -> str:
-        return self._index.text()
+        return self.index_file.text()
 
-    def log(self, name: str | None = None) -> list[Version]:
+    def log(self, name: str | None = None) -> list[MemoryVersion]:
         """The changes, newest first; `name` may be a file too."""
         return self.history.log(name)
 
@@ -169,110 +155,109 @@ class DirectoryStore:
 
     # Writing
 
-    def plan(self, draft: Draft) -> Planned:
+    def plan(self, draft: Draft) -> PlannedSave:
         """What `save` would write, from what stands there now. Nothing is changed."""
-        wish = cleaned(draft, team=self.scope == "team")
-        file = self._shelf.meant(wish.draft.name)
+        wish = clean_draft(draft, team=self.scope == "team")
+        file = self.topic_files.meant(wish.draft.name)
         if file is None:
-            file = self._shelf.free(wish.draft.name)
-            topic, before = applied(wish.draft, None, file), None
+            file = self.topic_files.free(wish.draft.name)
+            topic, before = apply_draft(wish.draft, None, file), None
         else:
-            before = self._shelf.there(file)
-            topic = stamped(applied(wish.draft, read_topic(file, shown(before), self.clock()), file), now=self.clock())
-        return _planned(wish, topic if draft.modified is None else dated(topic, modified=draft.modified), before)
+            before = self.topic_files.there(file)
+            topic = stamp_topic(
+                apply_draft(wish.draft, read_topic(file, decode_text(before), self.clock()), file), now=self.clock()
+            )
+        return _planned(wish, topic if draft.modified is None else date_topic(topic, modified=draft.modified), before)
 
-    def plan_text(self, file: str, text: str) -> Planned:
+    def plan_text(self, file: str, text: str) -> PlannedSave:
         """What `put` would write; InputError for a text that is no memory, or has the name of another one."""
-        before = self._shelf.whole(file)
-        old = None if before is None else read_topic(file, shown(before), self.clock())
-        wish, topic = spelled(file, text, old, team=self.scope == "team")
-        owner = self._shelf.named(wish.draft.name)
-        if owner is not None and folded(owner) != folded(file):
+        before = self.topic_files.whole(file)
+        old = None if before is None else read_topic(file, decode_text(before), self.clock())
+        wish, topic = read_draft(file, text, old, team=self.scope == "team")
+        owner = self.topic_files.named(wish.draft.name)
+        if owner is not None and fold_name(owner) != fold_name(file):
             raise InputError(wish.draft.name, f"is the name of the memory in {owner} already", "change that file instead")
-        return _planned(wish, stamped(topic, now=self.clock()), before)
+        return _planned(wish, stamp_topic(topic, now=self.clock()), before)
 
-    def save(self, draft: Draft, *, why: Why, base: str | None = None) -> Saved:
+    def save(self, draft: Draft, *, why: ChangeReason, base: str | None = None) -> Saved:
         """The file, then its index line. A memory of that name is updated; with `base` only one that still has that digest."""
-        with self.root.guard(GUARD, timeout=PATIENCE):
-            self._mend()
+        with self._changing():
             planned = self.plan(draft)
             if base is not None and digest_of(planned.before) != base:
-                raise changed(planned.topic.file)
+                raise changed_meanwhile(planned.topic.file)
             return self._carry_out(planned, why)
 
-    def put(self, file: str, text: str, *, expected: bytes | None, why: Why) -> Saved:
+    def put(self, file: str, text: str, *, expected: bytes | None, why: ChangeReason) -> Saved:
         """As `save`, from the whole text of a topic file. `expected` is the file as the writer knows it: another one wins."""
         check_child(self.root.path, file)
-        with self.root.guard(GUARD, timeout=PATIENCE):
-            self._mend()
+        with self._changing():
             planned = self.plan_text(file, text)
             if planned.before != expected:
-                raise changed(file)
+                raise changed_meanwhile(file)
             return self._carry_out(planned, why)
 
-    def _carry_out(self, planned: Planned, why: Why) -> Saved:
+    def _carry_out(self, planned: PlannedSave, why: ChangeReason) -> Saved:
         topic = planned.topic
-        if not self._says_nothing_new(planned):
-            self._write(Change(topic.file, topic.name, "save", planned.before, planned.after, why))
+        old = None if planned.before is None else read_topic(topic.file, decode_text(planned.before), 0)
+        # A stamp alone is no change.
+        if old is None or not says_the_same(without_stamp(old), without_stamp(topic)):
+            self._write(MemoryChange(topic.file, topic.name, "save", planned.before, planned.after, why))
         unfinished = self._listed(topic)
-        return Saved(self._shelf.topic(topic.file) or topic, planned.before is None, planned.wish.redacted, unfinished)
+        return Saved(self.topic_files.topic(topic.file) or topic, planned.before is None, planned.wish.redacted, unfinished)
 
     def _listed(self, topic: Topic) -> str:
         """Adds the line of a memory that is saved; why that is not done, where it is not: the memory is there all the same."""
         try:
-            self._index.add(topic)
+            self.index_file.add(topic)
         except DiskError as error:
             return f"{error} The memory is saved; its line there may be missing or old until the next save here."
         return ""
 
-    def put_index(self, text: str, *, expected: bytes | None) -> Rewritten:
+    def put_index(self, text: str, *, expected: bytes | None) -> RewrittenIndex:
         """The index as somebody wants it, within its rules. Who does not know it as it is (`expected`) only adds to it."""
-        with self.root.guard(GUARD, timeout=PATIENCE):
-            self._mend()
-            there = self._index.data()
-            files = [found.file for found in self.scanner.files()]
-            done = rewritten(text, shown(there), files, known=there == expected, team=self.scope == "team")
+        with self._changing():
+            there = self.index_file.data()
+            files = [found.file for found in self.topic_files.files()]
+            done = rewrite_index(text, decode_text(there), files, known=there == expected, team=self.scope == "team")
             # Read under the guard; only a person's editor can come between, and its version is merged with ours.
-            self._index.edit(lambda now: done.text if now == shown(there) else added(now, done.text))
+            self.index_file.edit(lambda now: done.text if now == decode_text(there) else add_entries(now, done.text))
             return done
 
-    def remove(self, name: str, *, why: Why, expected: bytes | None = None) -> bool:
+    def remove(self, name: str, *, why: ChangeReason, expected: bytes | None = None) -> bool:
         """To the trash: the index line goes, then the file; the journal keeps its content. False when there is no such memory.
 
         With `expected` only a file that still holds that is removed.
         """
-        with self.root.guard(GUARD, timeout=PATIENCE):
-            self._mend()
-            file = self._shelf.find(name)
+        with self._changing():
+            file = self.topic_files.find(name)
             if file is None:
                 return False
-            old = self._shelf.there(file)
+            old = self.topic_files.there(file)
             if expected is not None and old != expected:
-                raise changed(file)
-            topic = read_topic(file, shown(old), 0)
-            self.history.record(Change(file, topic.name, "remove", old, None, _clean(why)), now=self.clock())
-            self._index.drop(file)
+                raise changed_meanwhile(file)
+            topic = read_topic(file, decode_text(old), 0)
+            self.history.record(MemoryChange(file, topic.name, "remove", old, None, _clean(why)), now=self.clock())
+            self.index_file.drop(file)
             if self.root.read_bytes(file, MOST_READ) != old:
-                self._index.add(read_topic(file, shown(self._shelf.there(file)), 0))
-                raise changed(file)
+                self.index_file.add(read_topic(file, decode_text(self.topic_files.there(file)), 0))
+                raise changed_meanwhile(file)
             try:
                 return self.root.unlink(file)
             except DiskError:
                 # What stays keeps its line; it may be gone, and only not confirmed by the disk.
                 if self.root.stat(file) is not None:
-                    self._index.add(topic)
+                    self.index_file.add(topic)
                 raise
 
-    def restore(self, name: str, version_id: str | None = None, *, why: Why) -> Topic:
+    def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason) -> Topic:
         """Puts a version back, byte for byte; without an id the last content that differs from what stands there now."""
-        with self.root.guard(GUARD, timeout=PATIENCE):
-            self._mend()
-            versions = [version for version in self.history.log() if is_of(version, name)]
+        with self._changing():
+            versions = self.history.log(name)
             file = self._place_of(name, versions)
             if file is None:
                 raise InputError(name, "nothing is known of such a memory", "`lamina memory log` lists what there was")
             check_child(self.root.path, file)
-            old = self._shelf.whole(file)
+            old = self.topic_files.whole(file)
             text = self._version(versions, version_id, digest_of(old))
             if text is None:
                 wrong = "has no other version to go back to" if version_id is None else f"has no version {version_id!r}"
@@ -280,44 +265,30 @@ class DirectoryStore:
             data = text.encode("utf-8", "replace")
             topic = read_topic(file, text, self.clock())
             if data != old:
-                self._write(Change(file, topic.name, "restore", old, data, why))
+                self._write(MemoryChange(file, topic.name, "restore", old, data, why))
             if unfinished := self._listed(topic):
                 raise DiskError(file, "is as it was then, but its line in the index may be missing", unfinished.removesuffix("."))
-            return self._shelf.topic(file) or topic
+            return self.topic_files.topic(file) or topic
 
-    def _place_of(self, name: str, versions: list[Version]) -> str | None:
+    def _place_of(self, name: str, versions: list[MemoryVersion]) -> str | None:
         """Where a memory goes back to: its file, the one it had, or a new one where another memory has that now."""
-        if (file := self._shelf.meant(name)) is not None or not versions:
+        if (file := self.topic_files.meant(name)) is not None or not versions:
             return file
         file = versions[0].file
-        return file if self._shelf.topic(file) is None else self._shelf.free(versions[0].name)
+        return file if self.topic_files.topic(file) is None else self.topic_files.free(versions[0].name)
 
-    def _version(self, versions: list[Version], version_id: str | None, now: str) -> str | None:
+    def _version(self, versions: list[MemoryVersion], version_id: str | None, now: str) -> str | None:
         if version_id is not None:
             return self.history.content(version_id) if any(version.id == version_id for version in versions) else None
         digests = dict.fromkeys(digest for version in versions for digest in (version.digest, version.before))
         texts = (self.history.content_of(digest) for digest in digests if digest and digest != now)
         return next((text for text in texts if text is not None), None)
 
-    def _says_nothing_new(self, planned: Planned) -> bool:
-        """A stamp alone is no change."""
-        if planned.before is None:
-            return False
-        old = read_topic(planned.topic.file, shown(planned.before), 0)
-        new = planned.topic
-        return (old.name, old.description, old.type, old.body, _unstamped(old)) == (
-            new.name,
-            new.description,
-            new.type,
-            new.body,
-            _unstamped(new),
-        )
-
-    def _write(self, change: Change) -> None:
+    def _write(self, change: MemoryChange) -> None:
         assert change.new is not None
         try:
             self.history.record(change._replace(why=change.why and _clean(change.why)), now=self.clock())
-            done = self.root.replace_if(change.file, change.new, expected=change.old, durability=self._durability)
+            done = self.root.replace_if(change.file, change.new, expected=change.old, durability=self.durability)
         except DiskError:
             # The journal tells of a change that did not happen. Where there is no room to say so, the next write does.
             with suppress(DiskError):
@@ -325,22 +296,15 @@ class DirectoryStore:
                 self.history.settle(self.root.read_bytes(change.file, MOST_READ), now=self.clock())
             raise
         if not done:
-            raise changed(change.file)
+            raise changed_meanwhile(change.file)
 
 
-def _planned(wish: Cleaned, topic: Topic, before: bytes | None) -> Planned:
-    text = write_topic(topic, before=None if before is None else shown(before))
+def _planned(wish: CleanDraft, topic: Topic, before: bytes | None) -> PlannedSave:
+    text = write_topic(topic, before=None if before is None else decode_text(before))
     if read_front_matter(text).head is None:
         raise InputError(topic.file, "its front matter would be too long to be read", "shorten the keys that were added by hand")
-    return Planned(wish, topic, before, text.encode("utf-8", "replace"))
+    return PlannedSave(wish, topic, before, text.encode("utf-8", "replace"))
 
 
-def _unstamped(topic: Topic) -> dict[str, object]:
-    metadata = topic.fields.get("metadata")
-    if not isinstance(metadata, dict):
-        return topic.fields
-    return topic.fields | {"metadata": {key: value for key, value in metadata.items() if key != "modified"}}
-
-
-def _clean(why: Why) -> Why:
+def _clean(why: ChangeReason) -> ChangeReason:
     return msgspec.structs.replace(why, why=one_line(redact(why.why).text, _REASON_CHARS))

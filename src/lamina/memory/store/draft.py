@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ...core.errors import InputError
-from .secrets import redact, repeats, secrets_of
-from .topic import DESCRIPTION_CHARS, KINDS, Kind, Topic, one_line, one_name, read_topic, short_digest
+from .secrets import extract_secrets, redact, repeats_secret
+from .topic import DESCRIPTION_CHARS, KINDS, Kind, Topic, clean_name, one_line, read_topic, short_digest
 
 # Far more than a memory should hold.
 MOST_BYTES = 256 << 10
@@ -38,14 +38,14 @@ class Draft(msgspec.Struct, frozen=True):
     modified: float | None = None
 
 
-class Cleaned(NamedTuple):
+class CleanDraft(NamedTuple):
     """A draft as it may be written; `redacted` names the kinds of secrets that were taken out."""
 
     draft: Draft
     redacted: tuple[str, ...] = ()
 
 
-def cleaned(draft: Draft, *, team: bool = False) -> Cleaned:
+def clean_draft(draft: Draft, *, team: bool = False) -> CleanDraft:
     """One line where one line is meant, secrets gone, within its limits; InputError where it may not be written."""
     name, type, description, body = draft.name, draft.type, draft.description, draft.body
     kinds: list[str] = []
@@ -55,7 +55,7 @@ def cleaned(draft: Draft, *, team: bool = False) -> Cleaned:
         kinds.extend(found.kinds)
         return found.text
 
-    if not (shown := one_name(clean(name))):
+    if not (shown := clean_name(clean(name))):
         raise InputError("name", "a memory needs a name", "give it a few words, such as testing-db")
     if type is not None and type not in KINDS:
         raise InputError(shown, f"there is no type {one_line(str(type), 40)!r}", f"the types are {', '.join(KINDS)}")
@@ -67,11 +67,11 @@ def cleaned(draft: Draft, *, team: bool = False) -> Cleaned:
     text = text if not text or text.endswith("\n") else f"{text}\n"
     rests_on = _evidence([clean(item) for item in draft.evidence[:MOST_EVIDENCE]])
     line = one_line(clean(description), DESCRIPTION_CHARS)
-    if kinds and repeats(shown, [secret for part in (description, body) for secret in secrets_of(part)]):
+    if kinds and repeats_secret(shown, [secret for part in (description, body) for secret in extract_secrets(part)]):
         raise InputError("name", "holds a secret that the text holds too", "give the memory a name that says what it is about")
     if team and kinds:
         raise InputError(shown, f"holds a secret ({', '.join(dict.fromkeys(kinds))})", "take it out: a team's memory is shared")
-    return Cleaned(Draft(shown, type, line, text, rests_on, draft.modified), tuple(dict.fromkeys(kinds)))
+    return CleanDraft(Draft(shown, type, line, text, rests_on, draft.modified), tuple(dict.fromkeys(kinds)))
 
 
 def _evidence(items: Sequence[str]) -> tuple[str, ...]:
@@ -84,24 +84,21 @@ def _evidence(items: Sequence[str]) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def applied(draft: Draft, old: Topic | None, file: str) -> Topic:
+def apply_draft(draft: Draft, old: Topic | None, file: str) -> Topic:
     """The topic after the save: what the draft does not speak of stays as it was."""
+    rests_on: dict[str, Any] = {"evidence": list(draft.evidence)} if draft.evidence else {}
     if old is None:
-        rests_on = {"evidence": list(draft.evidence)} if draft.evidence else {}
         return Topic(file, draft.name, draft.description, draft.type, draft.body, rests_on)
-    fields = dict(old.fields)
-    if draft.evidence:
-        metadata = fields.get("metadata")
-        if "evidence" not in fields and isinstance(metadata, dict):
-            fields["metadata"] = metadata | {"evidence": list(draft.evidence)}
-        else:
-            fields["evidence"] = list(draft.evidence)
+    fields, metadata = old.fields, old.fields.get("metadata")
+    if rests_on and "evidence" not in fields and isinstance(metadata, dict):
+        rests_on = {"metadata": metadata | rests_on}
+    fields = fields | rests_on
     return msgspec.structs.replace(
         old, description=draft.description, type=draft.type or old.type, body=draft.body, fields=fields, problems=()
     )
 
 
-def spelled(file: str, text: str, old: Topic | None, *, team: bool = False) -> tuple[Cleaned, Topic]:
+def read_draft(file: str, text: str, old: Topic | None, *, team: bool = False) -> tuple[CleanDraft, Topic]:
     """A topic from the text somebody wrote for its file; InputError where that is no memory.
 
     What the text does not say of keys that are not ours stays as it was. A fault that the file had before is not held against it.
@@ -110,32 +107,26 @@ def spelled(file: str, text: str, old: Topic | None, *, team: bool = False) -> t
     for problem in said.problems:
         if old is None or problem not in old.problems:
             raise InputError(file, f"has {problem}" if problem.startswith("no ") else problem, FORM)
-    done = cleaned(Draft(said.name, said.type, said.description, said.body), team=team)
+    done = clean_draft(Draft(said.name, said.type, said.description, said.body), team=team)
     draft = done.draft
-    if old is None and (redact(file).kinds or (done.redacted and repeats(file, secrets_of(text)))):
+    if old is None and (redact(file).kinds or (done.redacted and repeats_secret(file, extract_secrets(text)))):
         raise InputError("file_path", "the name of the file holds a secret", "give the file a name that says what it is about")
     kept = {} if old is None else old.fields
     fields = {key: _without_secrets(value) for key, value in (kept | said.fields).items()}
     if team and fields != kept | said.fields:
         raise InputError(draft.name, "holds a secret", "take it out: a team's memory is shared")
-    topic = msgspec.structs.replace(
-        said, name=draft.name, description=draft.description, body=draft.body, fields=fields, problems=()
-    )
-    return done, topic
+    own = {"name": draft.name, "description": draft.description, "body": draft.body}
+    return done, msgspec.structs.replace(said, **own, fields=fields, problems=())
 
 
 def _without_secrets(value: Any) -> Any:
-    match value:
-        case str():
-            return redact(value).text
-        case list():
-            return [_without_secrets(item) for item in value]
-        case dict():
-            return {key: _without_secrets(item) for key, item in value.items()}
-        case _:
-            return value
+    if isinstance(value, list):
+        return [_without_secrets(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _without_secrets(item) for key, item in value.items()}
+    return redact(value).text if isinstance(value, str) else value
 
 
-def other_file(file: str, name: str) -> str:
+def second_file(file: str, name: str) -> str:
     """A second file name for a memory whose first one belongs to another memory."""
     return f"{file.removesuffix('.md')}-{short_digest(name)}.md"

@@ -23,13 +23,13 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path, PurePath
-from typing import Literal, NamedTuple, TypeAlias, assert_never
+from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.errors import DiskError
 from ...disk.files import read_head
 from ...disk.user_files import open_regular
 
-State: TypeAlias = Literal["fresh", "stale", "unverifiable"]
+EvidenceState: TypeAlias = Literal["fresh", "stale", "unverifiable"]
 
 # A memory rests on a few files; each costs a read at recall, and five memories are recalled at a time.
 MOST_ANCHORS = 16
@@ -55,33 +55,23 @@ class Anchor(NamedTuple):
 
 class Evidence(NamedTuple):
     anchors: tuple[Anchor, ...] = ()
-    # What stands in the list and is no anchor: it can't be checked, and is kept.
+    # What stands in the list and is no anchor: it can't be checked.
     unreadable: tuple[str, ...] = ()
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """As it stands in the front matter."""
-        return (*map(anchor_text, self.anchors), *self.unreadable)
 
 
 class Freshness(NamedTuple):
-    state: State
+    state: EvidenceState
     why: str
 
 
-class Found(NamedTuple):
-    """What lies at an anchor's path; `data` is None when there is nothing."""
-
-    data: bytes | None
-
-
-class Hidden(NamedTuple):
+class UnreadablePath(NamedTuple):
     """A path that may not or cannot be read."""
 
     why: str
 
 
-Seen: TypeAlias = Found | Hidden
+# What lies at an anchor's path; None where there is nothing.
+AnchorTarget: TypeAlias = bytes | UnreadablePath | None
 
 
 # The text form
@@ -111,43 +101,36 @@ def _inside(path: str) -> bool:
     return not odd and all(parts) and not {".", "..", ".git"} & set(parts)
 
 
-def read_evidence(value: object) -> Evidence:
-    """The field `evidence:` of a topic, whatever stands there. More than `MOST_ANCHORS` are kept and not checked."""
-    items = value if isinstance(value, list | tuple) else [value] if isinstance(value, str) and value else []
+def read_evidence(texts: Iterable[str]) -> Evidence:
+    """The field `evidence:` of a topic. More than `MOST_ANCHORS` are not checked."""
     anchors, unreadable = list[Anchor](), list[str]()
-    for item in items:
-        anchor = read_anchor(item) if isinstance(item, str) and len(anchors) < MOST_ANCHORS else None
-        if anchor is not None and anchor_text(anchor) == item:
+    for text in texts:
+        anchor = read_anchor(text) if len(anchors) < MOST_ANCHORS else None
+        if anchor is not None and anchor_text(anchor) == text:
             anchors.append(anchor)
         else:
-            unreadable.append(item if isinstance(item, str) else str(item))
+            unreadable.append(text)
     return Evidence(tuple(anchors), tuple(unreadable))
 
 
 # The judgement
 
 
-def judge(anchor: Anchor, seen: Seen) -> Freshness:
+def judge_anchor(anchor: Anchor, target: AnchorTarget) -> Freshness:
     """One anchor against what lies at its path."""
-    match seen:
-        case Hidden(why):
-            return Freshness("unverifiable", f"{anchor.path} {why}")
-        case Found(data):
-            return Freshness("stale", f"{anchor.path} is gone") if data is None else _judge_content(anchor, data)
-        case _:
-            assert_never(seen)
-
-
-def _judge_content(anchor: Anchor, data: bytes) -> Freshness:
-    changed = bool(anchor.digest) and digest_of(data) != anchor.digest
+    if isinstance(target, UnreadablePath):
+        return Freshness("unverifiable", f"{anchor.path} {target.why}")
+    if target is None:
+        return Freshness("stale", f"{anchor.path} is gone")
+    changed = bool(anchor.digest) and short_file_digest(target) != anchor.digest
     if not anchor.symbol:
         return Freshness("stale", f"{anchor.path} has changed") if changed else Freshness("fresh", f"{anchor.path} is as it was")
-    if not holds(data, anchor.symbol):
+    if not holds_symbol(target, anchor.symbol):
         return Freshness("stale", f"{anchor.symbol} is no longer in {anchor.path}")
     return Freshness("fresh", f"{anchor.symbol} is in {anchor.path}" + (", which has changed" if changed else ""))
 
 
-def holds(data: bytes, symbol: str) -> bool:
+def holds_symbol(data: bytes, symbol: str) -> bool:
     """Whether every part of a name (`Pool.connect`: both) stands in the text as a word of its own."""
     text = data.decode("utf-8", "replace")
     parts = [part for part in _BETWEEN_PARTS.split(symbol) if part]
@@ -160,14 +143,13 @@ def _word(part: str) -> str:
     return borders[0] + re.escape(part) + borders[1]
 
 
-def digest_of(data: bytes) -> str:
+def short_file_digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:DIGEST_CHARS]
 
 
-def taken_together(found: Iterable[Freshness], unreadable: Iterable[str] = ()) -> Freshness:
+def combine_freshness(found: Iterable[Freshness], unreadable: Iterable[str] = ()) -> Freshness:
     """The worst of them: one thing that changed is enough to look again."""
-    odd = [Freshness("unverifiable", f"{text[:80]!a} is no path in the project") for text in unreadable]
-    each = [*found, *odd]
+    each = [*found, *(Freshness("unverifiable", f"{text[:80]!a} is no path in the project") for text in unreadable)]
     for state in ("stale", "unverifiable", "fresh"):
         reasons = [one.why for one in each if one.state == state]
         if reasons:
@@ -178,54 +160,34 @@ def taken_together(found: Iterable[Freshness], unreadable: Iterable[str] = ()) -
 # Reading
 
 
-def check(evidence: Evidence, root: Path) -> Freshness:
+def check_evidence(evidence: Evidence, root: Path) -> Freshness:
     """What the project at `root` says of the evidence now. Evidence without an anchor is unverifiable."""
-    seen = {path: look(path, root) for path in dict.fromkeys(anchor.path for anchor in evidence.anchors[:MOST_ANCHORS])}
-    judged = [judge(anchor, seen[anchor.path]) for anchor in evidence.anchors[:MOST_ANCHORS]]
-    return taken_together(judged, (*map(anchor_text, evidence.anchors[MOST_ANCHORS:]), *evidence.unreadable))
+    targets = {path: read_target(path, root) for path in dict.fromkeys(anchor.path for anchor in evidence.anchors)}
+    return combine_freshness([judge_anchor(anchor, targets[anchor.path]) for anchor in evidence.anchors], evidence.unreadable)
 
 
-def anchors(texts: Iterable[str], root: Path) -> Evidence:
-    """Evidence for a memory that is written now: `path` or `path#symbol`, with the digest of what is there.
-
-    A digest in a text is replaced by today's. A file that is not there, or may not be read, is named without one.
-    """
-    stated = read_evidence([text for text in dict.fromkeys(map(str.strip, texts)) if text])
-    return Evidence(tuple(dict.fromkeys(_dated(anchor, root) for anchor in stated.anchors)), stated.unreadable)
-
-
-def _dated(anchor: Anchor, root: Path) -> Anchor:
-    match look(anchor.path, root):
-        case Found(bytes(data)):
-            return anchor._replace(digest=digest_of(data))
-        case _:
-            return anchor._replace(digest="")
-
-
-def look(path: str, root: Path) -> Seen:
+def read_target(path: str, root: Path) -> AnchorTarget:
     """The bytes at `path` below `root`. A link may lead to another place in the root, never out of it."""
     if not _inside(path):
-        return Hidden("is no path in the project")
+        return UnreadablePath("is no path in the project")
     try:
         top = os.path.realpath(root)
         real = os.path.realpath(os.path.join(top, *path.split("/")))
         if not os.path.isdir(top):
-            return Hidden("can't be looked for: the project is not there")
+            return UnreadablePath("can't be looked for: the project is not there")
         if not PurePath(real).is_relative_to(top):
-            return Hidden("leads out of the project")
+            return UnreadablePath("leads out of the project")
         fd = open_regular(real)
     except DiskError as error:
-        return Hidden(error.problem)
+        return UnreadablePath(error.problem)
     except (OSError, ValueError):
-        return Hidden("can't be opened")
-    return Found(None) if fd is None else _read(fd)
-
-
-def _read(fd: int) -> Seen:
+        return UnreadablePath("can't be opened")
+    if fd is None:
+        return None
     try:
         data = read_head(fd, MOST_BYTES + 1)
     except OSError as error:
-        return Hidden(f"can't be read ({os.strerror(error.errno or 0).lower()})")
+        return UnreadablePath(f"can't be read ({os.strerror(error.errno or 0).lower()})")
     finally:
         os.close(fd)
-    return Found(data) if len(data) <= MOST_BYTES else Hidden(f"is larger than {MOST_BYTES >> 20} MB")
+    return data if len(data) <= MOST_BYTES else UnreadablePath(f"is larger than {MOST_BYTES >> 20} MB")

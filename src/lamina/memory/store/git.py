@@ -18,8 +18,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from ...core.errors import DiskError
 from ...disk.git import git_program, run_git
 from ...disk.trees.rootdir import RootDir
-from .history import DIRECTORY, History
-from .journal import Line
+from .contract import ChangeReason
+from .history import HISTORY_DIRECTORY, MemoryHistory
+from .journal import JournalLine
 
 BRANCH = "refs/heads/memory"
 GUARD = ".git-follows.lock"
@@ -31,7 +32,7 @@ _VERSION = re.compile(rb"^Version: ([0-9a-f]+)$", re.MULTILINE)
 _SAFE = re.compile(r"(?!\.)(?!.*(?:^|/)\.)[^\0]+")
 
 
-def follow(root: RootDir, history: History, *, environ: Mapping[str, str], seconds: float = SECONDS) -> int:
+def sync_git(root: RootDir, history: MemoryHistory, *, environ: Mapping[str, str], seconds: float = SECONDS) -> int:
     """Commits what the journal has and git has not; how many changes there were. 0 also where git cannot be used."""
     program = git_program(environ)
     if program is None or root.shared:
@@ -43,36 +44,32 @@ def follow(root: RootDir, history: History, *, environ: Mapping[str, str], secon
         return 0
 
 
-def _follow(program: str, root: RootDir, history: History, environ: Mapping[str, str], seconds: float) -> int:
-    git_dir = root.path / DIRECTORY / "git"
+def _follow(program: str, root: RootDir, history: MemoryHistory, environ: Mapping[str, str], seconds: float) -> int:
+    git_dir = root.path / HISTORY_DIRECTORY / "git"
 
     def git(*arguments: str, stdin: bytes = b"") -> bytes | None:
         return run_git(program, arguments, git_dir=git_dir, environ=environ, seconds=seconds, stdin=stdin)
 
-    root.mkdir(f"{DIRECTORY}/git")
+    root.mkdir(f"{HISTORY_DIRECTORY}/git")
     if not (git_dir / "HEAD").exists() and git("init", "-q", "--bare", "--template=", "--initial-branch=memory") is None:
         return 0
     said = git("log", "-1", "--format=%ct%n%B", BRANCH) or b""
     found = _VERSION.search(said)
-    lines = list(
-        history.lines_after(found[1].decode() if found else "", since=float(said.split(b"\n")[0] or 0) if found else 0.0)
-    )
+    since = float(said.split(b"\n")[0] or 0) if found else 0.0
+    lines = history.lines_after(found[1].decode() if found else "", since=since)
     if not lines:
         return 0
     command = ("-c", "fastimport.unpackLimit=1", "fast-import", "--quiet", "--date-format=raw")
-    if git(*command, stdin=b"".join(stream(lines, goes_on=found is not None))) is None:
+    if git(*command, stdin=b"".join(fast_import_stream(lines, goes_on=found is not None))) is None:
         return 0
     if sum(name.endswith(".pack") for name in os.listdir(git_dir / "objects" / "pack")) > MOST_PACKS:
         git("repack", "-a", "-d", "-q")
     return len(lines)
 
 
-def stream(lines: Iterable[Line], *, goes_on: bool) -> Iterator[bytes]:
-    """What `git fast-import` reads. Pure."""
-    contents: dict[str, str] = {}
+def fast_import_stream(lines: Iterable[JournalLine], *, goes_on: bool) -> Iterator[bytes]:
+    """What `git fast-import` reads of lines that have their contents. Pure."""
     for number, line in enumerate(lines):
-        if line.content is not None:
-            contents[line.digest] = line.content
         when = f"{max(0, int(line.time))} +0000"
         who = line.why.who if line.why is not None else "outside"
         yield f"commit {BRANCH}\nauthor {who} <{who}@lamina.invalid> {when}\n".encode()
@@ -83,19 +80,17 @@ def stream(lines: Iterable[Line], *, goes_on: bool) -> Iterator[bytes]:
         if _SAFE.fullmatch(line.file):
             if not line.digest:
                 yield f"D {_quoted(line.file)}\n".encode("utf-8", "replace")
-            elif line.digest in contents:
+            elif line.content is not None:
                 yield f"M 100644 inline {_quoted(line.file)}\n".encode("utf-8", "replace")
-                yield _data(contents[line.digest].encode("utf-8", "replace"))
+                yield _data(line.content.encode("utf-8", "replace"))
         yield b"\n"
 
 
-def _message(line: Line) -> str:
-    why = line.why
-    said = f"{line.action} {line.name}" + (f": {why.why}" if why is not None and why.why else "")
-    trailers = [f"Version: {line.id}"]
-    if why is not None:
-        trailers += [f"{key}: {value}" for key, value in (("Session", why.session), ("Message", why.message)) if value]
-    return f"{said}\n\n" + "\n".join(trailers) + "\n"
+def _message(line: JournalLine) -> str:
+    why = line.why or ChangeReason("user")
+    said = f"{line.action} {line.name}" + (f": {why.why}" if why.why else "")
+    trailers = (("Version", line.id), ("Session", why.session), ("Message", why.message))
+    return f"{said}\n\n" + "".join(f"{key}: {value}\n" for key, value in trailers if value)
 
 
 def _data(content: bytes) -> bytes:

@@ -14,40 +14,45 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 
 import msgspec
 
 from ...disk.faults import AbsentIsFine
 from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
-from .blame import Known
-from .contract import Action, Version
+from .contract import ChangeAction, MemoryVersion
 from .journal import (
-    Change,
-    Last,
-    Line,
+    JournalHead,
+    JournalLine,
+    MemoryChange,
+    concerns,
     digest_of,
-    head_of,
-    is_of,
-    last_of,
-    line_for,
-    unhappened,
-    unified,
-    version_of,
-    with_contents,
+    fill_contents,
+    make_line,
+    read_head,
+    to_version,
+    unified_diff,
 )
-from .topic import same_name
 
-DIRECTORY = ".history"
+HISTORY_DIRECTORY = ".history"
+GUARD = ".memory.lock"
+# A save holds the guard for a few milliseconds; dozens of processes that save at once still get their turn within this.
+PATIENCE = 60.0
 # A few hundred versions a segment: read in milliseconds by the first save of a process.
 SEGMENT_BYTES = 2 << 20
 SEGMENTS = 8
 # Holds the newest line of most journals, whose memories are a page long; where it does not, the whole journal is read.
 _PEEK_BYTES = 32 << 10
-_NAME = re.compile(r"journal-(\d{6})\.jsonl")
+SEGMENT_NAME = re.compile(r"journal-(\d{6})\.jsonl")
 
 
-class History:
+def hold_guard(root: RootDir) -> AbstractContextManager[object]:
+    """Hold the one lock under which a memory directory is changed."""
+    return root.guard(GUARD, timeout=PATIENCE)
+
+
+class MemoryHistory:
     __slots__ = ("_durability", "_files", "_kept", "_last", "_read", "_root", "_segment_digests", "latest", "written")
 
     def __init__(self, root: RootDir, *, durability: Durability = "full") -> None:
@@ -59,46 +64,41 @@ class History:
     def _forget(self) -> None:
         self._read: dict[int, int] = {}  # segment → how far it was read
         self._files: dict[int, tuple[int, int]] = {}  # and its inode and size: `lamina forget` puts another file in its place
-        self._last: dict[str, Last] = {}
-        self.latest: Last | None = None  # what the newest line said at the last look
+        self._last: dict[str, JournalHead] = {}
+        self.latest: JournalHead | None = None  # what the newest line said at the last look
         self._kept: set[str] = set()  # digests whose content some segment has
         self._segment_digests: set[str] = set()  # and those the newest one has
 
     # Writing
 
-    def record(self, change: Change, *, now: float) -> str:
+    def record(self, change: MemoryChange, *, now: float) -> str:
         """Appends what is about to happen, and first whatever happened outside; the new version's id. The guard is held, and the
         journal was caught up with behind it."""
-        number = self._room()
-        return self._append(number, [*self._found(change, now), line_for(change, now)])
+        return self._append([*self._found(change, now), make_line(change, now)])
 
     def settle(self, there: bytes | None, *, now: float) -> None:
-        """`there` is the file of the newest line. If it is as it was before that change, the change did not happen, or was taken
-        back outside: then a line says so. As `record`.
+        """`there` is the file of the newest line. If it is as it was before that change, the change did not happen (its writer was
+        stopped, or had no room on the disk), or was taken back outside: then a line says so. As `record`.
         """
         newest = self.latest
-        if newest is None or not unhappened(newest, digest_of(there)):
+        if newest is None or not digest_of(there) == newest.before != newest.digest:
             return
-        change = Change(newest.file, newest.name, "undone", None, there, None)
-        self._append(self._room(), [line_for(change, now, before=newest.digest)])
+        change = MemoryChange(newest.file, newest.name, "undone", None, there, None)
+        self._append([make_line(change, now, before=newest.digest)])
         self.catch_up()
 
-    def adopt(self, lines: Iterable[Line]) -> int:
+    def adopt(self, lines: Iterable[JournalLine]) -> int:
         """Takes over lines of another journal, with their ids, times and contents; those that are here already are left out. The guard is
         held."""
         known = {line.id for line in self.lines()}
         new = [line for line in lines if line.id not in known]
         for line in new:
             self.catch_up()
-            self._append(self._room(), [line])
+            self._append([line])
         return len(new)
 
-    def filled(self) -> list[Line]:
-        """All lines, oldest first, each with its content where any segment has it."""
-        return with_contents(self.lines())
-
-    def _append(self, number: int, lines: list[Line]) -> str:
-        rows = []
+    def _append(self, lines: list[JournalLine]) -> str:
+        number, rows = self._room(), []
         for line in lines:
             if line.digest in self._segment_digests:
                 line = msgspec.structs.replace(line, content=None)
@@ -109,14 +109,14 @@ class History:
         self.written += len(rows)
         return lines[-1].id
 
-    def _found(self, change: Change, now: float) -> Iterator[Line]:
+    def _found(self, change: MemoryChange, now: float) -> Iterator[JournalLine]:
         """The old content, where the journal does not have it: changed outside, or dropped with an old segment."""
         there, last = digest_of(change.old), self.last(change.file)
         known = "" if last is None else last.digest
         if there == known and (change.old is None or there in self._kept):
             return
-        action: Action = "keep" if there == known else "outside"
-        yield line_for(change._replace(action=action, new=change.old, old=None, why=None), now, before=known)
+        action: ChangeAction = "keep" if there == known else "outside"
+        yield make_line(change._replace(action=action, new=change.old, old=None, why=None), now, before=known)
 
     def _room(self) -> int:
         """The segment to append to; a new one, and an old one dropped, when it is full."""
@@ -134,17 +134,17 @@ class History:
 
     # Reading
 
-    def last(self, file: str) -> Last | None:
+    def last(self, file: str) -> JournalHead | None:
         return self._last.get(file)
 
-    def newest(self) -> Last | None:
+    def newest(self) -> JournalHead | None:
         """What the newest line says: the only change that a crash may have left half done."""
         if not self._read and (newest := self._peek()) is not None:
             return newest
         self.catch_up()
         return self.latest
 
-    def _peek(self) -> Last | None:
+    def _peek(self) -> JournalHead | None:
         """The newest line without the others: opening a memory with a long history asks for no more. None: all have to be read."""
         number = max(self._segments(), default=0)
         found = self._root.stat(_path(number)) if number else None
@@ -153,8 +153,7 @@ class History:
         start = max(0, found.st_size - _PEEK_BYTES)
         # Behind the last end of a line nothing is whole, and nor is what stands before the first unless it begins the file.
         rows = self._tail(number, start).split(b"\n")[:-1]
-        heads = map(head_of, reversed(rows[1:] if start else rows))
-        return next((last_of(head) for head in heads if head is not None), None)
+        return next(filter(None, map(read_head, reversed(rows[1:] if start else rows))), None)
 
     def catch_up(self) -> None:
         """Reads what was appended since the last look, by whichever process."""
@@ -176,50 +175,49 @@ class History:
                 self._take(row)
 
     def _take(self, row: bytes) -> None:
-        if (head := head_of(row)) is None:
+        if (head := read_head(row)) is None:
             return
-        self.latest = self._last[head.file] = last_of(head)
-        if bytes(head.content) not in (b"", b"null"):
+        self.latest = self._last[head.file] = head
+        if head.has_content:
             self._kept.add(head.digest)
             self._segment_digests.add(head.digest)
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[JournalLine]:
         """All lines, oldest first; one that cannot be read is passed over."""
         for number in sorted(self._segments()):
             yield from self._lines_of(number)
 
-    def _lines_of(self, number: int) -> Iterator[Line]:
+    def filled(self) -> list[JournalLine]:
+        """All lines, oldest first, each with its content where any segment has it."""
+        return fill_contents(self.lines())
+
+    def _lines_of(self, number: int) -> Iterator[JournalLine]:
         for row in self._tail(number, 0).split(b"\n"):
             try:
-                yield msgspec.json.decode(row, type=Line)
+                yield msgspec.json.decode(row, type=JournalLine)
             except msgspec.DecodeError:
                 continue
 
-    def lines_after(self, version_id: str, *, since: float = 0.0) -> list[Line]:
+    def lines_after(self, version_id: str, *, since: float = 0.0) -> list[JournalLine]:
         """The lines behind this version, with their contents, oldest first; where it is not there any more, those later than `since`."""
-        found: list[Line] = []
+        found: list[JournalLine] = []
         for number in sorted(self._segments(), reverse=True):
-            segment = with_contents(self._lines_of(number))
+            segment = fill_contents(self._lines_of(number))
             place = next((at for at, line in enumerate(segment) if line.id == version_id), None)
             if place is not None:
                 return [*segment[place + 1 :], *found]
             found = [*segment, *found]
         return [line for line in found if line.time > since]
 
-    def versions(self, file: str) -> list[Known]:
-        """The changes of one file with the text after each, oldest first."""
-        contents: dict[str, str] = {}
-        found: list[Line] = []
-        for line in self.lines():
-            if line.content is not None:
-                contents[line.digest] = line.content
-            if line.file == file:
-                found.append(line)
-        return [Known(version_of(line), contents.get(line.digest)) for line in found]
+    def versions(self, file: str) -> list[tuple[MemoryVersion, str | None]]:
+        """The changes of one file, oldest first, with the text after each; None where the journal does not have it, or nothing was left."""
+        lines = list(self.lines())
+        contents = {line.digest: line.content for line in lines if line.content is not None}
+        return [(to_version(line), contents.get(line.digest)) for line in lines if line.file == file]
 
-    def log(self, name: str | None = None) -> list[Version]:
+    def log(self, name: str | None = None) -> list[MemoryVersion]:
         """The changes of one memory, or of all, newest first."""
-        found = [version_of(line) for line in self.lines() if name is None or is_of(line, name)]
+        found = [to_version(line) for line in self.lines() if name is None or concerns(line, name)]
         return found[::-1]
 
     def content(self, version_id: str) -> str | None:
@@ -232,24 +230,15 @@ class History:
             (line.content for line in self.lines() if digest and line.digest == digest and line.content is not None), None
         )
 
-    def trash(self) -> list[Version]:
-        """What was removed and has not come back, newest first; `why` holds the reason."""
-        # By name: another memory may have the file by now.
-        last: dict[str, Line] = {}
-        for line in self.lines():
-            last.pop(same_name(line.name), None)
-            last[same_name(line.name)] = line
-        return [version_of(line) for line in reversed(last.values()) if line.action == "remove"]
-
     def diff(self, version_id: str) -> str:
         """What one change did, as a unified diff; empty when its contents are not known."""
         line = next((line for line in self.lines() if line.id == version_id), None)
         if line is None:
             return ""
-        return unified(line.file, self.content_of(line.before), self.content_of(line.digest))
+        return unified_diff(line.file, self.content_of(line.before), self.content_of(line.digest))
 
     def _segments(self) -> set[int]:
-        return {int(found[1]) for name in self._root.names(DIRECTORY) if (found := _NAME.fullmatch(name))}
+        return {int(found[1]) for name in self._root.names(HISTORY_DIRECTORY) if (found := SEGMENT_NAME.fullmatch(name))}
 
     def _tail(self, number: int, start: int) -> bytes:
         fd = -1
@@ -257,17 +246,10 @@ class History:
             fd = self._root.open_read(_path(number))
         if fd < 0:
             return b""
-        try:
-            size = os.fstat(fd).st_size
-            os.lseek(fd, start, os.SEEK_SET)
-            parts = list[bytes]()
-            while start < size and (part := os.read(fd, size - start)):
-                parts.append(part)
-                start += len(part)
-            return b"".join(parts)
-        finally:
-            os.close(fd)
+        with os.fdopen(fd, "rb") as file:
+            file.seek(start)
+            return file.read()
 
 
 def _path(number: int) -> str:
-    return f"{DIRECTORY}/journal-{number:06}.jsonl"
+    return f"{HISTORY_DIRECTORY}/journal-{number:06}.jsonl"

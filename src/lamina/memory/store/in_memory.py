@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 from ...core.errors import InputError
 from ...core.settings import Scope
-from .contract import Action, Saved, Version, Why
-from .draft import Draft, applied, cleaned, other_file
-from .index import Entry, with_entry, without_entry
-from .journal import digest_of, is_of
-from .topic import Topic, dated, file_name, read_topic, same_name, stamped, write_topic
+from .contract import ChangeAction, ChangeReason, MemoryVersion, Saved
+from .draft import Draft, apply_draft, clean_draft, second_file
+from .index import drop_entry, entry_of, put_entry
+from .journal import concerns, digest_of
+from .topic import Topic, date_topic, file_name, name_key, read_topic, stamp_topic, write_topic
 
 
 class InMemoryStore:
@@ -25,7 +25,7 @@ class InMemoryStore:
         self.clock = clock
         self._files: dict[str, tuple[str, float]] = {}
         self._index = ""
-        self._log: list[Version] = []
+        self._log: list[MemoryVersion] = []
         self._contents: dict[str, str] = {}
 
     def topics(self) -> list[Topic]:
@@ -35,40 +35,39 @@ class InMemoryStore:
         return self._named(name) or next((topic for topic in self.topics() if topic.file in (name, f"{name}.md")), None)
 
     def _named(self, name: str) -> Topic | None:
-        return next((topic for topic in self.topics() if same_name(topic.name) == same_name(name)), None)
+        return next((topic for topic in self.topics() if name_key(topic.name) == name_key(name)), None)
 
     def index(self) -> str:
         return self._index
 
-    def save(self, draft: Draft, *, why: Why) -> Saved:
-        wish = cleaned(draft, team=self.scope == "team")
+    def save(self, draft: Draft, *, why: ChangeReason) -> Saved:
+        wish = clean_draft(draft, team=self.scope == "team")
         name, modified = wish.draft.name, wish.draft.modified
         old = self.get(name) if name.endswith(".md") else self._named(name)
         file = old.file if old else self._free(name)
         before = self._files[file][0] if old else None
-        topic = applied(wish.draft, old, file)
+        topic = apply_draft(wish.draft, old, file)
         if old is None or write_topic(topic, before=before) != before:
-            topic = stamped(topic, now=self.clock()) if modified is None else dated(topic, modified=modified)
+            topic = stamp_topic(topic, now=self.clock()) if modified is None else date_topic(topic, modified=modified)
             self._put(topic.name, file, write_topic(topic, before=before), "save", why)
-        self._index = with_entry(self._index, Entry(topic.name, file, topic.description))
+        self._index = put_entry(self._index, entry_of(topic))
         return Saved(self.get(topic.name) or topic, old is None, wish.redacted)
 
-    def remove(self, name: str, *, why: Why) -> bool:
+    def remove(self, name: str, *, why: ChangeReason) -> bool:
         topic = self.get(name)
         if topic is None:
             return False
-        self._index = without_entry(self._index, topic.file)
-        self._note(topic.name, topic.file, None, "remove", why)
-        del self._files[topic.file]
+        self._index = drop_entry(self._index, topic.file)
+        self._put(topic.name, topic.file, None, "remove", why)
         return True
 
-    def log(self, name: str | None = None) -> list[Version]:
-        return [version for version in reversed(self._log) if name is None or is_of(version, name)]
+    def log(self, name: str | None = None) -> list[MemoryVersion]:
+        return [version for version in reversed(self._log) if name is None or concerns(version, name)]
 
     def content(self, version_id: str) -> str | None:
         return next((self._contents.get(version.digest) for version in self._log if version.id == version_id), None)
 
-    def restore(self, name: str, version_id: str | None = None, *, why: Why) -> Topic:
+    def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason) -> Topic:
         versions = self.log(name)
         there = self.get(name) if name.endswith(".md") else self._named(name)
         now = digest_of(self._files[there.file][0].encode()) if there else ""
@@ -81,20 +80,20 @@ class InMemoryStore:
         file = file if there or file not in self._files else self._free(versions[0].name)
         topic = read_topic(file, text, self.clock())
         self._put(topic.name, file, text, "restore", why)
-        self._index = with_entry(self._index, Entry(topic.name, file, topic.description))
+        self._index = put_entry(self._index, entry_of(topic))
         return topic
 
     def _free(self, name: str) -> str:
         file = file_name(name)
-        return file if file not in self._files else other_file(file, same_name(name))
+        return file if file not in self._files else second_file(file, name_key(name))
 
-    def _put(self, name: str, file: str, text: str, action: Action, why: Why) -> None:
-        self._note(name, file, text, action, why)
-        self._files[file] = (text, self.clock())
-
-    def _note(self, name: str, file: str, text: str | None, action: Action, why: Why) -> None:
+    def _put(self, name: str, file: str, text: str | None, action: ChangeAction, why: ChangeReason) -> None:
+        """Log a change, then make it; without a text the file is removed."""
         before = digest_of(self._files[file][0].encode()) if file in self._files else ""
         digest = digest_of(None if text is None else text.encode())
-        if text is not None:
+        self._log.append(MemoryVersion(str(len(self._log) + 1), self.clock(), name, action, why, digest, file, before))
+        if text is None:
+            del self._files[file]
+        else:
             self._contents[digest] = text
-        self._log.append(Version(str(len(self._log) + 1), self.clock(), name, action, why, digest, file, before))
+            self._files[file] = (text, self.clock())

@@ -1,29 +1,39 @@
-"""The index `MEMORY.md`: one line for each topic, `- [Title](file.md) — hook` (S3), and what of it a session is sent (S4).
+"""The index `MEMORY.md`: one line for each topic, `- [Title](file.md) — hook` (S3), what a session is sent of it (S4), and the file (S6).
 
-Owns the text of the index. Invariants: a line we write is one line of at most 150 characters that can neither break its link nor
-open a tag; lines that are not ours to change keep their bytes; nothing raises on any text. Pure.
+Owns the text and the file. Invariants: a line we write is one line of at most 150 characters that can neither break its link nor
+open a tag; lines that are not ours to change keep their bytes; no text raises. A change is made to the index as it is at that moment, so
+a user's edit is merged and never lost; bytes that are not UTF-8 pass through unchanged; a file too long to be an index is left alone.
+
+A crash at any line leaves the old index or the new one. Writers hold the store's guard.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from ...core.errors import InputError
+from ...core.errors import DiskError, InputError
 from ...core.fence import escape
 from ...core.front_matter import split_front_matter
+from ...disk.temp_files import Durability
+from ...disk.trees.rootdir import RootDir
 from .secrets import redact
 from .topic import INDEX as INDEX
-from .topic import folded, one_line
+from .topic import Topic, fold_name, one_line
+from .topic_files import TopicHeader
 
 # One line of a terminal and a half: two hundred of them are what a session is sent.
 LINE_CHARS = 150
 MOST_LINES = 200
 MOST_BYTES = 25_000
+# One a hundred times as long as what is sent is no index.
+MOST_INDEX = 4 << 20
+# Each lost round means that somebody saved the index in that very moment.
+_ROUNDS = 10
 # What a title needs at most; the hook says the rest.
 _TITLE_CHARS = 60
 _SHOWN_CHARS = 60
@@ -36,30 +46,34 @@ _WORD_END = re.compile(r"[-_./ ]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
-class Entry(NamedTuple):
+class IndexEntry(NamedTuple):
     title: str
     file: str
     hook: str
 
 
-def entries(text: str) -> list[Entry]:
+def entry_of(topic: Topic | TopicHeader) -> IndexEntry:
+    return IndexEntry(topic.name, topic.file, topic.description)
+
+
+def read_entries(text: str) -> list[IndexEntry]:
     """The lines that point at a file; other lines are a person's own."""
     return [found for line in text.split("\n") if "](" in line and (found := _entry(line)) is not None]
 
 
 # The same lines are read at every save. A cache that is smaller than an index would never find anything.
 @lru_cache(maxsize=16_384)
-def _entry(line: str) -> Entry | None:
+def _entry(line: str) -> IndexEntry | None:
     found = _ENTRY.match(line)
     if found is None:
         return None
     file = unquote(found["file"].removeprefix("<").removesuffix(">")).removeprefix("./")
     if not file.endswith(".md") or _SCHEME.match(file):
         return None
-    return Entry(found["title"], file, _DASH.sub("", found["hook"].strip()).strip())
+    return IndexEntry(found["title"], file, _DASH.sub("", found["hook"].strip()).strip())
 
 
-def line_of(entry: Entry) -> str:
+def entry_line(entry: IndexEntry) -> str:
     """One safe line. A file name so long that nothing fits beside it keeps its link and a short title."""
     file = f"<{entry.file}>" if re.search(r"[\s()]", entry.file) else entry.file
     room = LINE_CHARS - len(f"- []({file}) — ")
@@ -82,11 +96,11 @@ def _cut(text: str, longest: int) -> str:
     return f"{text[: longest - 1].rstrip()}…" if longest > 1 else ""
 
 
-def with_entry(text: str, entry: Entry) -> str:
+def put_entry(text: str, entry: IndexEntry) -> str:
     """The index with this entry: its line replaced where it stands, else put beside what belongs to it."""
-    line, key = line_of(entry), folded(entry.file)
+    line, key = entry_line(entry), fold_name(entry.file)
     lines = text.split("\n")
-    places = [(number, folded(found.file)) for number, old in enumerate(lines) if (found := _entry(old)) is not None]
+    places = [(number, fold_name(found.file)) for number, old in enumerate(lines) if (found := _entry(old)) is not None]
     mine = [number for number, file in places if file == key]
     if mine:
         old, ending = lines[mine[0]], "\r" if lines[mine[0]].endswith("\r") else ""
@@ -95,16 +109,13 @@ def with_entry(text: str, entry: Entry) -> str:
         doubles = set(mine[1:])
         return "\n".join(old for number, old in enumerate(lines) if number not in doubles)
     if not places:
-        return f"{text}{_break_before(text)}{line}\n"
+        separator = "\n" if text and not text.endswith("\n") else ""
+        return f"{text}{separator}{line}\n"
     at = _place(places, key)
     ending = "\r" if "\r\n" in text else ""
     if at == len(lines):
         return f"{text}{ending}\n{line}\n"
     return "\n".join([*lines[:at], line + ending, *lines[at:]])
-
-
-def _break_before(text: str) -> str:
-    return "" if not text or text.endswith("\n") else "\n"
 
 
 def _place(places: list[tuple[int, str]], key: str) -> int:
@@ -116,16 +127,12 @@ def _place(places: list[tuple[int, str]], key: str) -> int:
     if files == sorted(files):
         position = bisect(files, key)
         return places[position][0] if position < len(places) else places[-1][0] + 1
-    word = _first_word(key)
-    same = (number for number, file in reversed(places) if _first_word(file) == word)
+    word, *_ = _WORD_END.split(key, maxsplit=1)
+    same = (number for number, file in reversed(places) if _WORD_END.split(file, maxsplit=1)[0] == word)
     return next(same, places[-1][0]) + 1
 
 
-def _first_word(file: str) -> str:
-    return _WORD_END.split(file, maxsplit=1)[0]
-
-
-class Rewritten(NamedTuple):
+class RewrittenIndex(NamedTuple):
     """An index as it may be. `missing`: files its lines named that are not there; `redacted`: kinds of secrets taken out."""
 
     text: str
@@ -133,8 +140,8 @@ class Rewritten(NamedTuple):
     redacted: tuple[str, ...] = ()
 
 
-def rewritten(text: str, old: str, files: Iterable[str], *, known: bool, team: bool = False) -> Rewritten:
-    """The index somebody wrote, within the rules (S3): one safe line for each memory that is there, and no content.
+def rewrite_index(text: str, old: str, files: Iterable[str], *, known: bool, team: bool = False) -> RewrittenIndex:
+    """The index somebody wrote, within the rules: one safe line for each memory that is there, and no content.
 
     Lines of the old index keep their bytes. Who did not know the old index (`known`) may add lines to it and take none away.
     """
@@ -142,38 +149,38 @@ def rewritten(text: str, old: str, files: Iterable[str], *, known: bool, team: b
     if team and clean.kinds:
         raise InputError(INDEX, f"holds a secret ({', '.join(clean.kinds)})", "take it out: a team's memory is shared")
     rows = split_front_matter(clean.text).body.split("\n")
-    there, kept, seen = {folded(file) for file in files}, set(old.split("\n")), set[str]()
-    worded = {folded(found.file) for row in rows if row not in kept and (found := _entry(row)) is not None}
+    there, kept, seen = {fold_name(file) for file in files}, set(old.split("\n")), set[str]()
+    worded = {fold_name(found.file) for row in rows if row not in kept and (found := _entry(row)) is not None}
     lines, missing = list[str](), list[str]()
     for line in rows:
         entry = _entry(line)
-        if entry is not None and line in kept and folded(entry.file) in worded:
+        if entry is not None and line in kept and fold_name(entry.file) in worded:
             continue  # said anew in another line
         if entry is None:
             lines.append(line if line in kept else _cut(line.rstrip(), LINE_CHARS))
-        elif line not in kept and folded(entry.file) not in there:
+        elif line not in kept and fold_name(entry.file) not in there:
             missing.append(entry.file)
-        elif folded(entry.file) not in seen:
-            seen.add(folded(entry.file))
-            lines.append(line if line in kept else line_of(entry))
+        elif fold_name(entry.file) not in seen:
+            seen.add(fold_name(entry.file))
+            lines.append(line if line in kept else entry_line(entry))
     whole = "\n".join(lines)
     whole = whole if not whole or whole.endswith("\n") else f"{whole}\n"
-    return Rewritten(whole if known else added(old, whole), tuple(dict.fromkeys(missing)), clean.kinds)
+    return RewrittenIndex(whole if known else add_entries(old, whole), tuple(dict.fromkeys(missing)), clean.kinds)
 
 
-def added(old: str, new: str) -> str:
+def add_entries(old: str, new: str) -> str:
     """The old index with the entries of the new one."""
-    for entry in entries(new):
-        old = with_entry(old, entry)
+    for entry in read_entries(new):
+        old = put_entry(old, entry)
     return old
 
 
-def without_entry(text: str, file: str) -> str:
-    key = folded(file)
-    return "\n".join(line for line in text.split("\n") if (found := _entry(line)) is None or folded(found.file) != key)
+def drop_entry(text: str, file: str) -> str:
+    key = fold_name(file)
+    return "\n".join(line for line in text.split("\n") if (found := _entry(line)) is None or fold_name(found.file) != key)
 
 
-def loaded(text: str) -> str:
+def load_index(text: str) -> str:
     """What a session is sent: without front matter and comments, within both limits, with a warning where they cut."""
     body = _COMMENT.sub("", split_front_matter(text).body).strip("\ufeff \t\r\n")
     lines = body.split("\n")
@@ -207,3 +214,50 @@ def _warning(lines: list[str], whole: int, size: int) -> str:
         f"> Warning: {INDEX} {' and '.join(over)}, so only its beginning was loaded: {cut} ({shown!r}). "
         f"Shorten lines to at most {LINE_CHARS} characters and move detail into topic files."
     )
+
+
+class IndexFile:
+    __slots__ = ("_durability", "_root")
+
+    def __init__(self, root: RootDir, *, durability: Durability = "full") -> None:
+        self._root = root
+        self._durability: Durability = durability
+
+    def data(self) -> bytes | None:
+        return self._root.read_bytes(INDEX, MOST_INDEX)
+
+    def there(self) -> bool:
+        return self._root.stat(INDEX) is not None
+
+    def text(self) -> str:
+        return (self.data() or b"").decode("utf-8", "replace")
+
+    def line(self, file: str) -> str | None:
+        """The line that points at this file, as it stands there."""
+        key = fold_name(file)
+        rows = (row.rstrip("\r") for row in self.text().split("\n") if "](" in row)
+        return next((row for row in rows if any(fold_name(entry.file) == key for entry in read_entries(row))), None)
+
+    def add(self, topic: Topic) -> None:
+        self.edit(lambda text: put_entry(text, entry_of(topic)))
+
+    def drop(self, file: str) -> None:
+        self.edit(lambda text: drop_entry(text, file))
+
+    def rebuild(self, headers: Iterable[TopicHeader]) -> None:
+        """Ordered by file, which is by topic: where `put_entry` would put them one by one."""
+        ordered = sorted(headers, key=lambda header: fold_name(header.file))
+        text = "".join(f"{entry_line(entry_of(header))}\n" for header in ordered)
+        self.edit(lambda there: there or text)
+
+    def edit(self, change: Callable[[str], str | None]) -> None:
+        """Write what `change` makes of the text, which may be asked again; None leaves the file alone."""
+        for _ in range(_ROUNDS):
+            old = self.data()
+            if old is not None and len(old) >= MOST_INDEX:
+                raise DiskError(INDEX, f"is larger than {MOST_INDEX >> 20} MiB", "move it away, it is rebuilt from the memories")
+            text = change((old or b"").decode("utf-8", "surrogateescape"))
+            new = old if text is None else text.encode("utf-8", "surrogateescape")
+            if new is None or new == old or self._root.replace_if(INDEX, new, expected=old, durability=self._durability):
+                return
+        raise DiskError(INDEX, "is changed again and again by another program", "close it there and try again")

@@ -7,25 +7,24 @@ a line that is none is counted with its place. `History` passes such lines over,
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
 
 from ...core.errors import DiskError
 from ...disk.trees.rootdir import RootDir
-from .history import DIRECTORY, SEGMENTS
-from .inbox import DIRECTORY as INBOX
-from .inbox import MOST_PROPOSALS, Proposal
-from .journal import Line
-from .scan import CACHE
+from .history import HISTORY_DIRECTORY, SEGMENT_NAME, SEGMENTS
+from .journal import JournalLine
+from .modes import INBOX, MOST_PROPOSALS, Proposal
+from .topic_files import CACHE, CACHE_BYTES
 
 # A segment is closed at 2 MiB; one memory of the largest size may follow, twice.
 MOST_SEGMENT = 8 << 20
 # A proposal holds a memory and its diff.
 MOST_PROPOSAL = 4 << 20
-_CACHE_BYTES = 64 << 20
-_SEGMENT = re.compile(r"journal-(\d{6})\.jsonl")
 _PROPOSAL = re.compile(r"[0-9a-f]{12}\.json")
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Damage(NamedTuple):
@@ -36,41 +35,31 @@ class Damage(NamedTuple):
     lines: tuple[int, ...] = ()
 
 
-class Moment(NamedTuple):
-    """`told`: somebody said it then, in a session or on the command line; not found, brought back, imported or merged."""
+class JournalContents(NamedTuple):
+    """For each file its lines, oldest first, without contents, and the last of them; the newest file last. Contents by digest."""
 
-    time: float
-    digest: str
-    before: str
-    told: bool
-
-
-class Journal(NamedTuple):
-    """For each file its last line, the newest one last, and all its versions, oldest first; contents by digest."""
-
-    last: dict[str, Line]
-    versions: dict[str, list[Moment]]
+    versions: dict[str, list[JournalLine]]
+    last: dict[str, JournalLine]
     contents: dict[str, str]
     damage: tuple[Damage, ...]
 
 
-def read_journal(root: RootDir) -> Journal:
+def read_journal(root: RootDir) -> JournalContents:
     """What the journal says; without a journal nothing."""
-    journal = Journal({}, {}, {}, ())
-    damage: list[Damage] = []
-    for name in _segments(root):
-        file = f"{DIRECTORY}/{name}"
+    versions, contents, damage = dict[str, list[JournalLine]](), dict[str, str](), list[Damage]()
+    names = (entry.name for entry in root.listdir(HISTORY_DIRECTORY) if not entry.is_dir)
+    for name in sorted(filter(SEGMENT_NAME.fullmatch, names))[-2 * SEGMENTS :]:
+        file = f"{HISTORY_DIRECTORY}/{name}"
         data = _bytes(root, file, MOST_SEGMENT, damage)
         if len(data) > MOST_SEGMENT:
             damage.append(Damage(file, f"is larger than {MOST_SEGMENT >> 20} MiB; its first part was read"))
             data = data[: data.rfind(b"\n") + 1]
-        _take(journal, file, data, damage)
-    return journal._replace(damage=tuple(damage))
-
-
-def _segments(root: RootDir) -> list[str]:
-    names = sorted(entry.name for entry in root.listdir(DIRECTORY) if _SEGMENT.fullmatch(entry.name) and not entry.is_dir)
-    return names[-2 * SEGMENTS :]
+        for line in _lines(file, data, damage):
+            if line.content is not None:
+                contents[line.digest] = line.content
+            versions[line.file] = versions.pop(line.file, [])
+            versions[line.file].append(msgspec.structs.replace(line, content=None))
+    return JournalContents(versions, {file: lines[-1] for file, lines in versions.items()}, contents, tuple(damage))
 
 
 def _bytes(root: RootDir, file: str, most: int, damage: list[Damage]) -> bytes:
@@ -81,52 +70,47 @@ def _bytes(root: RootDir, file: str, most: int, damage: list[Damage]) -> bytes:
         return b""
 
 
-def _take(journal: Journal, file: str, data: bytes, damage: list[Damage]) -> None:
+def _lines(file: str, data: bytes, damage: list[Damage]) -> Iterator[JournalLine]:
     bad: list[int] = []
     for number, row in enumerate(data.split(b"\n"), 1):
-        if not row.strip():
-            continue
         try:
-            line = msgspec.json.decode(row, type=Line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            if row.strip():
+                yield msgspec.json.decode(row, type=JournalLine)
+        except _UNREADABLE:
             bad.append(number)
-            continue
-        if line.content is not None:
-            journal.contents[line.digest] = line.content
-        journal.versions.setdefault(line.file, []).append(Moment(line.time, line.digest, line.before, _told(line)))
-        journal.last.pop(line.file, None)
-        journal.last[line.file] = msgspec.structs.replace(line, content=None)
     if bad:
         damage.append(Damage(file, "cannot be read; the changes there are not known", tuple(bad)))
 
 
-def _told(line: Line) -> bool:
-    """An import and a merge give a reason, and what they bring in is older than they are; a dream moves what others said."""
-    why = line.why
-    return (
-        line.action == "save" and why is not None and (why.who in ("agent", "extraction") or (why.who == "user" and not why.why))
-    )
+def _is_told(line: JournalLine) -> bool:
+    """Whether somebody said it then, in a session or on the command line; not found, brought back, imported or merged.
+
+    An import and a merge give a reason, and what they bring in is older than they are; a dream moves what others said.
+    """
+    if line.action != "save" or line.why is None:
+        return False
+    return line.why.who in ("agent", "extraction") or (line.why.who == "user" and not line.why.why)
 
 
-def said_since(journal: Journal, file: str, digest: str, text: str) -> float | None:
+def said_since(journal: JournalContents, file: str, digest: str, text: str) -> float | None:
     """When this text came into a file that is still as the journal knows it; None where nobody can tell."""
     versions = journal.versions.get(file, [])
     if not versions or versions[-1].digest != digest:
         return None
-    first = next((moment for moment in versions if text in journal.contents.get(moment.digest, "")), None)
-    if first is None or not first.told:
+    first = next((line for line in versions if text in journal.contents.get(line.digest, "")), None)
+    if first is None or not _is_told(first):
         return None
     # What stood there before must be known not to have held it.
     known = not first.before or first.before in journal.contents
     return first.time if known and text not in journal.contents.get(first.before, "") else None
 
 
-class Waiting(NamedTuple):
+class InboxContents(NamedTuple):
     proposals: tuple[Proposal, ...]
     damage: tuple[Damage, ...]
 
 
-def read_inbox(root: RootDir) -> Waiting:
+def read_inbox(root: RootDir) -> InboxContents:
     """The proposals that wait, and what lies beside them and is none."""
     proposals: list[Proposal] = []
     damage: list[Damage] = []
@@ -139,20 +123,20 @@ def read_inbox(root: RootDir) -> Waiting:
         data = _bytes(root, file, MOST_PROPOSAL, damage)
         try:
             proposals.append(msgspec.json.decode(data, type=Proposal))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except _UNREADABLE:
             damage.append(Damage(file, "is no proposal that can be read; it is passed over"))
-    return Waiting(tuple(sorted(proposals, key=lambda each: each.time)), tuple(damage))
+    return InboxContents(tuple(sorted(proposals, key=lambda each: each.time)), tuple(damage))
 
 
 def cache_damage(root: RootDir) -> Damage | None:
     """The cache of heads is made again when it cannot be read; that is no loss, and it is said."""
     damage: list[Damage] = []
-    data = _bytes(root, CACHE, _CACHE_BYTES, damage)
+    data = _bytes(root, CACHE, CACHE_BYTES, damage)
     if damage:
         return damage[0]
     try:
         if data:
             msgspec.msgpack.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except _UNREADABLE:
         return Damage(CACHE, "cannot be read; it is made again at the next look")
     return None

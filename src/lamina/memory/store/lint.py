@@ -1,17 +1,27 @@
-"""What is wrong with memories as texts: descriptions that help nobody choose, memories that say the same (S5).
+"""What is wrong with memories as texts, and with their index (S3–S5).
 
-Owns the judgement, not the words of a report. Invariant: the same topics give the same problems; the work grows with what is there, not
-with its square. Pure.
+Owns the judgement, not the words of a report: descriptions that help nobody choose, memories that say the same or nearly the same, and
+index lines that point at nothing, stand there twice, are too long or hold content. Invariants: the same texts give the same problems in
+any process; the work grows with what is there, not with its square, also where all texts are alike. Pure, but for `repair_index`.
+
+A crash while an index is mended leaves the old one or the new one; the old one lies in `.history/` first, because no journal has its lines.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import NamedTuple
+from datetime import UTC, datetime
+from heapq import nsmallest
+from typing import Literal, NamedTuple, TypeAlias
+from zlib import crc32
 
+from .directory import DirectoryStore
+from .history import HISTORY_DIRECTORY, hold_guard
+from .index import LINE_CHARS, MOST_BYTES, MOST_LINES, IndexEntry, entry_line, entry_of, put_entry, read_entries
 from .secrets import redact
-from .topic import Topic, same_name
+from .topic import Topic, fold_name, name_key
 
 # Words that could stand in the description of any memory: what is left without them is what it says.
 _OF_ANY = """a an the this that these some any various misc miscellaneous general other important useful relevant new old my our your
@@ -23,16 +33,16 @@ _EMPTY_WORDS = frozenset(_OF_ANY.split())
 _EMPTY_HAN = re.compile(
     "笔记|备注|记录|信息|资料|重要|其他|其它|杂项|说明|内容|项目|用户|反馈|参考|记忆|事项|相关|关于|一些|的|メモ|記録|情報|その他|について|메모|기록|정보|기타"
 )
-_WORD = re.compile(r"\w+")
+_ANY_WORD = re.compile(r"\w+")
 
 
 def is_vague(description: str, name: str) -> bool:
     """Whether a description says nothing that tells this memory from any other. An empty one is another matter."""
     if not description:
         return False
-    if same_name(description) == same_name(name) and len(_WORD.findall(description)) < 3 and description.isascii():
+    if name_key(description) == name_key(name) and len(_ANY_WORD.findall(description)) < 3 and description.isascii():
         return True
-    words = _WORD.findall(_EMPTY_HAN.sub(" ", description.casefold()))
+    words = _ANY_WORD.findall(_EMPTY_HAN.sub(" ", description.casefold()))
     return all(word in _EMPTY_WORDS or word.isdecimal() for word in words)
 
 
@@ -40,25 +50,12 @@ def is_vague(description: str, name: str) -> bool:
 LONG_ENOUGH = 15
 _LONG = re.compile(rf"\S{{{LONG_ENOUGH}}}")
 GIVEAWAYS = (
-    "://",
-    "pass",
-    "pwd",
-    "secret",
-    "token",
-    "key",
-    "credential",
-    "bearer",
-    "basic",
-    "密码",
-    "密钥",
-    "口令",
-    "令牌",
-    "パスワード",
-    "비밀번호",
+    *("://", "pass", "pwd", "secret", "token", "key", "credential", "bearer", "basic"),
+    *("密码", "密钥", "口令", "令牌", "パスワード", "비밀번호"),
 )
 
 
-def secrets_in(text: str) -> tuple[str, ...]:
+def find_secrets(text: str) -> tuple[str, ...]:
     """The kinds of secrets in a text. Most texts hold nothing long and no such word, and are done at once."""
     lower = text.lower()
     if _LONG.search(text) is None and not any(word in lower for word in GIVEAWAYS):
@@ -66,25 +63,23 @@ def secrets_in(text: str) -> tuple[str, ...]:
     return redact(text).kinds
 
 
-class Same(NamedTuple):
-    """Memories that are alike in one respect, as positions; the one to keep first."""
-
-    positions: tuple[int, ...]
+# Positions of memories that are alike in one respect.
+Alike: TypeAlias = tuple[int, ...]
 
 
-def same_names(topics: Sequence[Topic]) -> list[Same]:
-    return _groups(topics, lambda topic: same_name(topic.name))
+def find_same_names(topics: Sequence[Topic]) -> list[Alike]:
+    return _groups(topics, lambda topic: name_key(topic.name))
 
 
-def same_descriptions(topics: Sequence[Topic]) -> list[Same]:
+def find_same_descriptions(topics: Sequence[Topic]) -> list[Alike]:
     return _groups(topics, lambda topic: " ".join(topic.description.casefold().split()) or None)
 
 
-def same_bodies(topics: Sequence[Topic]) -> list[Same]:
+def find_same_bodies(topics: Sequence[Topic]) -> list[Alike]:
     return _groups(topics, lambda topic: topic.body.strip() or None)
 
 
-def identical(topics: Sequence[Topic]) -> list[Same]:
+def find_identical(topics: Sequence[Topic]) -> list[Alike]:
     """All but the name and the date is the same: one of them is enough."""
     return _groups(
         topics, lambda topic: (topic.body.strip(), topic.description, topic.type, _fields(topic)) if topic.body.strip() else None
@@ -100,20 +95,194 @@ def _fields(topic: Topic) -> str:
     return repr(sorted((topic.fields | {"metadata": said}).items(), key=str))
 
 
-def _groups(topics: Sequence[Topic], key: Callable[[Topic], Hashable | None]) -> list[Same]:
+def _groups(topics: Sequence[Topic], key: Callable[[Topic], Hashable | None]) -> list[Alike]:
     found: dict[Hashable, list[int]] = {}
     for position, topic in enumerate(topics):
         if (value := key(topic)) is not None:
             found.setdefault(value, []).append(position)
-    return [Same(tuple(positions)) for positions in found.values() if len(positions) > 1]
+    return [tuple(positions) for positions in found.values() if len(positions) > 1]
 
 
-def first_kept(group: Same, topics: Sequence[Topic], listed: Iterable[str]) -> Same:
+def order_by_worth(group: Alike, topics: Sequence[Topic], listed: Iterable[str]) -> Alike:
     """In the order in which one would keep them: in the index, older, the file that sorts first."""
     known = set(listed)
+    ranks = {at: (topics[at].file not in known, topics[at].modified, topics[at].file) for at in group}
+    return tuple(sorted(group, key=ranks.__getitem__))
 
-    def rank(position: int) -> tuple[bool, float, str]:
-        topic = topics[position]
-        return topic.file not in known, topic.modified, topic.file
 
-    return Same(tuple(sorted(group.positions, key=rank)))
+# Memories that say nearly the same. A text is the set of its runs of three words (of three characters where words are not spaced); of that
+# set the smallest hashes are its sketch. Texts that share part of a sketch are compared in full.
+
+# A memory is a page at most; what is alike on its first pages is alike.
+MOST_CHARS = 6_000
+# Fewer words are a phrase, and phrases are alike by chance.
+FEWEST_WORDS = 12
+# Of ten runs of words that either text has, seven are in both.
+NEAR = 0.7
+# Enough that two texts at the border of NEAR share several with near certainty.
+_SKETCH = 32
+# How many earlier texts a text is held against for each value: in a crowd of equals the first few stand for all.
+_EARLIER = 6
+# Sharing fewer values than this of the sketch, no pair reaches NEAR.
+_FEWEST_SHARED = 12
+
+_WORD = re.compile(r"[^\W_\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]+|[\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]")
+
+
+class SimilarPair(NamedTuple):
+    """Positions in what was given; `second` is the later one."""
+
+    first: int
+    second: int
+    likeness: float
+
+
+def find_near_pairs(texts: Sequence[str]) -> list[SimilarPair]:
+    """For each text the earlier one it is most like, if it is like one at all."""
+    earlier: dict[int, list[int]] = {}
+    pairs = list[SimilarPair]()
+    known: dict[str, int] = {}
+    for number, text in enumerate(texts):
+        runs = _runs(text, known)
+        sketch = nsmallest(_SKETCH, runs)
+        shared = Counter(other for value in sketch for other in earlier.get(value, ())).most_common(_EARLIER)
+        likely = [other for other, count in shared if count >= min(_FEWEST_SHARED, len(sketch) // 2)]
+        found = [SimilarPair(other, number, _likeness(runs, texts[other], known)) for other in likely]
+        pairs += sorted((pair for pair in found if pair.likeness >= NEAR), key=lambda pair: (-pair.likeness, pair.first))[:1]
+        for value in sketch:
+            places = earlier.setdefault(value, [])
+            if len(places) < _EARLIER:
+                places.append(number)
+    return pairs
+
+
+def _likeness(runs: set[int], other: str, known: dict[str, int]) -> float:
+    """Jaccard's: what both have, of what either has."""
+    theirs = _runs(other, known)
+    return len(runs & theirs) / len(runs | theirs) if runs and theirs else 0.0
+
+
+def _runs(text: str, known: dict[str, int]) -> set[int]:
+    words = _WORD.findall(text[:MOST_CHARS].casefold())
+    if len(words) < FEWEST_WORDS:
+        return set()
+    hashes = [known.get(word) or known.setdefault(word, crc32(word.encode("utf-8", "replace")) | 1) for word in words]
+    return {
+        (first * 0x9E3779B1 ^ second * 0x85EBCA6B ^ third * 0xC2B2AE35) & 0xFFFF_FFFF
+        for first, second, third in zip(hashes, hashes[1:], hashes[2:], strict=False)
+    }
+
+
+# The index
+
+Fault: TypeAlias = Literal["dead", "outside", "double", "long", "long and fixed", "content"]
+# Old indexes that are kept: a person who wants one back wants one of the last.
+MOST_KEPT = 5
+_KEPT = "index-"
+
+
+class LineFault(NamedTuple):
+    line: int  # from 1
+    fault: Fault
+    file: str
+    chars: int
+
+
+class IndexPlan(NamedTuple):
+    """`unlisted`: memories without a line; those for which there is room have one in `text`, the others are in `no_room`."""
+
+    text: str
+    faults: tuple[LineFault, ...] = ()
+    unlisted: tuple[str, ...] = ()
+    no_room: tuple[str, ...] = ()
+
+    @property
+    def removed(self) -> list[LineFault]:
+        return [fault for fault in self.faults if fault.fault in ("dead", "double")]
+
+    @property
+    def shortened(self) -> list[LineFault]:
+        return [fault for fault in self.faults if fault.fault == "long and fixed"]
+
+    @property
+    def added(self) -> list[str]:
+        left = set(self.no_room)
+        return [file for file in self.unlisted if file not in left]
+
+
+def plan_index(text: str, *, exists: Callable[[str], bool], topics: Iterable[Topic]) -> IndexPlan:
+    """`exists` says whether a file below the directory is there; `topics` are all memories."""
+    kept: list[str] = []
+    faults: list[LineFault] = []
+    seen: set[str] = set()
+    for number, line in enumerate(text.split("\n"), 1):
+        new, fault = _judged(line, number, exists, seen)
+        if fault is not None:
+            faults.append(fault)
+        if new is not None:
+            kept.append(new)
+    unlisted = [entry_of(topic) for topic in topics if fold_name(topic.file) not in seen]
+    mended, no_room = _with_lines("\n".join(kept), unlisted)
+    return IndexPlan(mended, tuple(faults), tuple(topic.file for topic in unlisted), tuple(no_room))
+
+
+def _judged(line: str, number: int, exists: Callable[[str], bool], seen: set[str]) -> tuple[str | None, LineFault | None]:
+    """The line as it should be (None: gone) and what is wrong with it."""
+    found = read_entries(line)
+    chars = len(line.rstrip("\r"))
+    if not found:
+        return line, LineFault(number, "content", "", chars) if chars > LINE_CHARS else None
+    entry, key = found[0], fold_name(found[0].file)
+    if entry.file.startswith(("/", "\\", "~")) or ".." in entry.file.replace("\\", "/").split("/"):
+        return line, LineFault(number, "outside", entry.file, chars)
+    if not exists(entry.file):
+        return None, LineFault(number, "dead", entry.file, chars)
+    if key in seen:
+        return None, LineFault(number, "double", entry.file, chars)
+    seen.add(key)
+    if chars <= LINE_CHARS:
+        return line, None
+    short = entry_line(entry)
+    if len(short) > LINE_CHARS:
+        return line, LineFault(number, "long", entry.file, chars)
+    return short + ("\r" if line.endswith("\r") else ""), LineFault(number, "long and fixed", entry.file, chars)
+
+
+def _with_lines(text: str, unlisted: Sequence[IndexEntry]) -> tuple[str, list[str]]:
+    """With a line for each while a session is still sent the whole index."""
+    for number, topic in enumerate(unlisted):
+        longer = put_entry(text, topic)
+        if longer.count("\n") > MOST_LINES or len(longer.encode("utf-8", "replace")) > MOST_BYTES:
+            return text, [each.file for each in unlisted[number:]]
+        text = longer
+    return text, []
+
+
+def repair_index(store: DirectoryStore, *, exists: Callable[[str], bool], now: float) -> IndexPlan | None:
+    """Do what `plan_index` says of the index as it is now; None when there is nothing to do."""
+    plan: IndexPlan | None = None
+
+    def mended(text: str) -> str | None:
+        nonlocal plan
+        wanted = plan_index(text, exists=exists, topics=store.topics())
+        plan = wanted if wanted.text != text else None
+        if plan is not None and text:
+            _keep(store, text.encode("utf-8", "surrogateescape"), now)
+        return plan and plan.text
+
+    with hold_guard(store.root):
+        store.index_file.edit(mended)
+    return plan
+
+
+def _keep(store: DirectoryStore, old: bytes, now: float) -> None:
+    stamp = f"{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%S%f}"
+    store.root.replace(f"{HISTORY_DIRECTORY}/{_KEPT}{stamp}.md", old)
+    for name in list_index_backups(store)[:-MOST_KEPT]:
+        store.root.unlink(name)
+
+
+def list_index_backups(store: DirectoryStore) -> list[str]:
+    """The indexes as they were before they were mended, oldest first, as paths below the directory."""
+    names = [entry.name for entry in store.root.listdir(HISTORY_DIRECTORY) if entry.name.startswith(_KEPT) and not entry.is_dir]
+    return [f"{HISTORY_DIRECTORY}/{name}" for name in sorted(names)]

@@ -1,40 +1,162 @@
-"""Modes for each scope (B5): off, read-only, confirm, auto.
+"""Modes for each scope (B5), and proposals: changes to memory that wait for a yes, as diffs.
 
-Owns who may write. `off`: memory is empty and takes nothing. `read-only`: it is read and takes nothing. `confirm`: what a person saves
+Owns who may write. `off`: memory is empty and takes nothing. `read-only`: it is read and takes nothing. `confirm`: what a user saves
 is saved, what anybody else would change waits in the inbox. `auto`: everybody writes.
+
+Owns `.inbox/*.json` in the memory directory. Invariants: nothing is written to a memory before a user says yes; a yes counts for
+the content the user saw, so a proposal whose memory changed meanwhile is shown anew first; secrets are taken out before anything
+waits here; at most 200 wait. A crash at any line leaves a proposal waiting, done and waiting (a second yes changes nothing), or gone.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from ...core.errors import InputError, SettingError
-from ...core.settings import Mode
-from .contract import Proposed, Saved, Version, Who, Why
-from .daily_logs import append
+from ...core.settings import Mode, Scope
+from .contract import ChangeAuthor, ChangeReason, MemoryVersion, Proposed, Saved
+from .daily_logs import append_bullets
 from .directory import DirectoryStore
-from .draft import Draft
-from .inbox import Inbox
-from .index import INDEX, Rewritten
-from .scan import Header
-from .topic import Topic, evidence_of
+from .draft import MOST_BYTES, Draft
+from .index import INDEX, RewrittenIndex
+from .journal import digest_of, unified_diff
+from .topic import Kind, Topic, evidence_of
+from .topic_files import decode_text
 
-Verdict: TypeAlias = Literal["write", "propose", "refuse"]
+INBOX = ".inbox"
+# More than anybody reads; what proposes that much is broken.
+MOST_PROPOSALS = 200
+# A proposal holds a memory and its diff, at worst both versions in full.
+_PROPOSAL_BYTES = 8 * MOST_BYTES
+_ID = re.compile(r"[0-9a-f]{12}")
+WriteVerdict: TypeAlias = Literal["write", "propose", "refuse"]
 
 
-def plan_write(mode: Mode, who: Who) -> Verdict:
-    match mode:
-        case "auto":
-            return "write"
-        case "confirm":
-            return "write" if who == "user" else "propose"
-        case "read-only" | "off":
-            return "refuse"
-        case _:
-            assert_never(mode)
+def plan_write(mode: Mode, who: ChangeAuthor) -> WriteVerdict:
+    if mode in ("read-only", "off"):
+        return "refuse"
+    return "write" if mode == "auto" or who == "user" else "propose"
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """`base` is the digest of the file the diff starts from; empty for a new memory."""
+
+    id: str
+    time: float
+    scope: Scope
+    action: Literal["save", "remove"]
+    name: str
+    file: str
+    why: ChangeReason
+    base: str
+    diff: str
+    type: Kind | None = None
+    description: str = ""
+    body: str = ""
+    evidence: tuple[str, ...] = ()
+    modified: float | None = None
+
+    @property
+    def draft(self) -> Draft:
+        return Draft(self.name, self.type, self.description, self.body, self.evidence, self.modified)
+
+
+class Inbox:
+    """The proposals for one store."""
+
+    __slots__ = ("_root", "store")
+
+    def __init__(self, store: DirectoryStore) -> None:
+        self.store = store
+        self._root = store.root
+
+    def propose_save(self, draft: Draft, *, why: ChangeReason) -> Proposed:
+        planned = self.store.plan(draft)
+        return self._add("save", planned.wish.draft, planned.topic.file, planned.before, planned.after, why)
+
+    def propose_removal(self, name: str, *, why: ChangeReason) -> Proposed | None:
+        """None when there is no such memory."""
+        found = self.store.raw(name)
+        return None if found is None else self._add("remove", Draft(name), found.file, found.data, b"", why)
+
+    def _add(
+        self, action: Literal["save", "remove"], draft: Draft, file: str, before: bytes | None, after: bytes, why: ChangeReason
+    ) -> Proposed:
+        proposal = Proposal(
+            id=os.urandom(6).hex(),
+            time=self.store.clock(),
+            scope=self.store.scope,
+            action=action,
+            file=file,
+            why=why,
+            base=digest_of(before),
+            diff=unified_diff(file, decode_text(before), decode_text(after)),
+            **msgspec.structs.asdict(draft),
+        )
+        waiting = self.waiting()
+        for other in waiting:
+            if all(getattr(other, key) == getattr(proposal, key) for key in ("action", "file", "base", "diff")):
+                return Proposed(other.id)
+        if len(waiting) >= MOST_PROPOSALS:
+            raise InputError("inbox", f"{MOST_PROPOSALS} proposals wait already", "`lamina inbox` shows them")
+        self._put(proposal)
+        return Proposed(proposal.id)
+
+    def _put(self, proposal: Proposal) -> None:
+        self._root.replace(_path(proposal.id), msgspec.json.encode(proposal))
+
+    def waiting(self) -> list[Proposal]:
+        """Oldest first; a file that is no proposal is passed over."""
+        names = [entry.name.removesuffix(".json") for entry in self._root.listdir(INBOX) if entry.name.endswith(".json")]
+        found = (self._read(name) for name in names if _ID.fullmatch(name))
+        return sorted((proposal for proposal in found if proposal is not None), key=lambda each: (each.time, each.id))
+
+    def get(self, proposal_id: str) -> Proposal:
+        proposal = self._read(proposal_id) if _ID.fullmatch(proposal_id) else None
+        if proposal is None:
+            raise InputError(f"proposal {proposal_id!r}", "does not wait any more", "`lamina inbox` lists those that do")
+        return proposal
+
+    def _read(self, proposal_id: str) -> Proposal | None:
+        data = self._root.read_bytes(_path(proposal_id), _PROPOSAL_BYTES)
+        try:
+            return msgspec.json.decode(data, type=Proposal) if data is not None else None
+        except msgspec.DecodeError:
+            return None
+
+    def accept(self, proposal_id: str) -> Saved | bool:
+        """Does what was proposed. InputError when the memory changed since: the proposal then holds the new diff."""
+        proposal = self.get(proposal_id)
+        there = self.store.raw(proposal.file)
+        if digest_of(there and there.data) != proposal.base:
+            self._renew(proposal)
+            raise InputError(proposal.name, "has changed since this was proposed", "look at the new diff, then say yes again")
+        done: Saved | bool
+        if proposal.action == "save":
+            done = self.store.save(proposal.draft, why=proposal.why, base=proposal.base)
+        else:
+            done = self.store.remove(proposal.file, why=proposal.why, expected=there and there.data)
+        self._root.unlink(_path(proposal_id))
+        return done
+
+    def _renew(self, old: Proposal) -> None:
+        if old.action == "save":
+            new = self.propose_save(old.draft, why=old.why)
+        else:
+            new = self.propose_removal(old.file, why=old.why) or Proposed(old.id)
+        if new.id != old.id:
+            # Under the id the person knows.
+            self._put(msgspec.structs.replace(self.get(new.id), id=old.id, time=old.time))
+            self._root.unlink(_path(new.id))
+
+    def reject(self, proposal_id: str) -> bool:
+        """False when it did not wait any more."""
+        return bool(_ID.fullmatch(proposal_id)) and self._root.unlink(_path(proposal_id))
 
 
 class GatedStore:
@@ -54,28 +176,22 @@ class GatedStore:
     def topics(self) -> list[Topic]:
         return self.store.topics() if self.readable else []
 
-    def headers(self) -> list[Header]:
-        return self.store.headers() if self.readable else []
-
-    def bodies(self, headers: Sequence[Header]) -> dict[str, str]:
-        return self.store.scanner.bodies(headers) if self.readable else {}
-
     def get(self, name: str) -> Topic | None:
         return self.store.get(name) if self.readable else None
 
     def index(self) -> str:
         return self.store.index() if self.readable else ""
 
-    def log(self, name: str | None = None) -> list[Version]:
+    def log(self, name: str | None = None) -> list[MemoryVersion]:
         return self.store.log(name) if self.readable else []
 
     def content(self, version_id: str) -> str | None:
         return self.store.content(version_id) if self.readable else None
 
-    def save(self, draft: Draft, *, why: Why) -> Saved | Proposed:
+    def save(self, draft: Draft, *, why: ChangeReason) -> Saved | Proposed:
         return self.store.save(draft, why=why) if self._may(why) else self.inbox.propose_save(draft, why=why)
 
-    def put(self, file: str, text: str, *, expected: bytes | None, why: Why) -> Saved | Proposed:
+    def put(self, file: str, text: str, *, expected: bytes | None, why: ChangeReason) -> Saved | Proposed:
         """A topic file as a whole. What waits for a yes keeps the name the memory has."""
         if self._may(why):
             return self.store.put(file, text, expected=expected, why=why)
@@ -84,49 +200,49 @@ class GatedStore:
         wish = msgspec.structs.replace(planned.wish.draft, evidence=evidence_of(planned.topic))
         return self.inbox.propose_save(wish if old is None else msgspec.structs.replace(wish, name=old.name), why=why)
 
-    def note(self, file: str, bullets: Sequence[str], *, why: Why) -> bytes:
+    def note(self, file: str, bullets: Sequence[str], *, why: ChangeReason) -> bytes:
         """Into a daily log, in confirm mode too: nothing of it is remembered before a dream makes memories of it, and those wait."""
         self._may(why)
-        return append(self.store.root, file, bullets, durability=self.store.durability)
+        return append_bullets(self.store.root, file, bullets, durability=self.store.durability)
 
-    def put_index(self, text: str, *, expected: bytes | None, why: Why) -> Rewritten:
+    def put_index(self, text: str, *, expected: bytes | None, why: ChangeReason) -> RewrittenIndex:
         if not self._may(why):
             problem = f"is written from the memories a person has accepted, since {self.store.scope} memory is in mode confirm"
             raise InputError(INDEX, problem, "nothing is left to do here")
         return self.store.put_index(text, expected=expected)
 
-    def remove(self, name: str, *, why: Why) -> bool:
+    def remove(self, name: str, *, why: ChangeReason) -> bool:
         """False when nothing was removed: there is no such memory, or the removal waits for a yes."""
         return self.drop(name, why=why) is True
 
-    def drop(self, name: str, *, why: Why, expected: bytes | None = None) -> bool | Proposed:
+    def drop(self, name: str, *, why: ChangeReason, expected: bytes | None = None) -> bool | Proposed:
         """As `remove`, and says where a removal waits for a yes."""
         if self._may(why):
             return self.store.remove(name, why=why, expected=expected)
         return self.inbox.propose_removal(name, why=why) or False
 
-    def restore(self, name: str, version_id: str | None = None, *, why: Why) -> Topic:
+    def restore(self, name: str, version_id: str | None = None, *, why: ChangeReason) -> Topic:
         if not self._may(why):
-            raise InputError(
-                name, "restoring is for a person to do here", f"the mode of {self.store.scope} memory is {self.mode}"
-            )
+            remedy = f"the mode of {self.store.scope} memory is {self.mode}"
+            raise InputError(name, "restoring is for a person to do here", remedy)
         return self.store.restore(name, version_id, why=why)
 
-    def check(self, who: Who) -> None:
+    def check(self, who: ChangeAuthor) -> None:
         """SettingError where nothing that this writer does would be taken, not even as a proposal."""
-        self._may(Why(who))
+        self._may(ChangeReason(who))
 
     def accept(self, proposal_id: str) -> Saved | bool:
         """Does what was proposed: a person's own doing, where the mode lets anything be written."""
-        self._may(Why("user"))
+        self._may(ChangeReason("user"))
         return self.inbox.accept(proposal_id)
 
-    def _may(self, why: Why) -> bool:
-        match plan_write(self.mode, why.who):
-            case "write":
-                return True
-            case "propose":
-                return False
-            case "refuse":
-                problem = f"{self.store.scope} memory is {self.mode}, so nothing in it is changed"
-                raise SettingError("memoryMode", self.store.scope, problem, "set it to auto or confirm")
+    def _may(self, why: ChangeReason) -> bool:
+        verdict = plan_write(self.mode, why.who)
+        if verdict == "refuse":
+            problem = f"{self.store.scope} memory is {self.mode}, so nothing in it is changed"
+            raise SettingError("memoryMode", self.store.scope, problem, "set it to auto or confirm")
+        return verdict == "write"
+
+
+def _path(proposal_id: str) -> str:
+    return f"{INBOX}/{proposal_id}.json"

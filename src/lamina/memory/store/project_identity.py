@@ -30,7 +30,7 @@ _BYTES = 64 << 10
 MOST_ROOTS = 16
 
 
-class Identity(msgspec.Struct, frozen=True, omit_defaults=True):
+class ProjectIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
     """`roots` None: not asked yet. `place`: device and inode of the directory, so that one that was renamed is known again."""
 
     v: int
@@ -41,15 +41,15 @@ class Identity(msgspec.Struct, frozen=True, omit_defaults=True):
     was: tuple[str, ...] = ()
 
 
-class Known(NamedTuple):
+class KnownProject(NamedTuple):
     """A directory of the home and the path it stands for."""
 
     directory: Path
     path: Path
-    identity: Identity | None
+    identity: ProjectIdentity | None
 
 
-def identify(home: Path, cwd: str | os.PathLike[str]) -> Identity | None:
+def identify(home: Path, cwd: str | os.PathLike[str]) -> ProjectIdentity | None:
     """The identity of the project at `cwd`; noted at the first time. None where that cannot be done."""
     root, here = project_root(cwd), Path(os.path.realpath(cwd))
     own = _noted(home, root)
@@ -58,31 +58,31 @@ def identify(home: Path, cwd: str | os.PathLike[str]) -> Identity | None:
     return own
 
 
-def _noted(home: Path, path: Path) -> Identity | None:
+def _noted(home: Path, path: Path) -> ProjectIdentity | None:
     directory = home / "projects" / slug(path)
-    found = identity_in(directory)
+    found = read_identity(directory)
     # Two paths may have one slug: the first that was there keeps the file.
     if found is not None:
         return found if found.path == str(path) else None
-    fresh = Identity(1, os.urandom(16).hex(), str(path), None, place_of(path))
-    return fresh if note(directory, fresh) else None
+    fresh = ProjectIdentity(1, os.urandom(16).hex(), str(path), None, directory_id(path))
+    return fresh if write_identity(directory, fresh) else None
 
 
-def note(directory: Path, identity: Identity) -> bool:
+def write_identity(directory: Path, identity: ProjectIdentity) -> bool:
     with suppress(DiskError):
         replace(directory / FILE_NAME, msgspec.json.format(msgspec.json.encode(identity), indent=2) + b"\n", durability="process")
         return True
     return False
 
 
-def identity_in(directory: Path) -> Identity | None:
+def read_identity(directory: Path) -> ProjectIdentity | None:
     with suppress(DiskError, msgspec.DecodeError):
         data = read(directory / FILE_NAME, _BYTES)
-        return msgspec.json.decode(data, type=Identity) if data is not None else None
+        return msgspec.json.decode(data, type=ProjectIdentity) if data is not None else None
     return None
 
 
-def place_of(path: Path) -> tuple[int, int] | None:
+def directory_id(path: Path) -> tuple[int, int] | None:
     try:
         found = os.stat(path)
     except OSError:
@@ -90,18 +90,18 @@ def place_of(path: Path) -> tuple[int, int] | None:
     return (found.st_dev, found.st_ino) if found.st_ino else None
 
 
-def known_projects(home: Path) -> list[Known]:
+def list_known_projects(home: Path) -> list[KnownProject]:
     """Every directory of the home whose path is known: from its file, else from its newest transcript."""
     found = []
     for directory in project_directories(home / "projects"):
-        identity = identity_in(directory)
+        identity = read_identity(directory)
         path = identity.path if identity is not None else _path_said(directory)
         if path:
-            found.append(Known(directory, Path(path), identity))
+            found.append(KnownProject(directory, Path(path), identity))
     return found
 
 
 def _path_said(directory: Path) -> str:
     """What the transcripts say, if it is the path this directory is named for."""
-    said = ((read_session_info(path) or None) for path in sorted(list_transcripts(directory)))
-    return next((info.cwd for info in said if info is not None and slug(info.cwd) == directory.name), "")
+    infos = filter(None, map(read_session_info, sorted(list_transcripts(directory))))
+    return next((info.cwd for info in infos if slug(info.cwd) == directory.name), "")

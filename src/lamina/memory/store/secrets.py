@@ -15,74 +15,68 @@ from functools import cache
 from typing import NamedTuple
 
 
-class Rule(NamedTuple):
-    """A kind, and an expression that begins at a word's start. A group `keep` stays in front of what is taken out."""
-
-    kind: str
-    pattern: str
-
-
-class Redacted(NamedTuple):
+class RedactedText(NamedTuple):
     text: str
     kinds: tuple[str, ...]
 
 
 # fmt: off
-RULES: tuple[Rule, ...] = (
-    Rule("private key", r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}KEY(?: BLOCK)?-----|\Z)"),
-    Rule("Anthropic key", r"sk-ant-[A-Za-z0-9_-]{16,}"),
-    Rule("OpenRouter key", r"sk-or-v1-[0-9a-f]{32,}"),
-    Rule("OpenAI key", r"sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}|sk-[A-Za-z0-9]{32,}"),
-    Rule("AWS access key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])"),
-    Rule("GitHub token", r"gh[opusr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{36,}"),
-    Rule("GitLab token", r"gl(?:pat|dt|rt|ptt|ft|agent|oas|imt|cbt|soat)-[A-Za-z0-9_-]{20,}"),
-    Rule("Slack token", r"xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-\d-[A-Za-z0-9-]{10,}"),
-    Rule("Slack webhook", r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9+/]{20,}"),
-    Rule("Discord webhook", r"https://(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks/\d{5,}/[\w-]{20,}"),
-    Rule("Discord token", r"[MNO][A-Za-z\d_-]{23,27}\.[\w-]{6}\.[\w-]{27,}"),
-    Rule("Stripe key", r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,}"),
-    Rule("Google API key", r"AIza[0-9A-Za-z_-]{35}"),
-    Rule("Google token", r"ya29\.[0-9A-Za-z_-]{20,}|GOCSPX-[0-9A-Za-z_-]{20,}|1//0[0-9A-Za-z_-]{30,}"),
-    Rule("Twilio key", r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
-    Rule("SendGrid key", r"SG\.[\w-]{16,32}\.[\w-]{16,64}"),
-    Rule("Mailgun key", r"key-[0-9a-f]{32}(?![A-Za-z0-9])"),
-    Rule("Mailchimp key", r"[0-9a-f]{32}-us\d{1,2}(?![A-Za-z0-9])"),
-    Rule("npm token", r"npm_[A-Za-z0-9]{36}"),
-    Rule("PyPI token", r"pypi-[A-Za-z0-9_-]{50,}"),
-    Rule("RubyGems key", r"rubygems_[0-9a-f]{48}"),
-    Rule("Cargo token", r"cio[A-Za-z0-9]{32}(?![A-Za-z0-9])"),
-    Rule("Docker token", r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}"),
-    Rule("DigitalOcean token", r"do[opr]_v1_[0-9a-f]{64}"),
-    Rule("Hugging Face token", r"hf_[A-Za-z0-9]{30,}|api_org_[A-Za-z0-9]{30,}"),
-    Rule("Databricks token", r"dapi[0-9a-f]{32}(?:-\d)?(?![A-Za-z0-9])"),
-    Rule("Shopify token", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),
-    Rule("Square token", r"sq0(?:atp|csp|idp)-[\w-]{22,}|EAAA[\w-]{60}"),
-    Rule("Telegram token", r"\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
-    Rule("Vault token", r"hv[sbr]\.[A-Za-z0-9_-]{24,}"),
-    Rule("Terraform token", r"[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}"),
-    Rule("Linear key", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}"),
-    Rule("Notion token", r"ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43,}"),
-    Rule("Figma token", r"figd_[A-Za-z0-9_-]{30,}"),
-    Rule("New Relic key", r"NRAK-[A-Z0-9]{27}|NRII-[A-Za-z0-9_-]{32}"),
-    Rule("Grafana token", r"glsa_[A-Za-z0-9]{32}_[0-9a-f]{8}|glc_[A-Za-z0-9+/]{32,}"),
-    Rule("Sentry token", r"sntry[su]_[A-Za-z0-9+/=_-]{30,}"),
-    Rule("Postman key", r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}"),
-    Rule("age key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
-    Rule("Atlassian token", r"ATATT3[A-Za-z0-9_=-]{50,}|ATCTT3[A-Za-z0-9_=-]{50,}"),
-    Rule("Airtable token", r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
-    Rule("Groq key", r"gsk_[A-Za-z0-9]{40,}"),
-    Rule("Replicate token", r"r8_[A-Za-z0-9]{37}"),
-    Rule("Perplexity key", r"pplx-[A-Za-z0-9]{40,}"),
-    Rule("xAI key", r"xai-[A-Za-z0-9]{60,}"),
-    Rule("Supabase key", r"sb(?:p|_secret)_[A-Za-z0-9_]{30,}"),
-    Rule("PlanetScale token", r"pscale_(?:tkn|pw|oauth)_[\w.=-]{30,}"),
-    Rule("Doppler token", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{30,}"),
-    Rule("Fly.io token", r"fo1_[\w-]{40,}|FlyV1 fm\d[A-Za-z0-9+/=,_-]{60,}"),
-    Rule("Azure storage key", r"(?P<keep>AccountKey=)[A-Za-z0-9+/]{60,}={0,2}"),
-    Rule("signed URL", r"(?P<keep>(?:sig|X-Amz-Signature|Signature)=)[A-Za-z0-9%+/]{40,}={0,2}"),
-    Rule("web token", r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
-    Rule("password in a URL", r"(?P<keep>[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>{}$]{0,64}:)(?![\[{<$*])[^\s/@\"'<>{}$]{3,128}(?=@[\w\[])"),
-    Rule("authorization header", r"(?P<keep>(?:[Bb]earer|[Bb]asic)[ \t]+)(?=[A-Za-z._~+/=-]{0,40}\d)[A-Za-z0-9._~+/-]{20,}={0,2}"),
+# A kind, and an expression that begins at the start of a word. A group `keep` stays in front of what is taken out.
+SECRET_FORMS: tuple[tuple[str, str], ...] = (
+    ("private key", r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}KEY(?: BLOCK)?-----|\Z)"),
+    ("Anthropic key", r"sk-ant-[A-Za-z0-9_-]{16,}"),
+    ("OpenRouter key", r"sk-or-v1-[0-9a-f]{32,}"),
+    ("OpenAI key", r"sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}|sk-[A-Za-z0-9]{32,}"),
+    ("AWS access key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])"),
+    ("GitHub token", r"gh[opusr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{36,}"),
+    ("GitLab token", r"gl(?:pat|dt|rt|ptt|ft|agent|oas|imt|cbt|soat)-[A-Za-z0-9_-]{20,}"),
+    ("Slack token", r"xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-\d-[A-Za-z0-9-]{10,}"),
+    ("Slack webhook", r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9+/]{20,}"),
+    ("Discord webhook", r"https://(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks/\d{5,}/[\w-]{20,}"),
+    ("Discord token", r"[MNO][A-Za-z\d_-]{23,27}\.[\w-]{6}\.[\w-]{27,}"),
+    ("Stripe key", r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,}"),
+    ("Google API key", r"AIza[0-9A-Za-z_-]{35}"),
+    ("Google token", r"ya29\.[0-9A-Za-z_-]{20,}|GOCSPX-[0-9A-Za-z_-]{20,}|1//0[0-9A-Za-z_-]{30,}"),
+    ("Twilio key", r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
+    ("SendGrid key", r"SG\.[\w-]{16,32}\.[\w-]{16,64}"),
+    ("Mailgun key", r"key-[0-9a-f]{32}(?![A-Za-z0-9])"),
+    ("Mailchimp key", r"[0-9a-f]{32}-us\d{1,2}(?![A-Za-z0-9])"),
+    ("npm token", r"npm_[A-Za-z0-9]{36}"),
+    ("PyPI token", r"pypi-[A-Za-z0-9_-]{50,}"),
+    ("RubyGems key", r"rubygems_[0-9a-f]{48}"),
+    ("Cargo token", r"cio[A-Za-z0-9]{32}(?![A-Za-z0-9])"),
+    ("Docker token", r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}"),
+    ("DigitalOcean token", r"do[opr]_v1_[0-9a-f]{64}"),
+    ("Hugging Face token", r"hf_[A-Za-z0-9]{30,}|api_org_[A-Za-z0-9]{30,}"),
+    ("Databricks token", r"dapi[0-9a-f]{32}(?:-\d)?(?![A-Za-z0-9])"),
+    ("Shopify token", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),
+    ("Square token", r"sq0(?:atp|csp|idp)-[\w-]{22,}|EAAA[\w-]{60}"),
+    ("Telegram token", r"\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
+    ("Vault token", r"hv[sbr]\.[A-Za-z0-9_-]{24,}"),
+    ("Terraform token", r"[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}"),
+    ("Linear key", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}"),
+    ("Notion token", r"ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43,}"),
+    ("Figma token", r"figd_[A-Za-z0-9_-]{30,}"),
+    ("New Relic key", r"NRAK-[A-Z0-9]{27}|NRII-[A-Za-z0-9_-]{32}"),
+    ("Grafana token", r"glsa_[A-Za-z0-9]{32}_[0-9a-f]{8}|glc_[A-Za-z0-9+/]{32,}"),
+    ("Sentry token", r"sntry[su]_[A-Za-z0-9+/=_-]{30,}"),
+    ("Postman key", r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}"),
+    ("age key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
+    ("Atlassian token", r"ATATT3[A-Za-z0-9_=-]{50,}|ATCTT3[A-Za-z0-9_=-]{50,}"),
+    ("Airtable token", r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    ("Groq key", r"gsk_[A-Za-z0-9]{40,}"),
+    ("Replicate token", r"r8_[A-Za-z0-9]{37}"),
+    ("Perplexity key", r"pplx-[A-Za-z0-9]{40,}"),
+    ("xAI key", r"xai-[A-Za-z0-9]{60,}"),
+    ("Supabase key", r"sb(?:p|_secret)_[A-Za-z0-9_]{30,}"),
+    ("PlanetScale token", r"pscale_(?:tkn|pw|oauth)_[\w.=-]{30,}"),
+    ("Doppler token", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{30,}"),
+    ("Fly.io token", r"fo1_[\w-]{40,}|FlyV1 fm\d[A-Za-z0-9+/=,_-]{60,}"),
+    ("Azure storage key", r"(?P<keep>AccountKey=)[A-Za-z0-9+/]{60,}={0,2}"),
+    ("signed URL", r"(?P<keep>(?:sig|X-Amz-Signature|Signature)=)[A-Za-z0-9%+/]{40,}={0,2}"),
+    ("web token", r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
+    ("password in a URL", r"(?P<keep>[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>{}$]{0,64}:)(?![\[{<$*])[^\s/@\"'<>{}$]{3,128}(?=@[\w\[])"),
+    ("authorization header", r"(?P<keep>(?:[Bb]earer|[Bb]asic)[ \t]+)(?=[A-Za-z._~+/=-]{0,40}\d)[A-Za-z0-9._~+/-]{20,}={0,2}"),
 )
 # fmt: on
 
@@ -98,16 +92,13 @@ _ASSIGNED = (
 _ASSIGNMENT = "assigned secret"
 
 
-def _numbered(number: int, pattern: str) -> str:
-    """Group names are unique in one expression, so `keep` gets the rule's number."""
-    return f"(?P<k{number}>{pattern.replace('(?P<keep>', f'(?P<keep{number}>')})"
-
-
 @cache
 def _known() -> re.Pattern[str]:
     """A rule is tried only where a word begins: most positions of a text cost one look. Made at first use: it takes longer than opening
     a memory, and most sessions only read theirs."""
-    return re.compile(rf"(?<![A-Za-z0-9_])(?:{'|'.join(_numbered(number, rule.pattern) for number, rule in enumerate(RULES))})")
+    # Group names are unique in one expression, so `keep` gets the number of its form.
+    forms = (f"(?P<k{number}>{form.replace('<keep>', f'<keep{number}>')})" for number, (_, form) in enumerate(SECRET_FORMS))
+    return re.compile(rf"(?<![A-Za-z0-9_])(?:{'|'.join(forms)})")
 
 
 @cache
@@ -127,15 +118,15 @@ _RANDOM_BITS = 3.0
 _LONG_ENOUGH = 20
 
 
-def redact(text: str) -> Redacted:
+def redact(text: str) -> RedactedText:
     """The text without secrets, `[secret removed: KIND]` in their places, and the kinds that were found."""
     kinds: list[str] = []
 
     def known(found: re.Match[str]) -> str:
         number = int((found.lastgroup or "k0").removeprefix("keep").removeprefix("k"))
-        kinds.append(RULES[number].kind)
+        kinds.append(SECRET_FORMS[number][0])
         keep = found.groupdict().get(f"keep{number}") or ""
-        return f"{keep}[secret removed: {RULES[number].kind}]"
+        return f"{keep}[secret removed: {kinds[-1]}]"
 
     def assigned(found: re.Match[str]) -> str:
         if not (_looks_secret(found["value"]) or _is_password(found["keep"], found["value"])):
@@ -144,10 +135,10 @@ def redact(text: str) -> Redacted:
         return f"{found['keep']}[secret removed: {_ASSIGNMENT}]"
 
     cleaned = _assign().sub(assigned, _known().sub(known, text))
-    return Redacted(cleaned, tuple(dict.fromkeys(kinds)))
+    return RedactedText(cleaned, tuple(dict.fromkeys(kinds)))
 
 
-def secrets_of(text: str) -> tuple[str, ...]:
+def extract_secrets(text: str) -> tuple[str, ...]:
     """The secrets themselves: for looking whether they stand somewhere else too. Never to be shown or kept."""
     values: list[str] = []
 
@@ -170,7 +161,7 @@ _LOOKED_AT = 400
 _MARKS = re.compile(r"[^a-z0-9]+")
 
 
-def repeats(name: str, secrets: Sequence[str]) -> bool:
+def repeats_secret(name: str, secrets: Sequence[str]) -> bool:
     """Whether a name holds one of these secrets or a telling piece of one, in whatever case and with whatever hyphens."""
     plain = _MARKS.sub("", name.lower())
     pieces = (piece for secret in secrets for piece in _pieces(_MARKS.sub("", secret[:_LOOKED_AT].lower())))
@@ -190,11 +181,11 @@ def _looks_secret(value: str) -> bool:
         return False
     letters, digits = any(map(str.isalpha, core)), any(map(str.isdigit, core))
     marks = any(not char.isalnum() and char not in "-_./:" for char in core)
-    if not letters or not (digits or marks):
+    if not letters or not (digits or marks) or _VERSION.fullmatch(core):
         return False
-    if _VERSION.fullmatch(core):
-        return False
-    return _bits(core) >= (_RANDOM_BITS if len(core) >= _LONG_ENOUGH else _MIXED_BITS)
+    # Shannon's entropy of a character, from the text's own counts.
+    bits = -sum(count / len(core) * math.log2(count / len(core)) for count in Counter(core).values())
+    return bits >= (_RANDOM_BITS if len(core) >= _LONG_ENOUGH else _MIXED_BITS)
 
 
 # Behind the very word, letters with a digit are a password that a person made up, unless they name a way to keep one.
@@ -220,8 +211,3 @@ _VERSION = re.compile(
 )
 # Six different characters.
 _MIXED_BITS = 2.5
-
-
-def _bits(text: str) -> float:
-    """Shannon's entropy of a character, from the text's own counts."""
-    return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())

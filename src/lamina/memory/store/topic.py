@@ -13,14 +13,14 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
 from ...core.front_matter import Value, read_front_matter
 from ...disk.paths.file_names import bad_name, bad_text, fold
-from .yaml_text import edited, emitted, plain
+from .yaml_text import edit_head, emit_fields, to_plain
 
 Kind: TypeAlias = Literal["user", "feedback", "project", "reference"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -55,24 +55,20 @@ class Topic(msgspec.Struct, frozen=True):
 def read_topic(file: str, text: str, mtime: float) -> Topic:
     """What the text of a memory says. Whatever it holds, something readable comes back, and `problems` names what is odd."""
     matter = read_front_matter(text)
-    problems = [] if matter.head is not None else [_no_matter(matter.problem)]
+    problems = [] if matter.head is not None else [f"the front matter {matter.problem}" if matter.problem else "no front matter"]
     fields = matter.fields
-    name = one_name(_text(fields, "name", problems)) or _stem(file)
+    name = clean_name(_text(fields, "name", problems)) or _stem(file)
     description = one_line(_text(fields, "description", problems), DESCRIPTION_CHARS)
     if matter.head is not None and not description:
         problems.append("no description")
     rest: dict[str, Any] = {key: value for key, value in fields.items() if key not in _KNOWN}
-    body = _without_blank_line(matter.body) if matter.head is not None else matter.body
+    body = matter.body if matter.head is None else re.sub(r"\A\r?\n", "", matter.body)
     kind = _kind(fields, problems)
     return Topic(file, name, description, kind, body, rest, _modified(fields, mtime), tuple(problems))
 
 
-def _no_matter(problem: str | None) -> str:
-    return f"the front matter {problem}" if problem else "no front matter"
-
-
 def _stem(file: str) -> str:
-    return one_name(file.rsplit("/", 1)[-1].removesuffix(".md")) or "memory"
+    return clean_name(file.rsplit("/", 1)[-1].removesuffix(".md")) or "memory"
 
 
 def _text(fields: Mapping[str, Value], key: str, problems: list[str]) -> str:
@@ -90,13 +86,10 @@ def _metadata(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _kind(fields: Mapping[str, Value], problems: list[str]) -> Kind | None:
     found = fields.get("type", _metadata(fields).get("type"))
-    if found is None:
-        return None
-    for kind in KINDS:
-        if found == kind:
-            return kind
-    problems.append(f"unknown type {one_line(str(found), 40)!r}")
-    return None
+    kind = next((kind for kind in KINDS if kind == found), None)
+    if kind is None and found is not None:
+        problems.append(f"unknown type {one_line(str(found), 40)!r}")
+    return kind
 
 
 def _modified(fields: Mapping[str, Any], mtime: float) -> float:
@@ -111,23 +104,19 @@ def _modified(fields: Mapping[str, Any], mtime: float) -> float:
     return seconds if math.isfinite(seconds) and seconds >= 0 else mtime
 
 
-def _without_blank_line(body: str) -> str:
-    return body[2:] if body.startswith("\r\n") else body.removeprefix("\n")
-
-
 def write_topic(topic: Topic, *, before: str | None = None) -> str:
     """The text of the file. `before` is the text it replaces: what did not change keeps its bytes there."""
-    if before is not None and _says_the_same(topic, before):
+    if before is not None and says_the_same(topic, read_topic(topic.file, before, 0)):
         return before
     matter = read_front_matter(before or "")
     wanted = _wanted(topic, matter.fields, fresh=matter.head is None)
     if before is None or matter.head is None:
-        return f"---\n{emitted(wanted)}---\n\n{topic.body}"
+        return f"---\n{emit_fields(wanted)}---\n\n{topic.body}"
     opening = before[: before.index("\n") + 1]
     closing = before[len(opening) + len(matter.head) : len(before) - len(matter.body)]
     # A closing line at the very end of the text has no line break of its own.
     closing = closing if closing.endswith("\n") or not topic.body else f"{closing}\n"
-    return opening + edited(matter.head, matter.fields, wanted) + closing + _gap(matter.body, topic.body) + topic.body
+    return opening + edit_head(matter.head, matter.fields, wanted) + closing + _gap(matter.body, topic.body) + topic.body
 
 
 def _gap(old_body: str, body: str) -> str:
@@ -137,26 +126,21 @@ def _gap(old_body: str, body: str) -> str:
     return "\n" if old_body.startswith("\n") or body.startswith(("\n", "\r\n")) else ""
 
 
-def _says_the_same(topic: Topic, before: str) -> bool:
-    there = read_topic(topic.file, before, 0)
-    return (there.name, there.description, there.type, there.fields, there.body) == (
-        topic.name,
-        topic.description,
-        topic.type,
-        topic.fields,
-        topic.body,
-    )
+def says_the_same(one: Topic, other: Topic) -> bool:
+    """Whether two topics would be written alike: all but the file, its time and what is odd about it."""
+    return all(getattr(one, key) == getattr(other, key) for key in (*_KNOWN, "fields", "body"))
 
 
 def _wanted(topic: Topic, old: Mapping[str, Value], *, fresh: bool) -> dict[str, Value]:
     """All keys the front matter shall have: those there were in their order, then ours, then new ones."""
-    fields = {str(key): plain(value, 2) for key, value in topic.fields.items() if key not in _KNOWN}
+    fields = {str(key): to_plain(value, 2) for key, value in topic.fields.items() if key not in _KNOWN}
     metadata = fields.get("metadata")
     below = "type" not in old and isinstance(metadata, dict) and "type" in metadata
     if below and topic.type is not None and isinstance(metadata, dict):
         fields["metadata"] = metadata | {"type": topic.type}
     known: dict[str, Value] = {}
-    for key, value, short in (("name", topic.name, one_name), ("description", topic.description, _one_description)):
+    describe = partial(one_line, longest=DESCRIPTION_CHARS)
+    for key, value, short in (("name", topic.name, clean_name), ("description", topic.description, describe)):
         line = short(value)
         there = old.get(key)
         same = isinstance(there, str) and short(there) == line
@@ -170,20 +154,26 @@ def _wanted(topic: Topic, old: Mapping[str, Value], *, fresh: bool) -> dict[str,
     return {key: every[key] for key in [*(key for key in old if key in every), *every]}
 
 
-def stamped(topic: Topic, *, now: float) -> Topic:
+def stamp_topic(topic: Topic, *, now: float) -> Topic:
     """With a new `metadata.modified`, where the file has metadata of that kind; any other topic as it is."""
-    return dated(topic, modified=now) if STAMPED.intersection(_metadata(topic.fields)) else topic
+    return date_topic(topic, modified=now) if STAMPED.intersection(_metadata(topic.fields)) else topic
 
 
-def dated(topic: Topic, *, modified: float) -> Topic:
+def date_topic(topic: Topic, *, modified: float) -> Topic:
     """With this `metadata.modified`, whatever the time of its file: for a memory that is older than its file."""
     moment = datetime.fromtimestamp(modified, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     fields = topic.fields | {"metadata": {**_metadata(topic.fields), "modified": moment}}
     return msgspec.structs.replace(topic, fields=fields, modified=modified)
 
 
+def without_stamp(topic: Topic) -> Topic:
+    """Without `metadata.modified`."""
+    metadata = {key: value for key, value in _metadata(topic.fields).items() if key != "modified"}
+    return msgspec.structs.replace(topic, fields=topic.fields | {"metadata": metadata}) if _metadata(topic.fields) else topic
+
+
 def evidence_of(topic: Topic) -> tuple[str, ...]:
-    """The files and symbols a memory says it rests on (B8)."""
+    """The files and symbols a memory says it rests on."""
     found = topic.fields.get("evidence", _metadata(topic.fields).get("evidence"))
     return tuple(item for item in found if isinstance(item, str)) if isinstance(found, list) else ()
 
@@ -198,37 +188,33 @@ def one_line(text: str, longest: int) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
 
 
-def one_name(text: str) -> str:
+def clean_name(text: str) -> str:
     """A name on one line. One that is too long ends with a digest of itself, so that two of them stay two memories."""
     line = one_line(text, NAME_CHARS * 10)
     if len(line) <= NAME_CHARS:
         return line
-    return f"{line[: NAME_CHARS - 10].rstrip()}… {short_digest(folded(line))}"
-
-
-def _one_description(text: str) -> str:
-    return one_line(text, DESCRIPTION_CHARS)
+    return f"{line[: NAME_CHARS - 10].rstrip()}… {short_digest(fold_name(line))}"
 
 
 # Format characters, surrogates and private ones vanish; controls and separators become a space.
 _DROPPED = frozenset({"Cf", "Cs", "Co", "Cn"})
 
 
-def folded(text: str) -> str:
-    """`names.fold`, at once for plain ASCII: an index and a scan ask for every line."""
+def fold_name(text: str) -> str:
+    """`fold`, at once for plain ASCII: an index and a scan ask for every line."""
     return text.lower() if text.isascii() else fold(text)
 
 
 # Every lookup asks for every memory's name.
 @lru_cache(maxsize=16_384)
-def same_name(name: str) -> str:
+def name_key(name: str) -> str:
     """Two names with the same key are one memory: case, Unicode form and spacing do not count."""
-    return folded(one_name(name).removesuffix(".md"))
+    return fold_name(clean_name(name).removesuffix(".md"))
 
 
 def file_name(name: str) -> str:
     """The file a memory of this name gets: lower case, words joined by hyphens, letters of every script kept."""
-    plain_name = same_name(name)
+    plain_name = name_key(name)
     kept = "".join(char if unicodedata.category(char)[0] in "LNM" and bad_text(char) is None else "-" for char in plain_name)
     stem = re.sub("-{2,}", "-", kept)[:FILE_CHARS].strip("-")
     # A mark in first place has nothing to stand on.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any
 
 from ...core.front_matter import DEEPEST, Value, read_front_matter
@@ -21,15 +22,15 @@ _KEY_CHARS = 100
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
-def plain(value: Any, depth: int) -> Value:
+def to_plain(value: Any, depth: int) -> Value:
     """Any value as texts, lists and mappings that front matter can hold at this depth; what is nested deeper becomes text."""
     match value:
         case str():
             return value.encode("utf-8", "replace").decode() if not value.isascii() else value
         case dict() if depth <= DEEPEST:
-            return {str(key)[:_KEY_CHARS]: plain(item, depth + 1) for key, item in value.items()}
+            return {str(key)[:_KEY_CHARS]: to_plain(item, depth + 1) for key, item in value.items()}
         case list() | tuple() if depth <= DEEPEST:
-            return [plain(item, depth + 1) for item in value]
+            return [to_plain(item, depth + 1) for item in value]
         case None:
             return ""
         case bool():
@@ -38,7 +39,7 @@ def plain(value: Any, depth: int) -> Value:
             return str(value).encode("utf-8", "replace").decode()
 
 
-def emitted(fields: Mapping[str, Value], indent: str = "") -> str:
+def emit_fields(fields: Mapping[str, Value], indent: str = "") -> str:
     return "".join(_entry(key, value, indent) for key, value in fields.items())
 
 
@@ -46,7 +47,7 @@ def _entry(key: str, value: Value, indent: str) -> str:
     label = key if _KEY.fullmatch(key) and key.lower() not in _WORDS else _quoted(key)
     match value:
         case dict() if value:
-            return f"{indent}{label}:\n{emitted(value, indent + '  ')}"
+            return f"{indent}{label}:\n{emit_fields(value, indent + '  ')}"
         case str():
             return f"{indent}{label}: {_scalar(value)}\n"
         case _:
@@ -76,14 +77,14 @@ def _escaped(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x1_0000 else f"\\U{code:08x}"
 
 
-def edited(head: str, old: Mapping[str, Value], wanted: Mapping[str, Value]) -> str:
+def edit_head(head: str, old: Mapping[str, Value], wanted: Mapping[str, Value]) -> str:
     """The block with the values of `wanted`; lines of keys that did not change stay as they are."""
     newline = "\r\n" if "\r\n" in head else "\n"
     lines = [f"{line}\n" for line in head.split("\n")[:-1]]
     text = "".join(_edit(lines, old, wanted, "", newline))
     if read_front_matter(f"---\n{text}---\n").fields == wanted:
         return text
-    return emitted(wanted).replace("\n", newline)
+    return emit_fields(wanted).replace("\n", newline)
 
 
 def _edit(lines: list[str], old: Mapping[str, Value], wanted: Mapping[str, Value], indent: str, newline: str) -> list[str]:
@@ -121,9 +122,5 @@ def _changed(key: str, span: list[str], old: Value | None, new: Value, indent: s
 
 def _comments(span: list[str]) -> list[str]:
     """Comments and blank lines at the end of a span: they speak of what follows."""
-    count = 0
-    for line in reversed(span[1:]):
-        if line.strip() and not line.startswith("#"):
-            break
-        count += 1
+    count = len(list(takewhile(lambda line: not line.strip() or line.startswith("#"), reversed(span[1:]))))
     return span[len(span) - count :]

@@ -1,0 +1,255 @@
+"""The topic files of a memory directory: found by name, read, and their heads scanned (S5, S11).
+
+Owns what counts as a topic file, which file a name means, and the cache of parsed heads. Invariants: MEMORY.md, `logs/`, hidden names,
+links and what cannot be read are left out; a head is at most 30 lines and 4 kB of its file, whatever the file holds; the cache is only a
+cache: an entry counts for exactly the file (time, size, inode) it was read from, and a broken cache is an empty one. Two names are one
+memory only if `name_key` says so, whatever their files are called; a file that is no plain text of a size that can be journaled is read
+and never changed. Nothing here writes but the cache.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import islice
+from operator import attrgetter
+
+import msgspec
+
+from ...core.errors import DiskError
+from ...core.front_matter import MOST_BYTES
+from ...disk.trees.rootdir import RootDir
+from ...disk.trees.scan import ScannedFile, TreeComparison, compare_tree, read_heads
+from .contract import MOST_READ, READ_IN_PART
+from .topic import DESCRIPTION_CHARS, INDEX, KINDS, Kind, Topic, clean_name, file_name, fold_name, name_key, one_line, read_topic
+
+HEAD_LINES = 30
+HEAD_BYTES = MOST_BYTES + 16
+# What a search looks at: a memory that has not said by then what it is about is no good memory.
+BODY_BYTES = 16 << 10
+# What a recall prompt shows; past it the ranker's best 150 and the newest 50 (S11).
+MOST_IN_MANIFEST = 200
+NEWEST_IN_MANIFEST = 50
+# A file may change twice within one tick of the file system's clock, so one that is younger than this is read again next time.
+RACY_NS = 20_000_000
+CACHE = ".history/heads.msgpack"
+# 2: the newest first.
+_CACHE_VERSION = 2
+CACHE_BYTES = 64 << 20
+# Writing the cache costs as much as reading so many heads: not for a handful.
+_WORTH_WRITING = 10
+_SKIPPED = frozenset({"logs", "team"})
+_INDEX = INDEX.lower()
+# `key: value` lines that mean the same to every reader; anything else goes through the YAML reader.
+_SIMPLE = re.compile(r"---\n((?:[A-Za-z_]+: [^\W\d_][\w ,;()/+=.'’—–，。、；：（）！？「」《》-]*\n)+)---(?:\n|\Z)")
+
+
+class TopicHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    file: str
+    name: str
+    description: str
+    type: Kind | None
+    modified: float
+    mtime_ns: int
+    size: int
+    inode: int
+
+
+_FILE, _MTIME = attrgetter("file"), attrgetter("mtime_ns")
+
+
+class TopicFiles:
+    """The topics of one directory; a second look reads only what changed."""
+
+    __slots__ = ("_known", "_loaded", "_texts", "clock_ns", "root")
+
+    def __init__(self, root: RootDir, *, clock_ns: Callable[[], int] = time.time_ns, after: TopicFiles | None = None) -> None:
+        """`after` looked at the same directory before, through a root that may be closed."""
+        self.root = root
+        self._known: dict[str, TopicHeader] = after._known if after is not None else {}  # the newest first
+        self._loaded: bool = after is not None and after._loaded
+        self._texts: dict[str, tuple[TopicHeader, str]] = after._texts if after is not None else {}
+        self.clock_ns = clock_ns
+
+    # Heads
+
+    def files(self) -> list[ScannedFile]:
+        return self._compared({}).other
+
+    def headers(self) -> list[TopicHeader]:
+        """All topics, the newest first."""
+        if not self._loaded:
+            self._known = self._from_disk()
+            self._loaded = True
+        began = self.clock_ns()
+        kept, wanted = self._compared(self._known)
+        if not wanted and len(kept) == len(self._known):
+            return list(self._known.values())
+        heads = read_heads(self.root, [found.file for found in wanted], HEAD_BYTES)
+        fresh = [read_header(found, heads[found.file]) for found in wanted if found.file in heads]
+        found = self._with(sort_newest_first(fresh), kept)
+        young = {header.file for header in fresh if began - header.mtime_ns <= RACY_NS}
+        self._known = {header.file: header for header in found if header.file not in young}
+        if len(fresh) >= _WORTH_WRITING:
+            self._to_disk()
+        return found
+
+    def _with(self, fresh: list[TopicHeader], kept: list[TopicHeader]) -> list[TopicHeader]:
+        """All of them, the newest first. What was known is in that order already, and what is new is mostly newer."""
+        if len(kept) == len(self._known) and fresh and kept:
+            newest = next(iter(self._known.values()))
+            if fresh[-1].mtime_ns > newest.mtime_ns:
+                return [*fresh, *self._known.values()]
+        return sort_newest_first([*kept, *fresh])
+
+    def _compared(self, known: dict[str, TopicHeader]) -> TreeComparison[TopicHeader]:
+        """Which heads still hold, and which files are to be read."""
+        found = compare_tree(self.root, known, suffix=".md", skip=_SKIPPED.__contains__)
+        return TreeComparison(found.same, [other for other in found.other if other.file.lower() != _INDEX])
+
+    def bodies(self, headers: Iterable[TopicHeader]) -> dict[str, str]:
+        """File → the text behind the front matter, cut where a search stops to look; a second look reads only what changed."""
+        texts, wanted = dict[str, str](), list[TopicHeader]()
+        for header in headers:
+            known = self._texts.get(header.file)
+            if known is not None and known[0] == header:
+                texts[header.file] = known[1]
+            else:
+                wanted.append(header)
+        for file, data in read_heads(self.root, [header.file for header in wanted], BODY_BYTES).items():
+            text = decode_text(data)
+            end = text.find("\n---", 3) if text.startswith("---") else -1
+            texts[file] = text[end + 4 :] if end >= 0 else text
+        # As with heads: what is too young may change unseen.
+        settled = (header for header in wanted if header.file in texts and self._known.get(header.file) == header)
+        self._texts |= {header.file: (header, texts[header.file]) for header in settled}
+        return texts
+
+    def _from_disk(self) -> dict[str, TopicHeader]:
+        try:
+            data = self.root.read_bytes(CACHE, CACHE_BYTES)
+            version, headers = msgspec.msgpack.decode(data or b"", type=tuple[int, list[TopicHeader]])
+        except (DiskError, msgspec.DecodeError):
+            return {}
+        return {header.file: header for header in headers} if version == _CACHE_VERSION else {}
+
+    def _to_disk(self) -> None:
+        data = msgspec.msgpack.encode((_CACHE_VERSION, list(self._known.values())))
+        with suppress(DiskError):  # a directory that cannot be written is still read
+            self.root.replace(CACHE, data, durability="process")
+
+    # Files
+
+    def topic(self, file: str) -> Topic | None:
+        """None where there is none, or it cannot be read."""
+        try:
+            data = self.root.read_bytes(file, MOST_READ)
+            found = self.root.stat(file)
+        except (DiskError, UnicodeEncodeError):
+            return None  # a name that is no text is no file's
+        if data is None or found is None:
+            return None
+        topic = read_topic(file, decode_text(data), found.st_mtime)
+        if len(data) < MOST_READ:
+            return topic
+        return msgspec.structs.replace(topic, problems=(*topic.problems, READ_IN_PART))
+
+    def find(self, name: str) -> str | None:
+        """The file of the memory of this name, or the file of that name."""
+        if name.endswith(".md"):
+            return self._with_file(name) or self.named(name)
+        return self.named(name) or self._with_file(f"{name}.md")
+
+    def meant(self, name: str) -> str | None:
+        """The file a save of this name changes. A name is a name; only what is spelled as a file may mean one."""
+        return self.find(name) if name.endswith(".md") else self.named(name)
+
+    def named(self, name: str) -> str | None:
+        """The file its name would have is looked at first: most saves need no scan."""
+        key, direct = name_key(name), file_name(name)
+        if (topic := self.topic(direct)) is not None and name_key(topic.name) == key:
+            return direct
+        return min((header.file for header in self.headers() if name_key(header.name) == key), default=None)
+
+    def _with_file(self, file: str) -> str | None:
+        """As it is spelled, which needs no scan; else in whatever case it has."""
+        if is_topic(file) and self.topic(file) is not None:
+            return file
+        key = fold_name(file)
+        return min((found.file for found in self.files() if fold_name(found.file) == key), default=None)
+
+    def whole(self, file: str) -> bytes | None:
+        """The bytes of a file that may be changed; None where there is none."""
+        data = self.root.read_bytes(file, MOST_READ)
+        if data is not None and len(data) >= MOST_READ:
+            raise DiskError(file, f"is larger than {MOST_READ >> 10} KiB", "move it away, it is no memory")
+        # The journal holds texts: what it could not give back byte for byte is not touched.
+        if data is not None and decode_text(data).encode() != data:
+            raise DiskError(file, "is no UTF-8 text", "convert it, or remove it by hand")
+        return data
+
+    def there(self, file: str) -> bytes:
+        """As `whole`, of a file that was there a moment ago."""
+        data = self.whole(file)
+        if data is None:
+            raise changed_meanwhile(file)
+        return data
+
+    def free(self, name: str) -> str:
+        """A file name that no other memory has, in any spelling."""
+        from .draft import second_file  # a look at memories loads nothing that only writers need
+
+        first = file_name(name)
+        for file in (first, second_file(first, name_key(name)), second_file(first, name)):
+            # A link or a device there is refused before anything is written; a directory of that name is as good as taken.
+            if self.root.stat(file) is None and self.root.twin(file) is None:
+                return file
+        raise DiskError(first, "is taken by another memory", "give this one another name")
+
+
+def decode_text(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "replace")
+
+
+def changed_meanwhile(file: str) -> DiskError:
+    return DiskError(file, "was changed by somebody else at this moment", "read it again and save what still holds")
+
+
+def sort_newest_first(headers: list[TopicHeader]) -> list[TopicHeader]:
+    # Two stable sorts by one attribute each are faster than one by a pair.
+    headers.sort(key=_FILE)
+    headers.sort(key=_MTIME, reverse=True)
+    return headers
+
+
+def is_topic(file: str) -> bool:
+    """Whether a file of this name would be found by a scan."""
+    parts = file.split("/")
+    hidden = any(part.startswith(".") for part in parts)
+    return file.endswith(".md") and not hidden and file.lower() != _INDEX and _SKIPPED.isdisjoint(parts[:-1][:1])
+
+
+def read_header(found: ScannedFile, data: bytes) -> TopicHeader:
+    text, mtime = decode_text(data), found.mtime_ns / 1e9
+    if (simple := _SIMPLE.match(text)) is not None and simple[1].count("\n") <= HEAD_LINES - 2:
+        fields = dict(line.split(": ", 1) for line in simple[1].splitlines())
+        if fields.keys() <= {"name", "description", "type"} and len(fields) == simple[1].count("\n"):
+            name = clean_name(fields.get("name", "")) or read_topic(found.file, "", 0).name
+            kind: Kind | None = next((kind for kind in KINDS if kind == fields.get("type", "").strip()), None)
+            description = one_line(fields.get("description", ""), DESCRIPTION_CHARS)
+            return TopicHeader(found.file, name, description, kind, mtime, *found[1:])
+    topic = read_topic(found.file, "".join(text.splitlines(keepends=True)[:HEAD_LINES]), mtime)
+    return TopicHeader(found.file, topic.name, topic.description, topic.type, topic.modified, *found[1:])
+
+
+def choose_manifest(
+    headers: Iterable[TopicHeader], best: Callable[[list[TopicHeader], int], Iterable[TopicHeader]] | None = None
+) -> list[TopicHeader]:
+    """The heads a recall prompt shows. `best` picks the ranker's choice where there are more than fit; without it the newest count."""
+    newest = sorted(headers, key=lambda header: (-header.mtime_ns, header.file))
+    if len(newest) <= MOST_IN_MANIFEST or best is None:
+        return newest[:MOST_IN_MANIFEST]
+    room = MOST_IN_MANIFEST - NEWEST_IN_MANIFEST
+    return [*newest[:NEWEST_IN_MANIFEST], *islice(best(newest[NEWEST_IN_MANIFEST:], room), room)]
