@@ -26,10 +26,9 @@ from tests.layers.l6_dream.staged import Dream, memory, save, some  # noqa: E402
 
 from lamina.core.errors import LaminaError  # noqa: E402
 from lamina.disk.dream_lock import Hold, Lock  # noqa: E402
-from lamina.layers.l6_dream.record import Record, is_open, new_id, records  # noqa: E402
-from lamina.layers.l6_dream.recovery import recover  # noqa: E402
+from lamina.layers.l6_dream.record import DreamRecord, is_open, new_id, records  # noqa: E402
 from lamina.layers.l6_dream.stage import begin  # noqa: E402
-from lamina.layers.l6_dream.undo import undo  # noqa: E402
+from lamina.layers.l6_dream.undo import recover, undo  # noqa: E402
 from lamina.memory.store.index import entries  # noqa: E402
 from lamina.memory.store.modes import GatedStore  # noqa: E402
 
@@ -66,7 +65,7 @@ def dreamer(base: Path, until: float) -> None:
 
 
 def one_dream(gated: GatedStore, hold: Hold, chance: random.Random) -> None:
-    record = Record(new_id(time.time()), time.time(), os.getpid(), "hand")
+    record = DreamRecord(new_id(time.time()), time.time(), os.getpid(), "hand")
     one = Dream(gated, begin(gated, record), record, hold)
     merged = [file for file in one.stage.base if file.startswith("t")]
     if len(merged) > 2:

@@ -16,7 +16,7 @@ from lamina.disk.paths import RootDir, slug
 from lamina.disk.settings_files import lamina_home
 from lamina.fork.fork import directive_in
 from lamina.layers.l6_dream.directive import read_directive
-from lamina.layers.l6_dream.record import Record, records
+from lamina.layers.l6_dream.record import DreamRecord, records
 from lamina.layers.l6_dream.trigger import LOCK
 from lamina.memory.memory import Memory
 from lamina.memory.store.contract import Why
@@ -69,7 +69,7 @@ def last(memory: Path) -> int | None:
     return (memory / LOCK).stat().st_mtime_ns if (memory / LOCK).exists() else None
 
 
-def kept(memory: Path) -> list[Record]:
+def kept(memory: Path) -> list[DreamRecord]:
     with RootDir.open(memory, create=False) as root:
         return records(root)
 

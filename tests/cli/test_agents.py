@@ -17,8 +17,8 @@ from lamina.cli.terminal.status_line import work_of
 from lamina.cli.terminal.turn_display import Telling, said_of
 from lamina.disk.agent_states import write_states
 from lamina.disk.mailbox import Address, Mailbox
-from lamina.layers.l7_agents.letters import read_line
-from lamina.layers.l7_agents.report import State
+from lamina.layers.l7_agents.messages import read_line
+from lamina.layers.l7_agents.report import AgentState
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
@@ -215,7 +215,7 @@ def test_a_message_from_the_command_line_lies_in_the_mailbox(tmp_path: Path) -> 
 
 @pytest.mark.spec("A7")
 def test_the_status_line_says_what_an_agent_is_doing() -> None:
-    agent = State(id="1a2b", type="fork", description="find the bug", background=True)
+    agent = AgentState(id="1a2b", type="fork", description="find the bug", background=True)
     jobs = ("notes", agent.name, "agent_summary")
     assert work_of(jobs, [agent]) == "notes, agent: find the bug"
     assert work_of(jobs, [replace(agent, summary="Reading add in calc.py")]) == "notes, agent: Reading add in calc.py"

@@ -35,10 +35,8 @@ from ..hooks.events import HookOutcome
 from ..hooks.run import run_hooks
 from ..layers.l1_results.step import adopts
 from ..layers.l6_dream.trigger import recover_dreams
-from ..layers.l7_agents.call import agent_tool
-from ..layers.l7_agents.files import Catalog, load_kinds
-from ..layers.l7_agents.send import send_tool
-from ..layers.l7_agents.types import AGENT, picked
+from ..layers.l7_agents.tools import agent_tool, send_tool
+from ..layers.l7_agents.types import AGENT, Catalog, load_kinds, picked
 from ..memory.agent_memory import mode_for
 from ..permissions.decision import Ask as Question
 from ..permissions.decision import Mode, PermissionContext, may_read, read_mode

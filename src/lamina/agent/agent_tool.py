@@ -29,10 +29,9 @@ from ..core.errors import DiskError, LaminaError, SessionClosed
 from ..core.reply import Reply
 from ..fork.background import Landed
 from ..fork.tool_runner import AskPerson, Desk, Ran, run_calls
-from ..layers.l7_agents.call import Forked, Refusal, agent_tool, read_call, wants_fork
-from ..layers.l7_agents.files import Catalog
-from ..layers.l7_agents.report import State, launched, lost, restorables
-from ..layers.l7_agents.types import AGENT
+from ..layers.l7_agents.report import AgentState, launched, lost, restorables
+from ..layers.l7_agents.tools import CallRefusal, ForkCall, agent_tool, read_call, wants_fork
+from ..layers.l7_agents.types import AGENT, Catalog
 from ..session.session import Session
 from ..tools.tool import Context, Output, failure
 from .main_thread import Errands
@@ -77,7 +76,7 @@ class Delegating:
         self._tell = tell
         self._mail = mail
         self._jobs: dict[str, Job] = {}
-        self._reports: deque[tuple[State, str]] = deque()
+        self._reports: deque[tuple[AgentState, str]] = deque()
         self._unreported: dict[str, str] = {}  # background agents by id: what each does
         self._errands = Errands()
         self._batch: Batch | None = None
@@ -99,13 +98,13 @@ class Delegating:
 
         for agent, description in left_behind(c):
             self._unreported[agent] = description
-            self._reports.append((State(id=agent, type="", description=description, background=True, status="lost"), ""))
+            self._reports.append((AgentState(id=agent, type="", description=description, background=True, status="lost"), ""))
             self._session.notices.append(lost(agent, description))
         if self._unreported:
             self._write_down()  # what was written down then says that they run
 
     @property
-    def states(self) -> tuple[State, ...]:
+    def states(self) -> tuple[AgentState, ...]:
         """Every agent that runs, and those that ended last, oldest first."""
         return tuple(job.state for job in list(self._jobs.values()))
 
@@ -164,7 +163,7 @@ class Delegating:
         self._tell_end(self._c, job)
         return True
 
-    def _tell_start(self, c: Conversation, state: State) -> None:
+    def _tell_start(self, c: Conversation, state: AgentState) -> None:
         from .reports import STARTED, told
 
         if state.background:
@@ -186,9 +185,9 @@ class Delegating:
         if job.outcome is not None:
             forks.ended(c, PURPOSE, job.outcome, seconds)
         elif job.usage.total:
-            purpose = PURPOSE if isinstance(job.wanted, Forked) else "subagent"
+            purpose = PURPOSE if isinstance(job.wanted, ForkCall) else "subagent"
             forks.count(c, purpose, job.usage, job.cost, seconds=seconds, rounds=job.rounds)
-        if isinstance(job.wanted, Forked) and job.error is not None:
+        if isinstance(job.wanted, ForkCall) and job.error is not None:
             forks.failed(c, PURPOSE, job.error)
         c.record_event(ENDED, told(job.state, [*self._unreported.items()]))
         if job.background:
@@ -262,7 +261,7 @@ class Delegating:
         if batch is None:
             return failure("No agent can be started here.")
         wanted = read_call(given, self.catalog)
-        if isinstance(wanted, Refusal):
+        if isinstance(wanted, CallRefusal):
             return failure(wanted.sentence)
         # What an agent of an agent would bring later, nobody would be there to read.
         background = wanted.background and self.depth == 0

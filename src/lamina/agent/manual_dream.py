@@ -25,10 +25,8 @@ from ..disk.settings_files import lamina_home, user_home
 from ..fork.handover import Handover
 from ..fork.model_call import ask_until
 from ..fork.tool_runner import Desk
-from ..layers.l6_dream.gates import Stop
-from ..layers.l6_dream.progress import Heard, unheard
-from ..layers.l6_dream.run import DreamOutcome, Order, dream
-from ..layers.l6_dream.sessions import is_empty, places
+from ..layers.l6_dream.gates import DreamStop, is_empty, places
+from ..layers.l6_dream.run import DreamOrder, DreamOutcome, Heard, dream, unheard
 from ..layers.l6_dream.step import NOTHING, at_desk, ours
 from ..memory.instructions import instructions
 from ..memory.store.modes import plan_write
@@ -62,9 +60,9 @@ def run_by_hand(
         raise PathRefused("memory", "no home directory is known", "set LAMINA_HOME or give a home")
     place = memory_place(cwd=where, home=own, settings=chosen, user_home=user_home(os.environ) or own)
     if not chosen.memory or plan_write(chosen.memory_mode["private"], "dream") == "refuse":
-        return DreamOutcome(None, Stop("mode", "private memory is not written to"))
+        return DreamOutcome(None, DreamStop("mode", "private memory is not written to"))
     if not place.path.is_dir() or _is_empty(place):
-        return DreamOutcome(None, Stop("nothing", NOTHING))
+        return DreamOutcome(None, DreamStop("nothing", NOTHING))
     answers = provider_for(provider, None)
     order = _order(answers, place, where, own, chosen)
     desk = _desk(order, environ if environ is not None else os.environ)
@@ -88,10 +86,10 @@ def _unheard(_: object) -> None:
     pass
 
 
-def _order(provider: Provider, place: Place, cwd: Path, home: Path, settings: Settings) -> Order:
+def _order(provider: Provider, place: Place, cwd: Path, home: Path, settings: Settings) -> DreamOrder:
     with RootDir.open(place.path, create=False) as root:
         past = places(root, home / "projects" / slug(cwd)) if settings.past_search else ()
-    return Order(
+    return DreamOrder(
         handover=_handover(provider, place, cwd, settings),
         place=place,
         settings=settings,
@@ -123,7 +121,7 @@ def _handover(provider: Provider, place: Place, cwd: Path, settings: Settings) -
     return Handover(prompt.head, (), {}, prompt.base, 0, b"", ttl)
 
 
-def _desk(order: Order, environ: Mapping[str, str]) -> Desk:
+def _desk(order: DreamOrder, environ: Mapping[str, str]) -> Desk:
     """What it may do is a fork's (X6): nobody is asked."""
     tools, rules = builtin_tools(), read_rules(order.settings.permissions)
     names = {tool.name for tool in tools if tool.read_only}

@@ -28,7 +28,7 @@ from ..fork.budget import LOCAL
 from ..fork.fork import run_fork
 from ..fork.handover import of_request
 from ..fork.model_call import Deadline
-from ..layers.l7_agents.summary import MOST_TOKENS, PURPOSE, Seen, accepted, directive, due, query, wait
+from ..layers.l7_agents.summary import MOST_TOKENS, PURPOSE, LastExchange, accepted, directive, due, query, wait
 from ..providers.models import Cost, cost
 from .subagent import Job
 
@@ -81,7 +81,7 @@ class Progress:
 
     def saw(self, job: Job, request: dict[str, object], reply: Reply) -> None:
         """In the agent's thread: what it sent and was answered."""
-        job.seen = Seen(request, tuple(block.wire for block in reply.blocks), time.monotonic())
+        job.seen = LastExchange(request, tuple(block.wire for block in reply.blocks), time.monotonic())
         self._wake.set()
 
     def ended(self) -> None:
@@ -114,7 +114,7 @@ class Progress:
         """B9, for each call: most agents end before the first, and one may be at work when the day's budget ends."""
         return self._c.prompt.model == LOCAL or ran_out(ledger.today(), limits_of(self._c.settings)) is None
 
-    def _ask(self, job: Job, seen: Seen, until: Deadline, spent: Spent) -> None:
+    def _ask(self, job: Job, seen: LastExchange, until: Deadline, spent: Spent) -> None:
         model, policy = str(seen.request["model"]), self._c.policy.agents
         small = self._c.settings.small_model
         with suppress(LaminaError, OSError):  # what fails is tried again in half a minute

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..core.errors import DiskError
 from ..disk.settings_files import user_home
-from ..layers.l7_agents.types import Kind, writes
+from ..layers.l7_agents.types import AgentType, writes
 from ..memory.agent_memory import agent_instructions, mode_for, open_agent_memory
 from ..memory.memory import Memory
 from ..memory.store.contract import Who
@@ -32,7 +32,7 @@ NO_WRITES = "{path} was not written: this agent may write no files; say in your 
 
 
 class OwnMemory(Remembering):
-    def __init__(self, session: Session, kind: Kind) -> None:
+    def __init__(self, session: Session, kind: AgentType) -> None:
         self._kind = kind
         self._own: AgentPlace | None = None
         super().__init__(session)

@@ -15,13 +15,13 @@ from .safe_text import document, printable
 from .start import home_of, notice
 
 if TYPE_CHECKING:
-    from ..layers.l7_agents.files import Catalog
+    from ..layers.l7_agents.types import Catalog
     from ..memory.memory import Memory
 
 
 def _catalog(where: Path, home: Path | None) -> Catalog:
     from ..disk.trust import while_trusted
-    from ..layers.l7_agents.files import load_kinds
+    from ..layers.l7_agents.types import load_kinds
 
     if home is None:
         return load_kinds(where, None)

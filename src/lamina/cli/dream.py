@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..core.settings import Settings
-    from ..layers.l6_dream.record import Record
+    from ..layers.l6_dream.record import DreamRecord
     from ..layers.l6_dream.run import DreamOutcome
     from ..memory.memory import Memory
     from .signals import Stop
@@ -130,7 +130,7 @@ def _came(came: DreamOutcome, stop: Stop, *, as_json: bool) -> int:
     return stop.code if stop.wished and stop.code else 1
 
 
-def _tell(record: Record) -> None:
+def _tell(record: DreamRecord) -> None:
     click.echo(f"Dreamt: {printable(outcome(record))}.")
     for line in details(record):
         click.echo(f"  {sentence(line)}")

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from ..core.settings import Settings
     from ..disk.dream_lock import Holder
     from ..disk.paths import RootDir
-    from ..layers.l6_dream.gates import Stop
-    from ..layers.l6_dream.record import Record
-    from ..layers.l6_dream.rollback import Undone
+    from ..layers.l6_dream.gates import DreamStop
+    from ..layers.l6_dream.record import DreamRecord
+    from ..layers.l6_dream.undo import UndoneDream
     from ..memory.memory import Memory
 
 # Files named on a screen; --json has them all.
@@ -31,11 +31,11 @@ PUT_RIGHT = "the next session puts it right, or lamina dream --kill does"
 class Status(NamedTuple):
     """`last`: when memory was last put in order, in seconds; `stop`: the gate that keeps the next dream from beginning by itself."""
 
-    records: tuple[Record, ...]
-    running: Record | None
+    records: tuple[DreamRecord, ...]
+    running: DreamRecord | None
     holder: Holder | None
     last: float | None
-    stop: Stop | None
+    stop: DreamStop | None
     waiting: int
 
 
@@ -54,7 +54,7 @@ def status_of(memory: Memory, settings: Settings, *, cwd: Path, home: Path | Non
     return Status(known, running, holder, last if running else _seconds(last_ns), stop, waiting)
 
 
-def kept_in(cwd: Path) -> tuple[Record, ...]:
+def kept_in(cwd: Path) -> tuple[DreamRecord, ...]:
     """The dreams of the memory of `cwd`, newest first; nothing is made where there is none."""
     from ..core.errors import DiskError
     from ..disk.paths import RootDir
@@ -74,20 +74,20 @@ def kept_in(cwd: Path) -> tuple[Record, ...]:
         return ()
 
 
-def summary(known: tuple[Record, ...]) -> dict[str, Any]:
+def summary(known: tuple[DreamRecord, ...]) -> dict[str, Any]:
     """For `lamina stats`."""
     counts = {status: sum(record.status == status for record in known) for status in ("completed", "failed", "killed", "undone")}
     last = next((record for record in known if record.status == "completed"), None)
     return {**counts, "last": _iso(last.ended) if last is not None else None}
 
 
-def summary_line(known: tuple[Record, ...]) -> str | None:
+def summary_line(known: tuple[DreamRecord, ...]) -> str | None:
     """What the last dream came to; None where there was none."""
     last = next((record for record in known if record.status != "running"), None)
     return None if last is None else f"Last dream: {minute(last.ended or last.started)}, {sentence(outcome(last))}"
 
 
-def running_in(known: tuple[Record, ...], holder: Holder | None) -> Record | None:
+def running_in(known: tuple[DreamRecord, ...], holder: Holder | None) -> DreamRecord | None:
     """The dream that runs, or whose process died: `holder` tells which."""
     return next((record for record in known if record.status == "running"), None) if holder is not None else None
 
@@ -98,17 +98,17 @@ def _seconds(last_ns: int | None) -> float | None:
 
 def _in_the_way(
     root: RootDir, settings: Settings, last_ns: int | None, holder: Holder | None, *, cwd: Path, home: Path | None
-) -> Stop | None:
+) -> DreamStop | None:
     """As the end of a turn would find it, for a person who sits there."""
-    from ..layers.l6_dream.gates import Standing, Stop, last_dream, stopped
+    from ..layers.l6_dream.gates import DreamGates, DreamStop, last_dream, stopped
     from ..memory.store.modes import plan_write
 
     writable = plan_write(settings.memory_mode["private"], "dream") != "refuse"
-    standing = Standing(on=settings.dream, remote=settings.remote, lent=settings.memory, interactive=True, writable=writable)
+    standing = DreamGates(on=settings.dream, remote=settings.remote, lent=settings.memory, interactive=True, writable=writable)
     if (stop := stopped(standing)) is not None:
         return stop
     if holder is not None and holder.alive:
-        return Stop("lock", f"process {holder.pid} dreams since {minute(holder.since)}")
+        return DreamStop("lock", f"process {holder.pid} dreams since {minute(holder.since)}")
     now_ns = time.time_ns()
     if (stop := last_dream(last_ns, now_ns, hours=settings.dream_hours, daily=settings.assistant)) is not None:
         return stop
@@ -117,32 +117,33 @@ def _in_the_way(
     return _spent(settings, home)
 
 
-def _lacking(root: RootDir, settings: Settings, last_ns: int | None, now_ns: int, *, cwd: Path, home: Path | None) -> Stop | None:
+def _lacking(
+    root: RootDir, settings: Settings, last_ns: int | None, now_ns: int, *, cwd: Path, home: Path | None
+) -> DreamStop | None:
     from ..disk.paths import slug
-    from ..layers.l6_dream.gates import Stop, too_few
-    from ..layers.l6_dream.sessions import newer, places
+    from ..layers.l6_dream.gates import DreamStop, newer, places, too_few
     from ..memory.store.daily_logs import to_distil
 
     if settings.assistant:
-        return None if to_distil(root, _seconds(last_ns), now_ns / 1e9) else Stop("nothing", "no daily log waits")
+        return None if to_distil(root, _seconds(last_ns), now_ns / 1e9) else DreamStop("nothing", "no daily log waits")
     own = home / "projects" / slug(cwd) if home is not None else None
     wanted = settings.dream_sessions
     return too_few(newer(places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)
 
 
-def _spent(settings: Settings, home: Path | None) -> Stop | None:
+def _spent(settings: Settings, home: Path | None) -> DreamStop | None:
     from ..core.budget import limits_of, ran_out
     from ..disk.ledger import Ledger
-    from ..layers.l6_dream.gates import Stop
+    from ..layers.l6_dream.gates import DreamStop
 
     out = ran_out(Ledger(home).today(), limits_of(settings)) if home is not None else None
-    return Stop("budget", out.sentence()) if out is not None else None
+    return DreamStop("budget", out.sentence()) if out is not None else None
 
 
 # For programs
 
 
-def to_json(record: Record) -> dict[str, Any]:
+def to_json(record: DreamRecord) -> dict[str, Any]:
     return {
         "id": record.id,
         "status": record.status,
@@ -202,14 +203,14 @@ def status_lines(found: Status) -> Iterator[str]:
             yield f"  {record.id}  {outcome(record)}"
 
 
-def _running(record: Record, holder: Holder | None) -> str:
+def _running(record: DreamRecord, holder: Holder | None) -> str:
     if holder is not None and not holder.alive:
         return f"{record.id}, but its process {record.pid} is gone; {PUT_RIGHT}"
     answers = f"{len(record.turns)} answer{'' if len(record.turns) == 1 else 's'}"
     return f"{record.id} since {minute(record.started)}, process {record.pid}, {record.phase}, {answers} so far"
 
 
-def outcome(record: Record) -> str:
+def outcome(record: DreamRecord) -> str:
     """What a dream came to, as a sentence without its full stop."""
     match record.status:
         case "running":
@@ -226,13 +227,13 @@ def outcome(record: Record) -> str:
             return f"{word}: {sentence(record.why) or 'no reason is known'}; {left}"
 
 
-def taken_back(undone: Undone) -> str:
+def taken_back(undone: UndoneDream) -> str:
     count = len(undone.back)
     what = "1 memory is" if count == 1 else "the index is" if not count and not undone.left else f"{count} memories are"
     return f"Took back dream {undone.record.id}: {what} as before."
 
 
-def done(record: Record) -> list[str]:
+def done(record: DreamRecord) -> list[str]:
     from ..memory.store.topic import INDEX
 
     new = {change.file for change in record.changes if not change.before}
@@ -252,7 +253,7 @@ def _some(files: Sequence[str]) -> str:
     return ", ".join(file.removesuffix(".md") for file in files[:MOST_NAMED]) + more
 
 
-def details(record: Record) -> Iterator[str]:
+def details(record: DreamRecord) -> Iterator[str]:
     """What a person should know besides."""
     for one in record.skipped[:MOST_NAMED]:
         yield f"left as it is: {one.file} {one.why}"

@@ -18,7 +18,7 @@ from .safe_text import sentence
 if TYPE_CHECKING:
     from ..core.settings import Settings
     from ..disk.paths import RootDir
-    from ..layers.l6_dream.record import Record
+    from ..layers.l6_dream.record import DreamRecord
 
 # How often a running dream is looked at: a person sees each answer as it comes, and a look is one small file.
 LOOK_SECONDS = 0.2
@@ -36,7 +36,7 @@ class Telling:
         self._said = 0
         self._phase = "starting"
 
-    def __call__(self, record: Record) -> None:
+    def __call__(self, record: DreamRecord) -> None:
         for number, turn in enumerate(record.turns[self._said :], self._said + 1):
             calls = f" ({turn.calls} call{'' if turn.calls == 1 else 's'})" if turn.calls else ""
             self._say(f"{number:>3}  {sentence(turn.text) or '…'}{calls}")
@@ -46,14 +46,16 @@ class Telling:
             self._say(f"     {record.phase}")
 
 
-def running(root: RootDir) -> Record | None:
+def running(root: RootDir) -> DreamRecord | None:
     from ..disk.dream_lock import Lock
     from ..layers.l6_dream.record import records
 
     return running_in(tuple(records(root)), Lock(root).holder())
 
 
-def followed(root: RootDir, record: Record, *, heard: Callable[[Record], None], seconds: float | None = None) -> Record:
+def followed(
+    root: RootDir, record: DreamRecord, *, heard: Callable[[DreamRecord], None], seconds: float | None = None
+) -> DreamRecord:
     """The record when the dream has ended, or its process is gone, or after so many seconds."""
     from ..disk.dream_lock import Lock
     from ..layers.l6_dream.record import read_record
@@ -73,7 +75,7 @@ def followed(root: RootDir, record: Record, *, heard: Callable[[Record], None], 
 class Ended(NamedTuple):
     """`said`: what had to be put right, in sentences. A record that still says "running" is of a dream that did not listen in time."""
 
-    record: Record
+    record: DreamRecord
     said: tuple[str, ...] = ()
 
 
@@ -97,7 +99,7 @@ def ended(cwd: Path, home: Path | None, settings: Settings, *, seconds: float = 
         return Ended(read_record(memory.store("private").store.root, record.id) or record, said)
 
 
-def end_of(record: Record) -> str:
+def end_of(record: DreamRecord) -> str:
     if record.status == "completed":
         return f"It was done before it could be ended: {outcome(record)}."
     return f"Dream {record.id} is ended; memory is as it was before it."

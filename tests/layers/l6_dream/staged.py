@@ -11,8 +11,8 @@ from typing import NamedTuple
 from lamina.core.settings import Mode
 from lamina.disk.dream_lock import Hold, Lock
 from lamina.layers.l6_dream.apply import conclude
-from lamina.layers.l6_dream.record import Record
-from lamina.layers.l6_dream.stage import Stage, begin, end
+from lamina.layers.l6_dream.record import DreamRecord
+from lamina.layers.l6_dream.stage import DreamStage, begin, end
 from lamina.memory.store.contract import Who, Why
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
@@ -47,8 +47,8 @@ def some(gated: GatedStore, count: int, *, who: Who = "extraction") -> None:
 
 class Dream(NamedTuple):
     gated: GatedStore
-    stage: Stage
-    record: Record
+    stage: DreamStage
+    record: DreamRecord
     hold: Hold
 
     def write(self, file: str, text: str) -> None:
@@ -59,7 +59,7 @@ class Dream(NamedTuple):
     def remove(self, file: str) -> None:
         (self.stage.path / file).unlink(missing_ok=True)
 
-    def conclude(self) -> Record:
+    def conclude(self) -> DreamRecord:
         done = conclude(self.gated, self.stage, self.record, self.hold, now=NOW)
         end(self.gated.store.root, done, status=done.status, now=NOW)
         self.hold.commit()
@@ -73,12 +73,12 @@ def dream(gated: GatedStore, number: int | None = None) -> Iterator[Dream]:
     hold = lock.acquire(lock.last_ns())
     assert isinstance(hold, Hold), hold
     order = next(_numbers)
-    record = Record(an_id(order if number is None else number), NOW + order, 1, "hand")
+    record = DreamRecord(an_id(order if number is None else number), NOW + order, 1, "hand")
     with hold:
         yield Dream(gated, begin(gated, record), record, hold)
 
 
-def dreamt(gated: GatedStore, change: Callable[[Dream], None]) -> Record:
+def dreamt(gated: GatedStore, change: Callable[[Dream], None]) -> DreamRecord:
     with dream(gated) as one:
         change(one)
         return one.conclude()

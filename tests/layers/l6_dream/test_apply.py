@@ -13,9 +13,9 @@ from lamina.disk import crash_points as crash
 from lamina.disk.dream_lock import Hold, Lock
 from lamina.layers.l6_dream.apply import conclude, preview
 from lamina.layers.l6_dream.plan import THEIRS
-from lamina.layers.l6_dream.record import Record, kill_request, read_record, records
-from lamina.layers.l6_dream.recovery import recover
+from lamina.layers.l6_dream.record import DreamRecord, kill_request, read_record, records
 from lamina.layers.l6_dream.stage import begin, end
+from lamina.layers.l6_dream.undo import recover
 from lamina.memory.store.topic import evidence_of
 
 from .staged import NOW, Dream, an_id, dream, dreamt, memory, save, snapshot, some, topic
@@ -130,7 +130,7 @@ def test_in_confirm_mode_everything_waits(tmp_path: Path) -> None:
 def test_where_memory_takes_nothing_a_dream_does_not_begin(tmp_path: Path, mode: str) -> None:
     with memory(tmp_path / "m", mode) as gated:  # type: ignore[arg-type]  # a word of the union
         with pytest.raises(SettingError):
-            begin(gated, Record(an_id(1), NOW, 1, "hand"))
+            begin(gated, DreamRecord(an_id(1), NOW, 1, "hand"))
         assert not (tmp_path / "m" / ".dreams").exists()
 
 
@@ -372,7 +372,7 @@ def test_something_else_in_the_place_of_the_dreams_is_refused_and_said(tmp_path:
         there = where / ".dreams"
         there.symlink_to(victim) if planted == "link" else there.write_text("mine")
         with pytest.raises(DiskError):
-            begin(gated, Record(an_id(1), NOW, 1, "hand"))
+            begin(gated, DreamRecord(an_id(1), NOW, 1, "hand"))
         assert not list(victim.iterdir())
         (said,) = recover(gated, Lock(gated.store.root), now=NOW)
         assert "could not be looked at" in said

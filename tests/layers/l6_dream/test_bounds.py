@@ -12,15 +12,15 @@ from lamina.layers.l6_dream.bounds import (
     FIRST,
     MOST_BYTES,
     MOST_FILES,
+    MOST_SEARCHES,
     NO_INDEX,
     ONLY_SEARCHED,
     TOO_LARGE,
     TOO_MANY,
     TOO_OFTEN,
-    Bounds,
-    Copy,
+    DreamBounds,
+    DreamCopy,
 )
-from lamina.layers.l6_dream.transcripts import MOST_SEARCHES
 from lamina.permissions.decision import Allow, Deny
 from lamina.tools.registry import builtin_tools
 from lamina.tools.tool import Change, Context, Kept, Output
@@ -32,7 +32,7 @@ class Desk:
         self.work = self.memory / ".dreams" / "x" / "work"
         self.work.mkdir(parents=True)
         self.past = self.memory.parent
-        self.bounds = Bounds(Copy(self.work, self.memory, (self.past,), index, topics), tmp_path)
+        self.bounds = DreamBounds(DreamCopy(self.work, self.memory, (self.past,), index, topics), tmp_path)
 
     def read(self, file: str) -> None:
         self.ran("Read", file_path=str(self.work / file))
@@ -43,7 +43,7 @@ class Desk:
     def keep(self, file: str | Path, text: str = "Text.\n", unread: str | None = None) -> Kept | None:
         return self.bounds.keep(Change(self.work / file, text.encode(), b"old", unread))
 
-    def oriented(self) -> Bounds:
+    def oriented(self) -> DreamBounds:
         self.read("MEMORY.md")
         self.read("a.md")
         self.bounds.asked()

@@ -12,10 +12,9 @@ from tests.disk.processes import needs_fork
 from lamina.disk import crash_points as crash
 from lamina.disk.dream_lock import Hold, Lock
 from lamina.layers.l6_dream.apply import conclude
-from lamina.layers.l6_dream.record import DIRECTORY, Record, is_open, records
-from lamina.layers.l6_dream.recovery import recover
+from lamina.layers.l6_dream.record import DIRECTORY, DreamRecord, is_open, records
 from lamina.layers.l6_dream.stage import end
-from lamina.layers.l6_dream.undo import undo
+from lamina.layers.l6_dream.undo import recover, undo
 from lamina.memory.store.index import entries
 
 from .staged import NOW, Dream, dream, dreamt, memory, save, snapshot, times, topic
@@ -131,7 +130,7 @@ def test_an_undo_that_is_stopped_anywhere_is_finished_or_was_never_begun(tmp_pat
     assert seen == {True, False}
 
 
-def records_at(where: Path) -> list[Record]:
+def records_at(where: Path) -> list[DreamRecord]:
     with memory(where) as gated:
         return records(gated.store.root)
 

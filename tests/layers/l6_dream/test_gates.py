@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.layers.l6_dream.gates import HOUR_NS, MOST_FAILURES, Standing, last_dream, looked_lately, stopped, too_few
+from lamina.layers.l6_dream.gates import HOUR_NS, MOST_FAILURES, DreamGates, last_dream, looked_lately, stopped, too_few
 
-FINE = Standing(on=True, remote=False, lent=True, interactive=True, writable=True)
+FINE = DreamGates(on=True, remote=False, lent=True, interactive=True, writable=True)
 NOW = 1_790_000_000 * 1_000_000_000
 
 

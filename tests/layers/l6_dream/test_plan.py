@@ -15,8 +15,8 @@ from lamina.layers.l6_dream.plan import (
     RETYPED,
     THEIRS,
     Author,
-    Change,
-    Plan,
+    DreamChange,
+    DreamPlan,
     authors_of,
     cap,
     plan,
@@ -37,7 +37,7 @@ def judged(
     authors: Mapping[str, Author] | None = None,
     now: Mapping[str, str | None] | None = None,
     ignored: tuple[str, ...] = (),
-) -> Plan:
+) -> DreamPlan:
     """Bodies by name; `after` and `now` name only what differs, None: gone."""
     base = {f"{name}.md": topic(name, body) for name, body in before.items()}
 
@@ -55,7 +55,7 @@ def many(count: int) -> dict[str, str]:
     return {f"t{number:02}": f"Fact number {number} of this memory stands alone here." for number in range(count)}
 
 
-def files(changes: tuple[Change, ...]) -> list[str]:
+def files(changes: tuple[DreamChange, ...]) -> list[str]:
     return [change.file.removesuffix(".md") for change in changes]
 
 
@@ -281,7 +281,7 @@ def test_what_is_known_of_the_person_stays_in_memories_about_them() -> None:
     wish, code = of_type("feedback", "a", said), topic("b", "The parser is new.")
     base = {file: digest_of(text.encode()) for file, text in {"a.md": wish, "b.md": code}.items()}
 
-    def done(work: dict[str, str]) -> Change:
+    def done(work: dict[str, str]) -> DreamChange:
         found = plan(base, {"a.md": wish, "b.md": code}, work, authors=dict.fromkeys(base, "agent")).changes
         return next(change for change in found if change.file == "a.md")
 

@@ -11,7 +11,7 @@ from lamina.layers.l6_dream.record import (
     MOST_NAMED,
     MOST_TURNS,
     TURN_CHARS,
-    Record,
+    DreamRecord,
     kill_requested,
     new_id,
     read_record,
@@ -24,7 +24,7 @@ from lamina.layers.l6_dream.stage import begin, end, prune
 
 from .staged import NOW, an_id, memory, some
 
-A_RECORD = Record(an_id(1), NOW, 1, "hand")
+A_RECORD = DreamRecord(an_id(1), NOW, 1, "hand")
 
 
 @pytest.mark.spec("D4")

@@ -18,10 +18,8 @@ from lamina.disk.dream_lock import Hold, Lock
 from lamina.disk.dream_lock_files import LOCK
 from lamina.layers.l6_dream.apply import conclude
 from lamina.layers.l6_dream.record import records, write_record
-from lamina.layers.l6_dream.recovery import recover
-from lamina.layers.l6_dream.rollback import FORGOTTEN, SINCE
 from lamina.layers.l6_dream.stage import KEPT
-from lamina.layers.l6_dream.undo import undo
+from lamina.layers.l6_dream.undo import FORGOTTEN, SINCE, recover, undo
 from lamina.memory.store.index import entries
 
 from .staged import NOW, Dream, dream, dreamt, memory, save, snapshot, some, times, topic

@@ -13,7 +13,7 @@ from ..dream_status import details, done, outcome, status_lines, status_of, take
 from ..dream_watch import STILL_RUNS, Telling, end_of, ended
 
 if TYPE_CHECKING:
-    from ...layers.l6_dream.record import Record
+    from ...layers.l6_dream.record import DreamRecord
     from .loop import Chat
 
 TAKES = "[status|kill|undo [ID]]"
@@ -57,7 +57,7 @@ def _now(chat: Chat) -> None:
         chat.screen.note(f"No dream: {came.stop.why}.", "yellow")
 
 
-def _tell(chat: Chat, record: Record) -> None:
+def _tell(chat: Chat, record: DreamRecord) -> None:
     if record.status != "completed":
         chat.screen.note(f"The dream {outcome(record)}.", "yellow")
         return

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ...core.words import terms
 from ...memory.store.topic import Topic, read_topic
-from .sources import RUN, Said, Sources, runs, weight, words
+from .sources import RUN, Sources, UserWords, runs, weight, words
 
 # Types that are about the person.
 PERSONAL = frozenset({"user", "feedback"})
@@ -84,14 +84,14 @@ APPROVES = re.compile(
 )
 
 
-class Known(NamedTuple):
+class KnownMemory(NamedTuple):
     """A memory there is."""
 
     file: str
     description: str
 
 
-class Wanted(NamedTuple):
+class WantedMemory(NamedTuple):
     """What a call would leave in a file. `before` is its text now, None where there is none."""
 
     file: str
@@ -99,57 +99,57 @@ class Wanted(NamedTuple):
     before: str | None = None
 
 
-class Accepted(NamedTuple):
+class AcceptedMemory(NamedTuple):
     topic: Topic
     text: str  # of the file, without the quotation
     why: str
     message: str | None = None
 
 
-class Refused(NamedTuple):
+class RefusedMemory(NamedTuple):
     why: str
 
 
-class Backed(NamedTuple):
+class BackedQuote(NamedTuple):
     """The person's words, and the message they stand in."""
 
     quote: str
-    said: Said
+    said: UserWords
 
 
 Runs: TypeAlias = frozenset[tuple[str, ...]]
 
 
 def judge(
-    wanted: Wanted, heard: Sources, there: Sequence[Known], gone: Callable[[str], bool] = lambda _: False
-) -> Accepted | Refused:
+    wanted: WantedMemory, heard: Sources, there: Sequence[KnownMemory], gone: Callable[[str], bool] = lambda _: False
+) -> AcceptedMemory | RefusedMemory:
     """`gone`: whether a memory that was there is so no longer."""
     text, quotes = _without_quotes(wanted.text)
     topic = read_topic(wanted.file, text, 0)
     old = read_topic(wanted.file, wanted.before, 0) if wanted.before is not None else None
     if topic.type is None:
-        return Refused(NO_TYPE)
+        return RefusedMemory(NO_TYPE)
     if old is not None and len(words(topic.body)) < LEFT * len(words(old.body)):
-        return Refused(EMPTIED)
+        return RefusedMemory(EMPTIED)
     said = frozenset[tuple[str, ...]]().union(*(runs(one.words) for one in heard.said))
     kind = next((each for each in (topic.type, old.type if old is not None else None) if each in PERSONAL), None)
     support = _support(quotes, topic, heard)
     if kind is not None and isinstance(support, str):
-        return Refused(support or NO_QUOTE.format(kind=kind))
+        return RefusedMemory(support or NO_QUOTE.format(kind=kind))
     if old is not None and kind is not None and old.type not in PERSONAL:
         # What was a fact becomes the person's word: all of it is new, and was not theirs.
         heard, old = heard._replace(data=(*heard.data, wanted.before or "")), None
     before = frozenset[tuple[str, ...]]().union(*map(runs, _says(old))) if old is not None else frozenset()
     if kind is not None and _is_taken(topic, heard.data, said, before):
-        return Refused(TAKEN_OVER.format(kind=kind))
+        return RefusedMemory(TAKEN_OVER.format(kind=kind))
     if wanted.before is None and (twin := _twin(topic, there)) is not None:
         why = GONE if gone(twin.file) else TWICE
-        return Refused(why.format(file=twin.file, about=twin.description))
+        return RefusedMemory(why.format(file=twin.file, about=twin.description))
     if _is_taken(topic, heard.known, said, before):
-        return Refused(ECHO)
+        return RefusedMemory(ECHO)
     if isinstance(support, str):
-        return Accepted(topic, text, FOUND)
-    return Accepted(topic, text, f"the person said: {support.quote[:QUOTED_CHARS]}", support.said.message)
+        return AcceptedMemory(topic, text, FOUND)
+    return AcceptedMemory(topic, text, f"the person said: {support.quote[:QUOTED_CHARS]}", support.said.message)
 
 
 def _without_quotes(text: str) -> tuple[str, list[str]]:
@@ -228,7 +228,7 @@ def _stands(found: Sequence[str], hits: Runs, own: Runs, least: float, *, whole:
     return whole and foreign and weight(found) >= least
 
 
-def _support(quotes: Sequence[str], topic: Topic, heard: Sources) -> Backed | str:
+def _support(quotes: Sequence[str], topic: Topic, heard: Sources) -> BackedQuote | str:
     """The first quotation that is the person's and is about the memory; else what is wrong with the last, empty where there is none."""
     problem = ""
     spoken = [(one, _spoken(one.words)) for one in heard.said] if quotes else []
@@ -243,12 +243,12 @@ def _support(quotes: Sequence[str], topic: Topic, heard: Sources) -> Backed | st
             continue
         for one, whole in found:
             if whole and _is_about(quote, one, topic):
-                return Backed(quote, one)
+                return BackedQuote(quote, one)
         problem = NOT_ABOUT.format(quote=shown)
     return problem
 
 
-class _Spoken(NamedTuple):
+class _SpokenMessage(NamedTuple):
     """A message in words: where its sentences begin, and where the parts of them do; its end is one of each."""
 
     words: list[str]
@@ -256,7 +256,7 @@ class _Spoken(NamedTuple):
     parts: frozenset[int]
 
 
-def _spoken(text: str) -> _Spoken:
+def _spoken(text: str) -> _SpokenMessage:
     found: list[str] = []
     sentences, parts, at = [0], {0}, 0
     for mark in _MARK.finditer(text):
@@ -266,10 +266,10 @@ def _spoken(text: str) -> _Spoken:
         if mark["end"] is not None:
             sentences.append(len(found))
     found += words(text[at:])
-    return _Spoken(found, [*sentences, len(found)], frozenset({*parts, len(found)}))
+    return _SpokenMessage(found, [*sentences, len(found)], frozenset({*parts, len(found)}))
 
 
-def _is_whole(quote: str, spoken: _Spoken) -> bool | None:
+def _is_whole(quote: str, spoken: _SpokenMessage) -> bool | None:
     """Whether a quotation is a sentence of this message, or a part of one that says what all of it says; None: it is not in there."""
     wanted = words(quote)
     if not 0 < len(wanted) <= LONGEST_QUOTE:
@@ -281,7 +281,7 @@ def _is_whole(quote: str, spoken: _Spoken) -> bool | None:
     return weight(wanted) >= FEWEST_WORDS and any(_says_all(spoken, at, at + len(wanted)) for at in places)
 
 
-def _says_all(spoken: _Spoken, begin: int, end: int) -> bool:
+def _says_all(spoken: _SpokenMessage, begin: int, end: int) -> bool:
     first = begin
     while first not in spoken.parts and _FILLER.fullmatch(spoken.words[first - 1]):
         first -= 1
@@ -293,7 +293,7 @@ def _says_all(spoken: _Spoken, begin: int, end: int) -> bool:
     return _DENIES.search(rest) is None
 
 
-def _is_about(quote: str, said: Said, topic: Topic) -> bool:
+def _is_about(quote: str, said: UserWords, topic: Topic) -> bool:
     about = set(terms(f"{topic.name} {topic.description}\n{topic.body}"))
     if about & set(terms(quote)):
         return True
@@ -301,7 +301,7 @@ def _is_about(quote: str, said: Said, topic: Topic) -> bool:
     return APPROVES.search(quote) is not None and len(answered) >= ANSWERED * max(1, len(about))
 
 
-def _twin(topic: Topic, there: Sequence[Known]) -> Known | None:
+def _twin(topic: Topic, there: Sequence[KnownMemory]) -> KnownMemory | None:
     """A memory that says the same under another name."""
     mine = set(terms(topic.description))
     if len(mine) < FEWEST_TERMS:

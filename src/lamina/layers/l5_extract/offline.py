@@ -1,4 +1,12 @@
-"""A review without a model: sentences that are plainly worth keeping become memories, by the calls a model would make (O1, B15).
+"""Which sentences of a person are worth keeping, by their words: role, preference, correction, confirmation, deadline, pointer (O1).
+
+English, Chinese, Japanese, Korean and German. Pure, and careful rather than clever: a sentence counts where its form says that it holds
+beyond the task of the moment; where that is not plain, nothing is kept. What S8 excludes is excluded here too.
+
+
+=====
+
+A review without a model: sentences that are plainly worth keeping become memories, by the calls a model would make (O1, B15).
 
 A pure function of the request. Reads come first, then all writes, then a word; how far it has come is read from the calls behind the
 directive. A memory that says the same, in other words too, is left alone; one that says otherwise, or less, is read and replaced.
@@ -9,20 +17,70 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from datetime import date
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ...core.blocks import Wire
+from ...core.dates import relative_dates
 from ...core.fence import escape
 from ...core.settings.kinds import printable
-from ...core.words import terms
+from ...core.words import asks_for_memory, terms
 from ...fork.fork import directive_in
 from ...providers.offline.asked import Done, read_asked, title
 from ...providers.offline.instead import says_instead
-from ...providers.offline.note import Note, named, noted
+from ...providers.offline.note import Note, named, no_memory, noted
 from ...providers.offline.saving import alike, text_of
-from .directive import FIRST_CHARS, Asked, read_directive
-from .phrases import DID, FRAME, NEGATIVE, SAME
-from .signals import Found, Signal, signals
+from .phrases import CONFIRMATION, DAY, DID, EVENT, FRAME, NEGATIVE, ONCE, POINTER, PREFERENCE, QUESTION, ROLE, SAME, TASK
+from .plan import FIRST_CHARS, ExtractDirective, read_directive
+
+Signal: TypeAlias = Literal["role", "preference", "confirmation", "deadline", "pointer"]
+
+# A longer message is mostly pasted; a longer sentence is no sentence.
+MOST_CHARS = 2_000
+SENTENCE_CHARS = 300
+FEWEST_CHARS = 6
+
+
+class FoundSignal(NamedTuple):
+    signal: Signal
+    sentence: str
+
+
+_MASKED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*$", re.DOTALL | re.MULTILINE)
+_SENTENCE = re.compile(r"(?:https?://\S+|[^.!?。！？\n;；]|[.!?](?=\S))+[.!?。！？]*")
+
+
+def signals(text: str, today: str) -> Iterator[FoundSignal]:
+    """The sentences of a message that are worth keeping, in their order."""
+    if len(text) > MOST_CHARS or asks_for_memory(text.strip()):
+        return  # what was asked to be remembered is saved in its own turn
+    for found in _SENTENCE.finditer(_MASKED.sub(" ", text)):
+        sentence = found[0].strip(" \t\r\n-*•,，、")
+        if (signal := _signal(sentence, today)) is not None:
+            yield FoundSignal(signal, sentence)
+
+
+def _signal(sentence: str, today: str) -> Signal | None:
+    if not FEWEST_CHARS <= len(sentence) <= SENTENCE_CHARS or QUESTION.search(sentence) or ONCE.search(sentence):
+        return None
+    if no_memory(sentence) is not None:
+        return None
+    if CONFIRMATION.search(sentence):
+        return "confirmation"
+    if PREFERENCE.search(sentence):
+        return "preference"
+    if TASK.search(sentence):
+        return None
+    if ROLE.search(sentence):
+        return "role"
+    if POINTER.search(sentence):
+        return "pointer"
+    return "deadline" if EVENT.search(sentence) and (DAY.search(sentence) or _relative(sentence, today)) else None
+
+
+def _relative(sentence: str, today: str) -> bool:
+    return bool(today) and bool(relative_dates(sentence, date.fromisoformat(today)))
+
 
 # A turn holds a thing or two; who says more at once is asked to say "Remember: …".
 MOST = 4
@@ -44,17 +102,17 @@ _FIRST = re.compile(r"^[^\n]*?(?:[.!?](?=\s|$)|[。！？]|$)", re.MULTILINE)
 _KEEP = "Keep doing this, it was approved of: {what}"
 
 
-class Text(NamedTuple):
+class UserText(NamedTuple):
     words: str
     before: str  # the answer it replies to
 
 
-class Known(NamedTuple):
+class ListedMemory(NamedTuple):
     type: str
     about: str
 
 
-class Plan(NamedTuple):
+class PlannedMemory(NamedTuple):
     """One memory: where it goes, and whether a file is there that it replaces."""
 
     path: str
@@ -85,7 +143,7 @@ def _call(name: str, number: int, given: Wire) -> Wire:
     return {"type": "tool_use", "id": f"extraction_{name}_{number}", "name": name, "input": given}
 
 
-def _content(plan: Plan, read: Done | None) -> str:
+def _content(plan: PlannedMemory, read: Done | None) -> str:
     return text_of(plan.note, plan.path, read).rstrip("\n") + f'\n\n**Said:** "{plan.quote}"\n'
 
 
@@ -102,16 +160,16 @@ def _texts(message: Mapping[str, Any]) -> Iterator[str]:
             yield str(block["text"])
 
 
-def said(messages: Sequence[Wire], count: int, first: str = "") -> list[Text]:
+def said(messages: Sequence[Wire], count: int, first: str = "") -> list[UserText]:
     """The person's texts in the range, each with the answer before it. A message may have several, and messages without an answer
     between them come as one: how the first of the range begins tells where it begins; where that is not found, the last ones count."""
-    found: list[list[Text]] = []
+    found: list[list[UserText]] = []
     before = ""
     for message in messages:
         texts = list(_texts(message))
         if message["role"] == "assistant":
             before = "\n".join(texts) or before
-        elif own := [Text(text, before) for text in texts if not text.startswith(_NOT_SAID)]:
+        elif own := [UserText(text, before) for text in texts if not text.startswith(_NOT_SAID)]:
             found.append(own)
     if not count:
         return []
@@ -123,14 +181,14 @@ def said(messages: Sequence[Wire], count: int, first: str = "") -> list[Text]:
     return [text for own in found[-count:] for text in own]
 
 
-def _begins(texts: Sequence[Text], first: str) -> bool:
+def _begins(texts: Sequence[UserText], first: str) -> bool:
     words = "\n".join(text.words for text in texts).strip()
     return escape(printable(words, FIRST_CHARS)).startswith(first.removesuffix("…"))
 
 
-def planned(asked: Asked, texts: Sequence[Text]) -> list[Plan]:
-    known = {_path(asked, row["file"]): Known(row["type"], row["about"]) for row in _LINE.finditer(asked.listed)}
-    plans: dict[str, Plan] = {}
+def planned(asked: ExtractDirective, texts: Sequence[UserText]) -> list[PlannedMemory]:
+    known = {_path(asked, row["file"]): ListedMemory(row["type"], row["about"]) for row in _LINE.finditer(asked.listed)}
+    plans: dict[str, PlannedMemory] = {}
     for text in texts:
         for found in signals(text.words, asked.today):
             note = _note(found, text.before, asked.today)
@@ -140,7 +198,7 @@ def planned(asked: Asked, texts: Sequence[Text]) -> list[Plan]:
     return list(plans.values())
 
 
-def _note(found: Found, before: str, today: str) -> Note | None:
+def _note(found: FoundSignal, before: str, today: str) -> Note | None:
     kind = _TYPES[found.signal]
     if found.signal == "deadline" and (days := _ISO.findall(found.sentence)) and max(days) < today:
         return None  # it is over
@@ -153,18 +211,20 @@ def _note(found: Found, before: str, today: str) -> Note | None:
     return Note(named(what), kind, _KEEP.format(what=what))
 
 
-def _placed(asked: Asked, note: Note, quote: str, known: Mapping[str, Known], plans: Mapping[str, Plan]) -> Plan | None:
+def _placed(
+    asked: ExtractDirective, note: Note, quote: str, known: Mapping[str, ListedMemory], plans: Mapping[str, PlannedMemory]
+) -> PlannedMemory | None:
     """None where a memory says it already, or where nobody can tell what it should be called."""
     quote = quote.replace('"', "").replace("\n", " ")
     for path, plan in plans.items():
-        there = Known(plan.note.type, plan.note.rule)
+        there = ListedMemory(plan.note.type, plan.note.rule)
         if _instead(note, there):
             return plan._replace(note=note._replace(name=title(path)), quote=quote)
         if _says_it(note, there):
             return None
     for path, there in known.items():
         if _instead(note, there):
-            return Plan(path, note, quote, there=True)
+            return PlannedMemory(path, note, quote, there=True)
         if _says_it(note, there):
             return None
     directory = asked.team if asked.team and note.type in ("project", "reference") else asked.memory
@@ -172,10 +232,10 @@ def _placed(asked: Asked, note: Note, quote: str, known: Mapping[str, Known], pl
         return None
     names = (f"{directory}/{note.name}{suffix}.md" for suffix in ("", "-2", "-3"))
     free = next((path for path in names if path not in known and path not in plans), None)
-    return Plan(free, note._replace(name=title(free)), quote) if free is not None else None
+    return PlannedMemory(free, note._replace(name=title(free)), quote) if free is not None else None
 
 
-def _instead(note: Note, there: Known) -> bool:
+def _instead(note: Note, there: ListedMemory) -> bool:
     """Whether the note takes its place: another value, or the same wish with more to it."""
     if says_instead(note.rule, there.about):
         return True
@@ -183,12 +243,12 @@ def _instead(note: Note, there: Known) -> bool:
     return len(theirs) > 1 and theirs < mine
 
 
-def _says_it(note: Note, there: Known) -> bool:
+def _says_it(note: Note, there: ListedMemory) -> bool:
     mine, theirs = _wish(note, there)
     return alike(note.rule, there.about) or (bool(mine) and mine == theirs) or (len(mine) > 1 and mine < theirs)
 
 
-def _wish(note: Note, there: Known) -> tuple[frozenset[str], frozenset[str]]:
+def _wish(note: Note, there: ListedMemory) -> tuple[frozenset[str], frozenset[str]]:
     """What two wishes ask for, without the words that make them wishes; empty where they are none, or one says do and one do not."""
     both = note.type == there.type == "feedback"
     if not both or bool(NEGATIVE.search(note.rule)) != bool(NEGATIVE.search(there.about)):
@@ -202,5 +262,5 @@ def _core(rule: str) -> frozenset[str]:
     return frozenset(terms(rule)) - FRAME
 
 
-def _path(asked: Asked, file: str) -> str:
+def _path(asked: ExtractDirective, file: str) -> str:
     return f"{asked.team}/{file.removeprefix('team/')}" if asked.team and file.startswith("team/") else f"{asked.memory}/{file}"

@@ -30,20 +30,20 @@ _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 _QUOTES = re.compile(r"[\"'`“”„‟‘’‚‹›«»「」『』]")
 
 
-class Said(NamedTuple):
+class UserWords(NamedTuple):
     message: str  # the record's id
     words: str
     before: str = ""  # the answer it replies to
 
 
 class Sources(NamedTuple):
-    said: tuple[Said, ...]  # of the range
+    said: tuple[UserWords, ...]  # of the range
     data: tuple[str, ...]  # of all that is visible: whoever looks back finds it there
     known: tuple[str, ...]  # from memory and instruction files
 
 
 def sources(items: Sequence[Item], start: int) -> Sources:
-    said: list[Said] = []
+    said: list[UserWords] = []
     data: list[str] = []
     known: list[str] = []
     answer = ""
@@ -54,7 +54,7 @@ def sources(items: Sequence[Item], start: int) -> Sources:
             continue
         words = words_of(item) if not item.synthetic else ""
         if words and at >= start:
-            said.append(Said(item.uuid, words, answer))
+            said.append(UserWords(item.uuid, words, answer))
         if item.kind in _FROM_MEMORY:
             known += _texts(item)
         else:

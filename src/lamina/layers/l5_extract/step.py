@@ -30,11 +30,10 @@ from ...memory.recall.library import Where
 from ...memory.store.modes import plan_write
 from ...permissions.decision import Allow, Deny, decide
 from ...tools.tool import Change, Kept
-from .due import MOST_FAILURES, Gates, is_final, why_not
-from .run import Failed, Order, Ran, Reviewed, Skipped, review, skipped
-from .slot import Slot
+from .plan import MOST_FAILURES, ReviewGates, is_final, why_not
+from .review import ExtractionOrder, Reviewed, ReviewFailed, ReviewResult, ReviewSkipped, ReviewSlot, review, skipped
 from .trigger import EXTRACTION
-from .writer import Outcome, Writer
+from .writer import MemoriesWritten, ReviewWriter
 
 # A job that takes nothing more is about to end: it only has to hand in what it did.
 ENDING_SECONDS = 5.0
@@ -45,7 +44,7 @@ MOST_TOLD = 8
 PAUSED = f"No memories are written at the end of turns any more in this session: it failed {MOST_FAILURES} times in a row."
 
 
-class State:
+class ExtractState:
     """The cursor, and what is only known while this process lives."""
 
     def __init__(self) -> None:
@@ -53,12 +52,12 @@ class State:
         self.cursor: str | None = None
         self.turns = 0  # since the last review was started
         self.failures = 0  # in a row
-        self.slot = Slot()
+        self.slot = ReviewSlot()
         self.told_skip = ""
 
 
-def state_of(c: Conversation) -> State:
-    state = c.layer_state(State)
+def state_of(c: Conversation) -> ExtractState:
+    state = c.layer_state(ExtractState)
     if not state.known:
         state.known = True
         event = c.log.events.get(EXTRACTION)
@@ -97,10 +96,10 @@ def after_turn(c: Conversation) -> None:
     _start(c, state, order, state.cursor)
 
 
-def _gates(c: Conversation, lent: Remembers, failures: int) -> Gates:
+def _gates(c: Conversation, lent: Remembers, failures: int) -> ReviewGates:
     modes = c.settings.memory_mode
     scopes: tuple[Where, ...] = ("private",) if lent.place.team is None else ("private", "team")
-    return Gates(
+    return ReviewGates(
         on=c.settings.extraction,
         remote=c.settings.remote,
         lent=c.host.desk is not None,
@@ -111,22 +110,22 @@ def _gates(c: Conversation, lent: Remembers, failures: int) -> Gates:
     )
 
 
-def _tell_once(c: Conversation, state: State, why: str) -> None:
+def _tell_once(c: Conversation, state: ExtractState, why: str) -> None:
     if state.told_skip != why:
         state.told_skip = why
         c.record_event(EXTRACTION, {"skipped": why, "cursor": state.cursor})
 
 
-def _skip(c: Conversation, state: State, passed: Skipped) -> None:
+def _skip(c: Conversation, state: ExtractState, passed: ReviewSkipped) -> None:
     """The turns are counted from here where the range is done with; where nothing was said the next turn is looked at."""
     if passed.cursor != state.cursor:
         state.cursor, state.turns = passed.cursor, 0
         c.record_event(EXTRACTION, {"skipped": passed.why, "cursor": state.cursor})
 
 
-def _order(c: Conversation, lent: Remembers) -> Order:
+def _order(c: Conversation, lent: Remembers) -> ExtractionOrder:
     """Everything a review needs is taken now; nothing of the conversation goes with it."""
-    return Order(
+    return ExtractionOrder(
         items=tuple(c.log.view.items),
         handover=hand_over(c),
         place=lent.place,
@@ -144,7 +143,7 @@ def _day(time: str) -> str:
     return datetime.fromisoformat(time).astimezone().date().isoformat()
 
 
-def _start(c: Conversation, state: State, order: Order, cursor: str | None) -> None:
+def _start(c: Conversation, state: ExtractState, order: ExtractionOrder, cursor: str | None) -> None:
     state.slot.open(cursor)
     if c.background.start(EXTRACTION, _job(c, state.slot, order, cursor)):
         state.turns = 0
@@ -152,20 +151,22 @@ def _start(c: Conversation, state: State, order: Order, cursor: str | None) -> N
         state.slot.close()
 
 
-def _job(c: Conversation, slot: Slot, first: Order, cursor: str | None) -> Callable[[Abort], tuple[Ran, ...]]:
+def _job(
+    c: Conversation, slot: ReviewSlot, first: ExtractionOrder, cursor: str | None
+) -> Callable[[Abort], tuple[ReviewResult, ...]]:
     """A review, and one more for the turn that ended meanwhile, without waiting for turns (X4)."""
     ask, desk = c.ask_side, c.host.desk
     assert desk is not None
 
-    def job(abort: Abort) -> tuple[Ran, ...]:
-        ran: list[Ran] = []
-        order: Order | None = first
+    def job(abort: Abort) -> tuple[ReviewResult, ...]:
+        ran: list[ReviewResult] = []
+        order: ExtractionOrder | None = first
         slot.watch(abort)
         try:
             while order is not None:
                 lent = _lent(desk, order)
 
-                def perform(flow: Flow[ForkOutcome], writer: Writer, lent: Desk = lent) -> ForkOutcome:
+                def perform(flow: Flow[ForkOutcome], writer: ReviewWriter, lent: Desk = lent) -> ForkOutcome:
                     def keep(change: Change) -> Kept:
                         return Kept(STOPPED, is_error=True) if abort.is_set() else writer(change)
 
@@ -181,7 +182,7 @@ def _job(c: Conversation, slot: Slot, first: Order, cursor: str | None) -> Calla
     return job
 
 
-def _lent(desk: Desk, order: Order) -> Desk:
+def _lent(desk: Desk, order: ExtractionOrder) -> Desk:
     """X6. A team's directory that lies elsewhere is written to like the memory directory."""
     private, team = order.place.path, order.place.team
     if team is None or team.is_relative_to(private):
@@ -206,7 +207,7 @@ def _lent(desk: Desk, order: Order) -> Desk:
 def landed(c: Conversation, one: Landed) -> None:
     state = state_of(c)
     if one.error is not None:  # a fault of ours: it is told, and the next turn's review covers the range
-        _failed(c, state, Failed(state.cursor, str(one.error) or type(one.error).__name__))
+        _failed(c, state, ReviewFailed(state.cursor, str(one.error) or type(one.error).__name__))
         return
     for ran in one.value:
         match ran:
@@ -217,16 +218,16 @@ def landed(c: Conversation, one: Landed) -> None:
                     EXTRACTION, {"cursor": ran.cursor, **_figures(ran.outcome), **_written(ran.written, ran.outcome.denied)}
                 )
                 _announce(c, ran.written)
-            case Skipped():
+            case ReviewSkipped():
                 state.cursor = ran.cursor
                 c.record_event(EXTRACTION, {"skipped": ran.why, "cursor": ran.cursor})
-            case Failed():
+            case ReviewFailed():
                 _failed(c, state, ran)
             case _:
                 assert_never(ran)
 
 
-def _failed(c: Conversation, state: State, ran: Failed) -> None:
+def _failed(c: Conversation, state: ExtractState, ran: ReviewFailed) -> None:
     """The cursor stays: what was not reviewed is part of the next range."""
     if ran.error is not None:
         failed(c, EXTRACTION, ran.error)
@@ -250,7 +251,7 @@ def _figures(outcome: ForkOutcome) -> Wire:
     return {"rounds": outcome.rounds, "cache_read": usage.cache_read, "cache_write": usage.cache_write, "hit_rate": rate}
 
 
-def _written(written: Outcome, denied: int) -> Wire:
+def _written(written: MemoriesWritten, denied: int) -> Wire:
     """The topic files, never the index; `denied` counts what permissions and what the guard refused."""
     told: Wire = {"files": list(written.saved), "names": list(written.saved.values()), "denied": denied + len(written.refused)}
     if written.waiting:
@@ -260,5 +261,5 @@ def _written(written: Outcome, denied: int) -> Wire:
     return told
 
 
-def _announce(c: Conversation, written: Outcome) -> None:
+def _announce(c: Conversation, written: MemoriesWritten) -> None:
     c.notify_once(*written.notices)

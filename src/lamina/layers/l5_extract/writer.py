@@ -20,7 +20,7 @@ from ...memory.store.scopes import TEAM, Place
 from ...memory.store.secrets import redact
 from ...memory.tool_writes import Spot, Written, spot
 from ...tools.tool import Change, Kept
-from .guard import GONE, Accepted, Known, Refused, Wanted, judge
+from .guard import GONE, AcceptedMemory, KnownMemory, RefusedMemory, WantedMemory, judge
 from .sources import Sources, unnumbered
 
 # A turn says one or two things worth keeping; more files are a model that copies.
@@ -42,7 +42,7 @@ TOO_LARGE = f"A review writes at most {MOST_BYTES >> 10} KiB in all; say it in a
 Store: TypeAlias = Callable[[Change, Why], Written | None]
 
 
-class Outcome(NamedTuple):
+class MemoriesWritten(NamedTuple):
     """What a run has written: the name of each memory by its file, what waits for a yes, what was refused and why, what to tell."""
 
     saved: dict[str, str]
@@ -51,9 +51,9 @@ class Outcome(NamedTuple):
     notices: tuple[str, ...]
 
 
-class Writer:
+class ReviewWriter:
     def __init__(
-        self, place: Place, store: Store, session: str, heard: Sources, there: Sequence[Known], cwd: Path = Path()
+        self, place: Place, store: Store, session: str, heard: Sources, there: Sequence[KnownMemory], cwd: Path = Path()
     ) -> None:
         self._place = place
         self._cwd = cwd
@@ -74,7 +74,7 @@ class Writer:
 
     def __call__(self, change: Change) -> Kept:
         verdict = self._judged(change)
-        if isinstance(verdict, Refused):
+        if isinstance(verdict, RefusedMemory):
             why_not = redact(verdict.why).text
             self._refused.append(why_not)
             return Kept(why_not, is_error=True)
@@ -87,19 +87,19 @@ class Writer:
         self._note(change, verdict, done)
         return Kept(done.said, done.data, done.is_error, done.beside)
 
-    def _judged(self, change: Change) -> Accepted | Refused:
+    def _judged(self, change: Change) -> AcceptedMemory | RefusedMemory:
         found = spot(self._place, change.path) if ".." not in change.path.parts else None
         problem = self._limit(change, found)
         if problem is not None or found is None:
-            return Refused(problem or ELSEWHERE)
+            return RefusedMemory(problem or ELSEWHERE)
         file = _listed(found)
         if change.before is None and file in self._first:
-            return Refused(GONE.format(file=file))
+            return RefusedMemory(GONE.format(file=file))
         self._tried += len(change.data)
         text = change.data.decode("utf-8", "replace")
         before = change.before.decode("utf-8", "replace") if change.before is not None else None
         heard = self._heard._replace(data=(*self._heard.data, *self._found), known=(*self._heard.known, *self._known))
-        return judge(Wanted(file, text, before), heard, self._there, self._is_gone)
+        return judge(WantedMemory(file, text, before), heard, self._there, self._is_gone)
 
     def saw(self, ran: Ran) -> None:
         """What the run looked up, from any thread. A memory is known already; so is what may hold one, however it was looked up: only
@@ -132,7 +132,7 @@ class Writer:
             return TOO_OFTEN
         return TOO_LARGE if self._size + len(change.data) > MOST_BYTES else None
 
-    def _note(self, change: Change, accepted: Accepted, done: Written) -> None:
+    def _note(self, change: Change, accepted: AcceptedMemory, done: Written) -> None:
         if done.is_error:
             self._refused.append(redact(done.said).text)
         elif done.data is None:
@@ -140,11 +140,11 @@ class Writer:
             self._notices += [done.notice] if done.notice else []
         elif done.data != change.before:
             self._saved[redact(str(change.path)).text] = redact(accepted.topic.name).text
-            self._there.append(Known(accepted.topic.file, accepted.topic.description))
+            self._there.append(KnownMemory(accepted.topic.file, accepted.topic.description))
 
     @property
-    def outcome(self) -> Outcome:
-        return Outcome(dict(self._saved), self._waiting, tuple(self._refused), tuple(self._notices))
+    def outcome(self) -> MemoriesWritten:
+        return MemoriesWritten(dict(self._saved), self._waiting, tuple(self._refused), tuple(self._notices))
 
 
 def _listed(found: Spot) -> str:

@@ -24,18 +24,18 @@ from ...memory.store.index_file import MOST_INDEX
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore, plan_write
 from ...memory.store.topic import folded, read_topic
-from .indexing import lost_prose, merged_index, only_added
-from .plan import MOST_WAITING, NEW_BEYOND_REMOVED, THEIRS, TOO_MANY, Change, Plan, authors_of, plan, without
-from .record import Changed, Record, Skipped, home, kill_requested, records, write_record
-from .rollback import take_back
-from .stage import BEFORE, FOUND, MADE, Stage, look, there
+from .index_merge import lost_prose, merged_index, only_added
+from .plan import MOST_WAITING, NEW_BEYOND_REMOVED, THEIRS, TOO_MANY, DreamChange, DreamPlan, authors_of, plan, without
+from .record import ChangedFile, DreamRecord, SkippedChange, home, kill_requested, records, write_record
+from .stage import BEFORE, FOUND, MADE, DreamStage, look, there
+from .undo import take_back
 
 # What a record names; a dream of which more is left undone has gone wrong as a whole.
 MOST_SKIPPED = 100
 DAY_SECONDS = 24 * 3_600.0
 
 
-def preview(gated: GatedStore, stage: Stage, *, now: float, new: int = NEW_BEYOND_REMOVED) -> Plan:
+def preview(gated: GatedStore, stage: DreamStage, *, now: float, new: int = NEW_BEYOND_REMOVED) -> DreamPlan:
     """What of the copy would become real now. Nothing is changed. `new`: how many memories may be added beyond those that go."""
     work, real = look(stage), there(gated)
     digests = {file: digest_of(text.encode()) for file, text in real.items()}
@@ -49,7 +49,7 @@ def preview(gated: GatedStore, stage: Stage, *, now: float, new: int = NEW_BEYON
     return _checked(gated, judged._replace(listing=listing, skipped=(*judged.skipped, *work.ignored)))
 
 
-def _checked(gated: GatedStore, wanted: Plan) -> Plan:
+def _checked(gated: GatedStore, wanted: DreamPlan) -> DreamPlan:
     """Without what the store would refuse anyway: no front matter, a path that may not be, too long."""
     refused = dict[str, str]()
     for change in wanted.changes:
@@ -68,12 +68,14 @@ def _problem(file: str, error: LaminaError) -> str:
     return str(error).removeprefix(f"{file}: ")
 
 
-def conclude(gated: GatedStore, stage: Stage, record: Record, hold: Hold, *, now: float, new: int = NEW_BEYOND_REMOVED) -> Record:
+def conclude(
+    gated: GatedStore, stage: DreamStage, record: DreamRecord, hold: Hold, *, now: float, new: int = NEW_BEYOND_REMOVED
+) -> DreamRecord:
     """From the copy to memory: looks, decides and does. The record that comes back says what became of it."""
     return apply(gated, stage, preview(gated, stage, now=now, new=new), record, hold, now=now)
 
 
-def apply(gated: GatedStore, stage: Stage, wanted: Plan, record: Record, hold: Hold, *, now: float) -> Record:
+def apply(gated: GatedStore, stage: DreamStage, wanted: DreamPlan, record: DreamRecord, hold: Hold, *, now: float) -> DreamRecord:
     gated.check("dream")
     if kill_requested(gated.store.root, record.id):
         return msgspec.structs.replace(record, status="killed", ended=now)
@@ -91,15 +93,15 @@ def apply(gated: GatedStore, stage: Stage, wanted: Plan, record: Record, hold: H
         raise
 
 
-def _prepared(gated: GatedStore, stage: Stage, wanted: Plan, record: Record) -> tuple[Plan, Record]:
+def _prepared(gated: GatedStore, stage: DreamStage, wanted: DreamPlan, record: DreamRecord) -> tuple[DreamPlan, DreamRecord]:
     """What goes back if anything goes wrong is on the disk before anything changes."""
-    root, theirs, kept = gated.store.root, dict[str, str](), list[tuple[Changed, bytes | None]]()
+    root, theirs, kept = gated.store.root, dict[str, str](), list[tuple[ChangedFile, bytes | None]]()
     for change in wanted.changes:
         data, found = root.read_bytes(change.file, MOST_READ), root.stat(change.file)
         if digest_of(data) != stage.base.get(change.file, ""):
             theirs[change.file] = THEIRS
         else:
-            kept.append((Changed(change.file, digest_of(data), found.st_mtime_ns if found is not None else 0), data))
+            kept.append((ChangedFile(change.file, digest_of(data), found.st_mtime_ns if found is not None else 0), data))
     wanted = without(wanted, theirs)
     here = {change.file for change in wanted.changes}
     kept = [(changed, data) for changed, data in kept if changed.file in here]
@@ -117,7 +119,7 @@ def _prepared(gated: GatedStore, stage: Stage, wanted: Plan, record: Record) -> 
 class _Doing:
     """One application, and what came of it."""
 
-    def __init__(self, gated: GatedStore, stage: Stage, record: Record, hold: Hold) -> None:
+    def __init__(self, gated: GatedStore, stage: DreamStage, record: DreamRecord, hold: Hold) -> None:
         self._gated = gated
         # What waits for a yes does so in every mode.
         self._asking = GatedStore(gated.store, "confirm")
@@ -126,12 +128,12 @@ class _Doing:
         self._stage = stage
         self._record = record
         self._hold = hold
-        self._done: dict[str, Change] = {}
+        self._done: dict[str, DreamChange] = {}
         self._waiting: list[str] = []
-        self._skipped: list[Skipped] = []
+        self._skipped: list[SkippedChange] = []
         self._reordered = False
 
-    def all(self, wanted: Plan) -> None:
+    def all(self, wanted: DreamPlan) -> None:
         self._skipped += wanted.skipped
         self._needed = {file for change in wanted.changes for file in change.needs}
         later = [change for change in wanted.done if self._has_other_owner(change)]
@@ -141,14 +143,14 @@ class _Doing:
         if self._writes and wanted.listing is not None:
             self._index(wanted.listing)
 
-    def _has_other_owner(self, change: Change) -> bool:
+    def _has_other_owner(self, change: DreamChange) -> bool:
         """Whether its name is still another memory's, which goes first."""
         if change.text is None:
             return False
         owner = self._gated.store.named(read_topic(change.file, change.text, 0).name)
         return owner is not None and folded(owner.file) != folded(change.file)
 
-    def _one(self, change: Change) -> None:
+    def _one(self, change: DreamChange) -> None:
         asks = bool(change.waits) or not self._writes
         if asks and len(self._waiting) >= MOST_WAITING:
             self._skip(change.file, TOO_MANY)
@@ -177,7 +179,7 @@ class _Doing:
         except DiskError as error:
             return error
 
-    def _note(self, change: Change, done: Saved | Proposed | bool) -> None:
+    def _note(self, change: DreamChange, done: Saved | Proposed | bool) -> None:
         if isinstance(done, Proposed):
             self._waiting.append(done.id)
         elif done is False:
@@ -185,14 +187,14 @@ class _Doing:
         else:
             self._done[change.file] = change
 
-    def _not_done(self, change: Change, why: str) -> None:
+    def _not_done(self, change: DreamChange, why: str) -> None:
         """One change less is fine, unless others that may be done already rest on it."""
         if change.file in self._needed and not change.waits:
             raise DiskError(change.file, "could not be changed, and other changes of the dream rest on it", why.rstrip("."))
         self._skip(change.file, why)
 
     def _skip(self, file: str, why: str) -> None:
-        self._skipped.append(Skipped(file, why))
+        self._skipped.append(SkippedChange(file, why))
 
     def _index(self, work: str) -> None:
         base = _text(self._stage.listing)
@@ -218,7 +220,7 @@ class _Doing:
             self._gated.put_index(text, expected=now, why=why)
             self._reordered = self._root.read_bytes(INDEX, MOST_INDEX) != now
 
-    def applied(self, now: float) -> Record:
+    def applied(self, now: float) -> DreamRecord:
         removed = [change for change in self._done.values() if change.text is None]
         record = msgspec.structs.replace(
             self._record,
@@ -236,18 +238,18 @@ class _Doing:
             write_record(self._root, record)
         return record
 
-    def _with_after(self, changed: Changed) -> Changed:
+    def _with_after(self, changed: ChangedFile) -> ChangedFile:
         if changed.file not in self._done:
             return changed
         return msgspec.structs.replace(changed, after=digest_of(self._root.read_bytes(changed.file, MOST_READ)))
 
 
-def _some(skipped: list[Skipped]) -> tuple[Skipped, ...]:
+def _some(skipped: list[SkippedChange]) -> tuple[SkippedChange, ...]:
     more = len(skipped) - MOST_SKIPPED
-    return (*skipped[:MOST_SKIPPED], *((Skipped("", f"and {more} more"),) if more > 0 else ()))
+    return (*skipped[:MOST_SKIPPED], *((SkippedChange("", f"and {more} more"),) if more > 0 else ()))
 
 
-def _reason(change: Change) -> str:
+def _reason(change: DreamChange) -> str:
     if change.text is not None:
         said = "added" if change.new else "brought in order"
     else:
@@ -257,7 +259,7 @@ def _reason(change: Change) -> str:
     return f"{said}; {change.waits}" if change.waits else said
 
 
-def _copy(record: Record, file: str) -> str:
+def _copy(record: DreamRecord, file: str) -> str:
     return f"{home(record.id)}/{BEFORE}/{file}"
 
 

@@ -1,4 +1,12 @@
-"""What a dream may look at and write (D3, D4), beyond what any fork may (X6): the keeper at its desk and the reader of transcripts.
+"""A narrow look into transcripts (D3): the last hits of a word, never a whole file.
+
+Owns the search. Invariants: a term is taken as it is, so that no text can make a search long; the newest files come first, and of each
+its last hits; hits, their length, files and bytes are bounded. Reads only.
+
+
+=====
+
+What a dream may look at and write (D3, D4), beyond what any fork may (X6): the keeper at its desk and the reader of transcripts.
 
 Owns the limits of one run. Invariants: nothing is written before the index and a memory were seen in an answer before (orient); only
 files of the copy are written, at most MOST_FILES and MOST_BYTES of them; nothing new is said about the person, nor in the index;
@@ -11,8 +19,11 @@ What is written is the copy: a crash at any line leaves memory as it was.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,16 +31,81 @@ from ...core.blocks import ToolUse, Wire
 from ...core.errors import DiskError
 from ...disk.file_names import fold
 from ...disk.files import remove
-from ...disk.user_files import read_whole
+from ...disk.transcript_search import transcripts
+from ...disk.user_files import open_regular, read_whole
 from ...fork.tool_runner import Ran
 from ...memory.store.contract import MOST_READ
 from ...memory.store.index import INDEX
 from ...permissions.decision import Allow, Deny
 from ...permissions.readonly.places import within
 from ...tools.tool import Change, Guarded, Kept, Output, Tool, failure
-from . import index_lines
-from .about_person import AboutPerson
-from .transcripts import MOST_SEARCHES, problem, search
+from .content_rules import AboutPerson, index_problem
+
+# D3.
+MOST_HITS = 50
+# A dream that suspects more than this is reading the past, not checking something.
+MOST_SEARCHES = 20
+# Fewer characters are in every line; a longer phrase is no search.
+TERM_CHARS = (3, 200)
+# Of what stands around a hit, enough to see what it is about.
+AROUND = 160
+# What the newest sessions hold of a term is what counts: 50 files, and 64 MB in all, take about a second.
+SEARCHED_FILES = 50
+SEARCHED_BYTES = 64 << 20
+
+
+class TranscriptHit(NamedTuple):
+    session: str
+    line: int
+    text: str
+
+
+def term_problem(term: str) -> str | None:
+    """Why nothing is searched for this, as a sentence."""
+    shortest, longest = TERM_CHARS
+    if not shortest <= len(term.strip()) <= longest:
+        return f"A search in transcripts takes a word or phrase of {shortest} to {longest} characters, as it is written there."
+    return None
+
+
+def search(places: Iterable[Path], term: str) -> list[TranscriptHit]:
+    """The last hits, oldest first."""
+    wanted, found, left = term.strip().casefold(), list[TranscriptHit](), SEARCHED_BYTES
+    for path, size in _newest(places):
+        left -= size
+        if left < 0 or len(found) >= MOST_HITS:
+            break
+        found = [*_in_file(path, wanted, MOST_HITS - len(found)), *found]
+    return found
+
+
+def _newest(places: Iterable[Path]) -> list[tuple[Path, int]]:
+    files = list[tuple[int, Path, int]]()
+    for path in (path for place in places for path in transcripts(place)):
+        with suppress(OSError):
+            found = os.stat(path, follow_symlinks=False)
+            files.append((found.st_mtime_ns, path, found.st_size))
+    return [(path, size) for _, path, size in sorted(files, reverse=True)[:SEARCHED_FILES]]
+
+
+def _in_file(path: Path, wanted: str, room: int) -> Sequence[TranscriptHit]:
+    hits = deque[TranscriptHit](maxlen=room)
+    for number, line in enumerate(_lines(path), 1):
+        text = line.decode("utf-8", "replace")
+        at = text.casefold().find(wanted)
+        if at >= 0:
+            shown = text[max(0, at - AROUND) : at + len(wanted) + AROUND].strip()
+            hits.append(TranscriptHit(path.stem, number, " ".join(shown.split())))
+    return hits
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with suppress(DiskError, OSError):
+        fd = open_regular(path)
+        if fd is not None:
+            with open(fd, "rb") as file:
+                yield from file
+
 
 # Who changes more of a memory at once is not tidying it; the next dream goes on.
 MOST_FILES = 100
@@ -47,7 +123,7 @@ ONLY_SEARCHED = "Transcripts are not read: Grep in their directory for a narrow 
 TOO_OFTEN = f"Transcripts were searched {MOST_SEARCHES} times, which is the most; go on with what is known."
 
 
-class Copy(msgspec.Struct, frozen=True):
+class DreamCopy(msgspec.Struct, frozen=True):
     """The copy a dream works on, and what lies around it."""
 
     work: Path
@@ -57,8 +133,8 @@ class Copy(msgspec.Struct, frozen=True):
     topics: bool = True  # there is a memory to read first
 
 
-class Bounds:
-    def __init__(self, copy: Copy, cwd: Path, about: AboutPerson | None = None) -> None:
+class DreamBounds:
+    def __init__(self, copy: DreamCopy, cwd: Path, about: AboutPerson | None = None) -> None:
         """`about` None: nothing is known of the person, and nothing asked about it."""
         self._copy = copy
         self._about = about
@@ -102,7 +178,7 @@ class Bounds:
         if not self._is_past(asked):
             return None
         term = str(arguments.get("pattern", ""))
-        if (wrong := problem(term)) is not None:
+        if (wrong := term_problem(term)) is not None:
             return failure(wrong)
         if self._searches >= MOST_SEARCHES:
             return failure(TOO_OFTEN)
@@ -159,7 +235,7 @@ class Bounds:
             return TOO_LARGE
         text = change.data.decode("utf-8", "replace")
         if fold(file) == fold(INDEX):
-            return index_lines.problem(text, (change.before or b"").decode("utf-8", "replace"), self._text_of)
+            return index_problem(text, (change.before or b"").decode("utf-8", "replace"), self._text_of)
         return self._about.problem(text) if self._about is not None and text.strip() else None
 
     def _text_of(self, file: str) -> str | None:

@@ -114,7 +114,7 @@ def _takes_back(added: str) -> bool:
     return not _NEGATIONS.isdisjoint(added.split()) or _NEGATING_SIGNS.search(added) is not None
 
 
-class Tellers:
+class FactIndex:
     """Many texts, to be asked which of them says a fact. The first question takes note of every word; only a text that has the words of
     a fact in a row is taken apart."""
 

@@ -1,4 +1,15 @@
-"""A dream without a model: what can be put in order by rules is, by the calls a model would make (O1).
+"""Daily logs become memories without a model (W2, O1): each bullet that no memory says yet. Pure.
+
+It understands nothing. A bullet that reads like a rule, a preference or a date becomes a memory of its own, in the words it was noted
+in, by the rules that also serve "Remember: …"; what is plainly none to keep (code, a path, the task of the moment) is passed over, and
+so is what a memory says already. One that says otherwise what can have but one value takes the place of the old sentence, with the reason
+that was given for it; all else the memory says stays. The same logs and memories give the same files, and logs that were dealt with give
+none.
+
+
+=====
+
+A dream without a model: what can be put in order by rules is, by the calls a model would make (O1).
 
 A pure function of the request. It reads the index, the memories and the daily logs that wait, then writes what `tidy` and `distil` make
 of them, then the index, then says what it did; how far it has come is read from the calls behind the directive. What was not shown whole
@@ -8,18 +19,107 @@ is left alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from ...core.blocks import Wire
+from ...core.words import terms
 from ...fork.fork import directive_in
 from ...memory.store.daily_logs import day_of
 from ...memory.store.index import INDEX
+from ...memory.store.topic import Topic, read_topic, write_topic
 from ...providers.offline.asked import Done, read_asked
+from ...providers.offline.instead import says_instead
+from ...providers.offline.note import Note, named, no_memory, noted
+from ...providers.offline.saving import alike
 from .bounds import MOST_FILES
-from .directive import Asked, read_directive
-from .distil import Log, distilled
-from .tidy import Page, Tidied, tidied
+from .directive import DreamDirective, read_directive
+from .facts import facts_of, is_said
+from .tidy import MemoryPage, Tidied, tidied
+
+# What one day's log adds at most: a day of more is a day of chatter.
+NEW_A_LOG = 10
+_BULLET = re.compile(r"^- \d\d:\d\d (?P<words>\S.*)$", re.MULTILINE)
+# A sentence of its own: up to its full stop, or to the end of its line.
+_SENTENCE = re.compile(r"[^\s.!?。！？][^\n]*?(?:[.!?](?=\s|$)|[。！？]|(?=\n|$))")
+_OF_THE_OLD = re.compile(r"^(?:\*\*Why:\*\*|Said on \d).*\n*", re.MULTILINE)
+
+
+class DailyLog(NamedTuple):
+    day: date
+    text: str
+
+
+class _DatedTopic(NamedTuple):
+    """A memory, its text, and the day on which it said so."""
+
+    topic: Topic
+    text: str
+    day: date
+
+
+def distilled(logs: Sequence[DailyLog], pages: Sequence[MemoryPage]) -> dict[str, str]:
+    """File → its text, new or changed. `pages` are all memories; of the logs the oldest speaks first, so the newest wins."""
+    known = {page.file: _known(page.file, page.text, page.day) for page in pages}
+    made = dict[str, str]()
+    for day, note in _notes(logs):
+        if len(made) >= NEW_A_LOG * len(logs) or any(_says(each.topic, note) for each in known.values()):
+            continue
+        old = next((each for each in known.values() if says_instead(note.rule, each.topic.description)), None)
+        text = _replaced(note, old, day) if old is not None else None
+        if old is not None and old.day > day:
+            continue  # it was said otherwise since
+        file = old.topic.file if old is not None and text is not None else _free(note.name, known)
+        made[file] = text or note.file(name=file.removesuffix(".md"))
+        known[file] = _known(file, made[file], day)
+    return made
+
+
+def _known(file: str, text: str, day: date) -> _DatedTopic:
+    return _DatedTopic(read_topic(file, text, 0), text, day)
+
+
+def _notes(logs: Sequence[DailyLog]) -> Iterator[tuple[date, Note]]:
+    for log in sorted(logs):
+        for bullet in _BULLET.finditer(log.text):
+            note = noted(bullet["words"], log.day.isoformat())
+            if no_memory(bullet["words"]) is None and note.rule:
+                yield log.day, note
+
+
+def _says(topic: Topic, note: Note) -> bool:
+    """Whether a memory says it: as it is, or in nearly the same words and with all that it names."""
+    if all(is_said(fact, topic.body) for fact in facts_of(note.rule).each):
+        return True
+    same = alike(note.rule, topic.description) and not says_instead(note.rule, topic.description)
+    return same and set(terms(note.rule)) <= set(terms(f"{topic.description} {topic.body}"))
+
+
+def _replaced(note: Note, old: _DatedTopic, day: date) -> str | None:
+    """The memory with the note in the place of the sentence it takes back; None where that is not to be found, or not to be read."""
+    topic = old.topic
+    there = next((found for found in _SENTENCE.finditer(topic.body) if says_instead(note.rule, found[0])), None)
+    if topic.problems or old.day > day or there is None:
+        return None
+    fresh = read_topic(topic.file, note.file(), 0)
+    rest = f"{topic.body[: there.start()]}{fresh.body.strip()}\n\n{_OF_THE_OLD.sub('', topic.body[there.end() :]).strip()}"
+    body = f"{rest.strip()}\n"
+    return write_topic(replace(topic, name=_name(note, topic), description=fresh.description, body=body), before=old.text)
+
+
+def _name(note: Note, old: Topic) -> str:
+    """A name that was made of the old sentence would contradict the new one."""
+    return note.name if old.name == named(old.description) else old.name
+
+
+def _free(name: str, known: Mapping[str, object]) -> str:
+    taken = {file.casefold() for file in known}
+    names = (f"{name}{suffix}.md" for suffix in ("", *(f"-{number}" for number in range(2, len(taken) + 3))))
+    return next(file for file in names if file.casefold() not in taken)
+
 
 # Of one answer: all memories of most projects.
 READS = 60
@@ -60,23 +160,23 @@ def _call(name: str, number: int, given: Wire) -> Wire:
     return {"type": "tool_use", "id": f"dream_{name}_{number}", "name": name, "input": given}
 
 
-def _pages(asked: Asked, read: dict[str, Done]) -> list[Page]:
-    pages = list[Page]()
+def _pages(asked: DreamDirective, read: dict[str, Done]) -> list[MemoryPage]:
+    pages = list[MemoryPage]()
     for one in asked.listed:
         text = _whole(read.get(f"{asked.work}/{one.file}"))
         if text is not None:
-            pages.append(Page(one.file, text, date.fromisoformat(one.day)))
+            pages.append(MemoryPage(one.file, text, date.fromisoformat(one.day)))
     return pages
 
 
-def _distilled(asked: Asked, pages: Sequence[Page], read: dict[str, Done], change: Tidied) -> dict[str, str]:
+def _distilled(asked: DreamDirective, pages: Sequence[MemoryPage], read: dict[str, Done], change: Tidied) -> dict[str, str]:
     """What the daily logs say and no memory does; where not all memories were read, nothing is sure. The memories are those that were
     tidied: a log is looked at once, and what it says of one of them must not wait for another time."""
     if asked.more or len(pages) < len(asked.listed):
         return {}
     texts = {path: _whole(read.get(path)) for path in asked.logs}
     now = [page._replace(text=change.texts.get(page.file, page.text)) for page in pages]
-    logs = [Log(day, text) for path, text in texts.items() if text and (day := _day(path))]
+    logs = [DailyLog(day, text) for path, text in texts.items() if text and (day := _day(path))]
     return distilled(logs, [page for page in now if page.text])
 
 
@@ -85,7 +185,7 @@ def _day(path: str) -> date | None:
     return day_of(found[0]) if found else None
 
 
-def _tidied(asked: Asked, pages: Sequence[Page], read: dict[str, Done]) -> Tidied:
+def _tidied(asked: DreamDirective, pages: Sequence[MemoryPage], read: dict[str, Done]) -> Tidied:
     index = _whole(read.get(f"{asked.work}/{INDEX}"))
     known = {one.file for one in asked.listed}
     # What is not in the list may be there all the same: only a list that is whole says that a file is gone.

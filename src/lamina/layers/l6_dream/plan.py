@@ -23,9 +23,9 @@ from typing import Literal, NamedTuple, TypeAlias
 from ...memory.store.contract import Who
 from ...memory.store.journal import Line, digest_of
 from ...memory.store.topic import folded, read_topic, same_name
-from .about_person import PERSONAL
-from .facts import Tellers, dropped, exact_words, facts_of, is_emptied, is_said
-from .record import Skipped
+from .content_rules import PERSONAL
+from .facts import FactIndex, dropped, exact_words, facts_of, is_emptied, is_said
+from .record import SkippedChange
 
 Author: TypeAlias = Who | Literal["outside"]
 
@@ -46,7 +46,7 @@ RETYPED = "it would not be a memory about you or your wishes any more"
 THEIRS = "was changed by somebody else while the dream ran; theirs stays"
 
 
-class Change(NamedTuple):
+class DreamChange(NamedTuple):
     """What happens to one file. `text` None: it is removed. `needs`: the changed files that take over what it said. `counts`: against
     the cap. `drops`: how many facts a rewrite leaves out. `waits`: why a person is asked first; empty: it is just done."""
 
@@ -63,19 +63,19 @@ class Change(NamedTuple):
         return self.text is None and not self.counts
 
 
-class Plan(NamedTuple):
+class DreamPlan(NamedTuple):
     """In the order of doing: texts, then removals. `listing`: the index as the dream wants it; None: as it is."""
 
-    changes: tuple[Change, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    changes: tuple[DreamChange, ...] = ()
+    skipped: tuple[SkippedChange, ...] = ()
     listing: str | None = None
 
     @property
-    def done(self) -> tuple[Change, ...]:
+    def done(self) -> tuple[DreamChange, ...]:
         return tuple(change for change in self.changes if not change.waits)
 
     @property
-    def waiting(self) -> tuple[Change, ...]:
+    def waiting(self) -> tuple[DreamChange, ...]:
         return tuple(change for change in self.changes if change.waits)
 
 
@@ -93,7 +93,7 @@ def plan(
     ignored: Collection[str] = (),
     new: int = NEW_BEYOND_REMOVED,
     lately: int = 0,
-) -> Plan:
+) -> DreamPlan:
     """`base`: the copied files with their digests then; `there`: the texts of all topic files now; `work`: those of the copy now.
     `ignored` are entries of the copy that count for nothing: no removal is read into them. `new`: how many files may be added beyond
     those that go; daily logs make it more. `lately`: how many memories dreams have removed within a day already."""
@@ -101,12 +101,12 @@ def plan(
     wanted, refused = _wanted(base, there, work, ignored)
     ordered = sorted(_judged(wanted, there, authors), key=lambda change: (change.text is None, change.file))
     whole = not any(file.endswith(".md") for file in ignored) and not any(_covered(file, ignored) for file in base)
-    done = _capped(without(Plan(tuple(ordered)), refused), len(base), lately, whole=whole)
+    done = _capped(without(DreamPlan(tuple(ordered)), refused), len(base), lately, whole=whole)
     done = _bounded(_settled(_thinned(done, there)), new)
     return without(done, _clashes(done, there))
 
 
-def _capped(plan: Plan, topics: int, lately: int, *, whole: bool) -> Plan:
+def _capped(plan: DreamPlan, topics: int, lately: int, *, whole: bool) -> DreamPlan:
     """Everything that counts waits where it is too much, or where what could not be read (`whole`) may hold what is to go."""
     counted = sum(change.counts for change in plan.changes)
     if counted + lately <= cap(topics) and whole:
@@ -119,7 +119,7 @@ def _capped(plan: Plan, topics: int, lately: int, *, whole: bool) -> Plan:
     )
 
 
-def _thinned(plan: Plan, there: Mapping[str, str]) -> Plan:
+def _thinned(plan: DreamPlan, there: Mapping[str, str]) -> DreamPlan:
     """Many rewrites that each leave something out are together what one removal of many memories is."""
     drops, said = sum(change.drops for change in plan.changes), 0
     if drops <= LEAST_FACTS:
@@ -136,21 +136,21 @@ def _thinned(plan: Plan, there: Mapping[str, str]) -> Plan:
 
 def _wanted(
     base: Mapping[str, str], there: Mapping[str, str], work: Mapping[str, str], ignored: Collection[str]
-) -> tuple[list[Change], dict[str, str]]:
+) -> tuple[list[DreamChange], dict[str, str]]:
     """All that differs; and what of it is not to be, with the reason: a merge into such a file is judged as one, and not made."""
-    wanted, refused = list[Change](), dict[str, str]()
+    wanted, refused = list[DreamChange](), dict[str, str]()
     for file, digest in base.items():
         text = work.get(file)
         if _covered(file, ignored) or (text is not None and digest_of(text.encode()) == digest):
             continue
-        wanted.append(Change(file, text if text is not None and text.strip() else None))
+        wanted.append(DreamChange(file, text if text is not None and text.strip() else None))
         if file not in there or digest_of(there[file].encode()) != digest:
             refused[file] = THEIRS
     taken = {folded(file) for file in there}
     for file, text in work.items():
         if file in base or not text.strip():
             continue
-        wanted.append(Change(file, text, new=True))
+        wanted.append(DreamChange(file, text, new=True))
         if folded(file) in taken:
             refused[file] = "is the file of another memory; that one stays"
         taken.add(folded(file))
@@ -163,22 +163,22 @@ def _covered(file: str, ignored: Collection[str]) -> bool:
     return any("/".join(parts[:depth]) in ignored for depth in range(1, len(parts) + 1))
 
 
-def _judged(wanted: list[Change], there: Mapping[str, str], authors: Mapping[str, Author]) -> list[Change]:
+def _judged(wanted: list[DreamChange], there: Mapping[str, str], authors: Mapping[str, Author]) -> list[DreamChange]:
     """Each with what it rests on, whether it counts and whether a person wrote it."""
     texts = {change.file: change.text for change in wanted if change.text is not None}
     gone = {change.file for change in wanted if change.text is None}
-    others = Tellers({file: text for file, text in there.items() if file not in texts and file not in gone})
+    others = FactIndex({file: text for file, text in there.items() if file not in texts and file not in gone})
     pages = {file: text for file, text in texts.items() if len(text) <= max(MOST_CHARS, len(there.get(file, "")))}
     return [_one(change, there, pages, others, authors) for change in wanted]
 
 
 def _one(
-    change: Change,
+    change: DreamChange,
     there: Mapping[str, str],
     texts: Mapping[str, str],
-    others: Tellers,
+    others: FactIndex,
     authors: Mapping[str, Author],
-) -> Change:
+) -> DreamChange:
     if change.new or change.file not in there:
         return change
     old = there[change.file]
@@ -215,7 +215,7 @@ def _is_personal(text: str) -> bool:
     return read_topic("", text, 0).type in PERSONAL
 
 
-def _settled(plan: Plan) -> Plan:
+def _settled(plan: DreamPlan) -> DreamPlan:
     """What rests on a change that waits, waits too."""
     waiting = {change.file for change in plan.waiting}
     changes = plan.changes
@@ -226,7 +226,7 @@ def _settled(plan: Plan) -> Plan:
     return plan._replace(changes=changes)
 
 
-def _bounded(plan: Plan, most: int) -> Plan:
+def _bounded(plan: DreamPlan, most: int) -> DreamPlan:
     """No more new files than may be, those that others rest on first; and no more waiting than anybody reads."""
     needed = {file for change in plan.changes for file in change.needs}
     new = sorted((change.file for change in plan.done if change.new), key=lambda file: (file not in needed, file))
@@ -236,7 +236,7 @@ def _bounded(plan: Plan, most: int) -> Plan:
     return without(plan, dict.fromkeys(new[room:], why) | dict.fromkeys(many, TOO_MANY))
 
 
-def _clashes(plan: Plan, there: Mapping[str, str]) -> dict[str, str]:
+def _clashes(plan: DreamPlan, there: Mapping[str, str]) -> dict[str, str]:
     """Files whose name another memory will have: one that stays, or one that comes first."""
     changed = {change.file: _name(change.file, change.text) for change in plan.done if change.text is not None}
     if all(file in there and same_name(_name(file, there[file])) == same_name(name) for file, name in changed.items()):
@@ -255,7 +255,7 @@ def _name(file: str, text: str) -> str:
     return read_topic(file, text, 0).name
 
 
-def without(plan: Plan, refused: Mapping[str, str]) -> Plan:
+def without(plan: DreamPlan, refused: Mapping[str, str]) -> DreamPlan:
     """The plan without these changes (file → why), and without what rests on them."""
     gone = dict(refused)
     while more := {
@@ -265,9 +265,9 @@ def without(plan: Plan, refused: Mapping[str, str]) -> Plan:
     }:
         gone |= more
     here = {change.file for change in plan.changes}
-    return Plan(
+    return DreamPlan(
         tuple(change for change in plan.changes if change.file not in gone),
-        (*plan.skipped, *(Skipped(file, why) for file, why in gone.items() if file in here)),
+        (*plan.skipped, *(SkippedChange(file, why) for file, why in gone.items() if file in here)),
         plan.listing,
     )
 

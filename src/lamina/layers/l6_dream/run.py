@@ -1,4 +1,12 @@
-"""One dream, from the lock to its end (D1-D5). It runs in a job's thread, or in a person's by hand, on frozen values.
+"""A dream as it goes on (D4, D5): its record after each answer, and a person's word to stop it.
+
+Owns the record while a dream runs; only the thread of the dream writes it. `Watch` looks from a thread of its own whether somebody asked
+the dream to stop, or whether it has held the lock for too long, and then sets the one Event that ends it.
+
+
+=====
+
+One dream, from the lock to its end (D1-D5). It runs in a job's thread, or in a person's by hand, on frozen values.
 
 Owns the order: what a dead dream left is put right, the lock, the copy, the run, the difference applied, the lock committed. Invariants:
 memory changes only in `apply`, under the lock's fence; whatever ends a dream before that leaves memory and the time of the last dream as
@@ -11,57 +19,135 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from threading import Event
-from typing import Any, Literal, NamedTuple, TypeAlias
+from threading import Event, Thread
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
 from ...core.effects import Ask, Effect, RunTools, drive
 from ...core.errors import Aborted, DiskError
+from ...core.reply import Reply
 from ...core.settings import Settings
+from ...core.usage import Usage
 from ...disk.dream_lock import Hold, Lock, NotWon
+from ...disk.paths import RootDir
+from ...fork.budget import LOCAL
 from ...fork.fork import ForkOutcome, Handover, run_fork
 from ...fork.handover import PrefixChanged, altered
 from ...memory.memory import Memory
 from ...memory.store.modes import GatedStore
 from ...memory.store.scopes import Place
+from ...providers.models import cost
 from .apply import conclude
-from .bounds import Bounds, Copy
-from .directive import ROUNDS, directive
-from .distil import NEW_A_LOG
-from .gates import Stop
-from .inputs import about_person, scene_of
+from .bounds import DreamBounds, DreamCopy
+from .directive import ROUNDS, about_person, directive, scene_of
+from .gates import DreamStop
+from .offline import NEW_A_LOG
 from .plan import NEW_BEYOND_REMOVED
-from .progress import Heard, Progress, Watch, unheard
-from .record import Record, Status, is_open, new_id, read_record
-from .recovery import recover
-from .stage import Stage, begin, end
+from .record import DreamRecord, Status, is_open, kill_requested, new_id, read_record, with_file, with_turn, write_record
+from .stage import DreamStage, begin, end
+from .undo import recover
+
+# A person who stops it waits this long at most; a look is one stat.
+LOOK_SECONDS = 0.5
+
+Heard: TypeAlias = Callable[[DreamRecord], None]
+
+
+def unheard(_: DreamRecord) -> None:
+    pass
+
+
+class DreamProgress:
+    def __init__(self, root: RootDir, record: DreamRecord, heard: Heard = unheard) -> None:
+        self._root = root
+        self.heard = heard
+        self._usage = Usage()
+        self.record = record
+
+    def said(self, reply: Reply, model: str) -> None:
+        """The model gave an answer."""
+        self._usage += reply.usage if reply.usage is not None and reply.model != LOCAL else Usage()
+        spent = cost(reply.model or model, self._usage)
+        record = with_turn(self.record, reply.text, len(reply.tool_uses))
+        tokens = self._usage.prompt + self._usage.output_tokens
+        self._keep(replace(record, tokens=tokens, cost=spent.usd or 0.0))
+
+    def touched(self, files: Iterable[str]) -> None:
+        """Its calls were carried out; these files of the copy it has changed until now."""
+        record = self.record
+        for file in files:
+            record = with_file(record, file)
+        if record != self.record:
+            self._keep(record)
+
+    def _keep(self, record: DreamRecord) -> None:
+        self.record = record
+        write_record(self._root, record)
+        self.heard(record)
+
+
+class DreamWatch:
+    """While the block runs, `abort` is set where the dream must end; `why` says which it was."""
+
+    def __init__(self, root: RootDir, dream: str, hold: Hold, abort: Event) -> None:
+        self._root = root
+        self._dream = dream
+        self._hold = hold
+        self._abort = abort
+        self._over = Event()
+        self._thread = Thread(target=self._look, name="lamina-dream-watch", daemon=True)
+        self.why: Literal["", "killed", "overdue"] = ""
+
+    def _look(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            self.why = self._asked()
+            if self.why:
+                self._abort.set()
+                return
+
+    def _asked(self) -> Literal["", "killed", "overdue"]:
+        try:
+            if kill_requested(self._root, self._dream):
+                return "killed"
+        except DiskError:
+            return ""  # who put something else there did not ask for anything
+        return "overdue" if self._hold.overdue() else ""
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
 
 PURPOSE: Literal["dream"] = "dream"
 DIED = "A dream was stopped before it began; nothing was changed."
 
 
-class End(NamedTuple):
+class DreamEnd(NamedTuple):
     status: Status
     why: str
 
 
 # How a dream that was told to end has ended, by who told it: a session that closes tells it without a reason.
-ENDED: Mapping[str, End] = {
-    "": End("killed", "its session stopped it"),
-    "killed": End("killed", "somebody stopped it"),
-    "overdue": End("failed", "it took longer than a dream may"),
+ENDED: Mapping[str, DreamEnd] = {
+    "": DreamEnd("killed", "its session stopped it"),
+    "killed": DreamEnd("killed", "somebody stopped it"),
+    "overdue": DreamEnd("failed", "it took longer than a dream may"),
 }
 
 Perform: TypeAlias = Callable[[Effect], Any]
 # What carries out what a dream asks for, at a desk with these bounds.
-AtDesk: TypeAlias = Callable[[Bounds, Copy, Event], Perform]
+AtDesk: TypeAlias = Callable[[DreamBounds, DreamCopy, Event], Perform]
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class DreamOrder(msgspec.Struct, frozen=True, kw_only=True):
     """All that a dream works with, as it was when it was started."""
 
     handover: Handover
@@ -74,21 +160,23 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     by: Literal["session", "hand"]
     session: str | None = None
     transcripts: tuple[Path, ...] = ()
-    too_soon: Callable[[int | None], Stop | None] = lambda _: None  # the time gate, asked again where a dead dream was put right
+    too_soon: Callable[[int | None], DreamStop | None] = lambda _: (
+        None
+    )  # the time gate, asked again where a dead dream was put right
     spent: Callable[[], str | None] = lambda: None  # why no more is asked of a model; None: there is something left
 
 
 class DreamOutcome(NamedTuple):
     """`stop`: the gate it did not pass; then there is no record. `fork`: what the run used, where it came that far."""
 
-    record: Record | None
-    stop: Stop | None = None
+    record: DreamRecord | None
+    stop: DreamStop | None = None
     fork: ForkOutcome | None = None
     recovered: tuple[str, ...] = ()
     error: PrefixChanged | None = None
 
 
-def dream(order: Order, at_desk: AtDesk, abort: Event, heard: Heard = unheard) -> DreamOutcome:
+def dream(order: DreamOrder, at_desk: AtDesk, abort: Event, heard: Heard = unheard) -> DreamOutcome:
     with Memory.open(order.cwd, home=order.home, settings=order.settings) as memory:
         gated = memory.store("private")
         lock = Lock(gated.store.root)
@@ -98,7 +186,7 @@ def dream(order: Order, at_desk: AtDesk, abort: Event, heard: Heard = unheard) -
             return DreamOutcome(None, stop, recovered=recovered)
         hold = lock.acquire(last)
         if isinstance(hold, NotWon):
-            return DreamOutcome(None, Stop("lock", hold.why), recovered=recovered)
+            return DreamOutcome(None, DreamStop("lock", hold.why), recovered=recovered)
         with hold:
             # Once more, now that nobody else can: an undo may have died while the dream before this one had the lock.
             recovered += tuple(recover(gated, lock, now=time.time(), hold=hold))
@@ -127,20 +215,20 @@ def beginning(handover: Handover) -> Handover:
 class _Dream:
     """One dream that holds the lock."""
 
-    def __init__(self, order: Order, gated: GatedStore, hold: Hold, heard: Heard) -> None:
+    def __init__(self, order: DreamOrder, gated: GatedStore, hold: Hold, heard: Heard) -> None:
         self._order = order
         self._gated = gated
         self._root = gated.store.root
         self._hold = hold
         now = time.time()
-        record = Record(id=new_id(now), started=now, pid=os.getpid(), by=order.by, session=order.session)
-        self._progress = Progress(self._root, record, heard)
+        record = DreamRecord(id=new_id(now), started=now, pid=os.getpid(), by=order.by, session=order.session)
+        self._progress = DreamProgress(self._root, record, heard)
         self._cut = ""  # why it was cut short
         self._new = NEW_BEYOND_REMOVED
 
     def run(self, at_desk: AtDesk, abort: Event) -> DreamOutcome:
         """Whatever goes wrong is a reason, never an error; the lock is the caller's to put back."""
-        fork, watch = None, Watch(self._root, self._progress.record.id, self._hold, abort)
+        fork, watch = None, DreamWatch(self._root, self._progress.record.id, self._hold, abort)
         status: Status = "failed"
         why, changed = "", None
         try:
@@ -168,7 +256,7 @@ class _Dream:
         record = self._ended(status, why)
         return DreamOutcome(record, fork=fork, error=changed)
 
-    def _asked(self, stage: Stage, at_desk: AtDesk, abort: Event) -> ForkOutcome:
+    def _asked(self, stage: DreamStage, at_desk: AtDesk, abort: Event) -> ForkOutcome:
         order = self._order
         scene = scene_of(
             self._gated.store,
@@ -181,8 +269,8 @@ class _Dream:
             by_hand=order.by == "hand",
         )
         self._new = NEW_BEYOND_REMOVED + NEW_A_LOG * len(scene.unseen)
-        copy = Copy(stage.path, order.place.path, order.transcripts, stage.listing is not None, bool(stage.base))
-        bounds = Bounds(copy, order.cwd, about_person(self._gated.store, order.place, scene))
+        copy = DreamCopy(stage.path, order.place.path, order.transcripts, stage.listing is not None, bool(stage.base))
+        bounds = DreamBounds(copy, order.cwd, about_person(self._gated.store, order.place, scene))
         carry_out = at_desk(bounds, copy, abort)
 
         def perform(effect: Effect) -> Any:
@@ -205,7 +293,7 @@ class _Dream:
         self._cut = self._order.spent() or ""
         return bool(self._cut)
 
-    def _ended(self, status: Status, why: str) -> Record:
+    def _ended(self, status: Status, why: str) -> DreamRecord:
         """The copy goes however it ended. Where that fails, or memories are half changed and could not be put back, the lock stays as a
         dead dream's: by that the next session sees that there is something to put right."""
         record = self._progress.record

@@ -28,7 +28,19 @@ from ...memory.store.index_file import MOST_INDEX
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore
 from ...memory.store.scan import is_topic
-from .record import DIRECTORY, Record, Skipped, Status, dreams, home, is_open, is_real, read_record, records, write_record
+from .record import (
+    DIRECTORY,
+    DreamRecord,
+    SkippedChange,
+    Status,
+    dreams,
+    home,
+    is_open,
+    is_real,
+    read_record,
+    records,
+    write_record,
+)
 
 WORK = "work"
 BEFORE = "before"
@@ -44,7 +56,7 @@ MOST_COPIED = 256 << 20
 _BATCH = 64
 
 
-class Stage(NamedTuple):
+class DreamStage(NamedTuple):
     """`path` is the copy. `base` are its files with the digest they had; `listing` is the index as it was, None: there was none."""
 
     id: str
@@ -53,15 +65,15 @@ class Stage(NamedTuple):
     listing: bytes | None
 
 
-class Work(NamedTuple):
+class StagedWork(NamedTuple):
     """The copy as a dream left it. `ignored` are entries that are no texts of a memory; their files stay as they are."""
 
     texts: Mapping[str, str]
     listing: str | None
-    ignored: tuple[Skipped, ...] = ()
+    ignored: tuple[SkippedChange, ...] = ()
 
 
-def begin(gated: GatedStore, record: Record) -> Stage:
+def begin(gated: GatedStore, record: DreamRecord) -> DreamStage:
     """Writes the record and copies. SettingError, before anything is written, where the mode lets nothing be changed."""
     gated.check("dream")
     root = gated.store.root
@@ -71,7 +83,7 @@ def begin(gated: GatedStore, record: Record) -> Stage:
         index = root.read_bytes(INDEX, MOST_INDEX)
         if index is not None:
             write_new(work, {INDEX: index})
-        return Stage(record.id, path, _copied(gated, work), index)
+        return DreamStage(record.id, path, _copied(gated, work), index)
 
 
 def _copied(gated: GatedStore, work: RootDir) -> dict[str, str]:
@@ -96,23 +108,23 @@ def is_text(data: bytes) -> bool:
     return len(data) < MOST_READ
 
 
-def look(stage: Stage) -> Work:
+def look(stage: DreamStage) -> StagedWork:
     """What the dream made of the copy."""
     found = survey(stage.path, most=2 * MOST_FILES)
     if found is None or not found.whole:
         raise DiskError(str(stage.path), "is gone, or holds more than any memory", "nothing was changed; start the dream again")
     usable = [seen for seen in found.entries if not _problem(seen)]
-    ignored = [Skipped(seen.path, problem) for seen in found.entries if (problem := _problem(seen))]
-    ignored += [Skipped(path, "could not be read") for path in found.unread]
+    ignored = [SkippedChange(seen.path, problem) for seen in found.entries if (problem := _problem(seen))]
+    ignored += [SkippedChange(path, "could not be read") for path in found.unread]
     with RootDir.open(stage.path, create=False) as work:
         texts = dict(_texts(work, [seen.path for seen in usable]))
         data = work.read_bytes(INDEX, MOST_INDEX) if any(seen.path == INDEX for seen in usable) else None
     ignored += [
-        Skipped(seen.path, "is no text, or could not be read")
+        SkippedChange(seen.path, "is no text, or could not be read")
         for seen in usable
         if seen.path not in texts and is_topic(seen.path)
     ]
-    return Work(texts, data.decode("utf-8", "replace") if data is not None else None, tuple(ignored))
+    return StagedWork(texts, data.decode("utf-8", "replace") if data is not None else None, tuple(ignored))
 
 
 def _problem(seen: Seen) -> str:
@@ -144,7 +156,7 @@ def _batches(files: Sequence[str]) -> Iterator[list[str]]:
         yield list(files[at : at + _BATCH])
 
 
-def end(root: RootDir, record: Record, *, status: Status, now: float, why: str = "") -> Record:
+def end(root: RootDir, record: DreamRecord, *, status: Status, now: float, why: str = "") -> DreamRecord:
     """The dream is over: its copy goes, and its record says how it ended. One that was stopped while memories changed keeps its
     record, for the recovery to take that back; one whose record says already how it ended keeps that."""
     there = read_record(root, record.id)

@@ -35,12 +35,11 @@ from ...memory.store.index import INDEX
 from ...memory.store.modes import plan_write
 from ...permissions.decision import Allow, Deny, decide
 from ...tools.reads import ReadState
-from .bounds import Bounds, Copy
-from .gates import MOST_FAILURES, Standing, Stop, last_dream, looked_lately, stopped, too_few
-from .record import Record
-from .run import DreamOutcome, Order, Perform, beginning, dream, put_right
-from .sessions import is_empty, newer, places
-from .trigger import DREAM, ENDING_SECONDS, State, tell_once
+from .bounds import DreamBounds, DreamCopy
+from .gates import MOST_FAILURES, DreamGates, DreamStop, is_empty, last_dream, looked_lately, newer, places, stopped, too_few
+from .record import DreamRecord
+from .run import DreamOrder, DreamOutcome, Perform, beginning, dream, put_right
+from .trigger import DREAM, ENDING_SECONDS, DreamState, tell_once
 
 PAUSED = f"Memory is not put in order any more in this session: it failed {MOST_FAILURES} times in a row."
 HALF = "The dream failed while it changed memories ({why}). What it changed is put back by the next session, or by `lamina dream --kill`."
@@ -61,10 +60,10 @@ def after_turn(c: Conversation, lent: Remembers) -> None:
     c.background.start(DREAM, _job(order, c.ask_side, desk), settles=ENDING_SECONDS)
 
 
-def _stopped(c: Conversation, lent: Remembers) -> Stop | None:
+def _stopped(c: Conversation, lent: Remembers) -> DreamStop | None:
     """The gates behind that of time, the cheapest first."""
-    state, settings = c.layer_state(State), c.settings
-    standing = Standing(
+    state, settings = c.layer_state(DreamState), c.settings
+    standing = DreamGates(
         on=settings.dream,
         remote=settings.remote,
         lent=c.host.desk is not None,
@@ -80,23 +79,23 @@ def _stopped(c: Conversation, lent: Remembers) -> Stop | None:
         return stop
     state.looked_at = now
     if not lent.place.path.is_dir():
-        return Stop("nothing", NOTHING)
+        return DreamStop("nothing", NOTHING)
     if (stop := _nothing_new(c, lent)) is not None:
         return stop
-    return None if c.background.allows(DREAM) else Stop("budget", "today's budget for background work is used up")
+    return None if c.background.allows(DREAM) else DreamStop("budget", "today's budget for background work is used up")
 
 
-def _nothing_new(c: Conversation, lent: Remembers) -> Stop | None:
+def _nothing_new(c: Conversation, lent: Remembers) -> DreamStop | None:
     """Enough sessions; in assistant mode (W2) a daily log of a day that is over."""
     wanted = c.settings.dream_sessions
     with RootDir.open(lent.place.path, create=False) as root:
         if is_empty(root):
-            return Stop("nothing", NOTHING)
+            return DreamStop("nothing", NOTHING)
         last = Lock(root).last_ns()
         if c.settings.assistant:
             now = datetime.fromisoformat(c.clock()).timestamp()
             logs = to_distil(root, last / 1e9 if last is not None else None, now)
-            return None if logs else Stop("nothing", "there is no daily log since the last one")
+            return None if logs else DreamStop("nothing", "there is no daily log since the last one")
         found = newer(_places(c, root), last, own=c.store.path, enough=wanted)
     return too_few(found, wanted=wanted)
 
@@ -105,12 +104,12 @@ def _places(c: Conversation, root: RootDir) -> tuple[Path, ...]:
     return places(root, c.store.path.parent if c.store.path is not None else None)
 
 
-def _order(c: Conversation, lent: Remembers) -> Order:
+def _order(c: Conversation, lent: Remembers) -> DreamOrder:
     """Everything a dream needs is taken now; nothing of the conversation goes with it."""
     meter, limits, settings, now = c.ask_side, limits_of(c.settings), c.settings, datetime.fromisoformat(c.clock())
     local = c.prompt.model == LOCAL
 
-    def too_soon(last_ns: int | None) -> Stop | None:
+    def too_soon(last_ns: int | None) -> DreamStop | None:
         return last_dream(last_ns, int(now.timestamp() * 1e9), hours=settings.dream_hours, daily=settings.assistant)
 
     def spent() -> str | None:
@@ -119,7 +118,7 @@ def _order(c: Conversation, lent: Remembers) -> Order:
 
     with RootDir.open(lent.place.path, create=False) as root:
         past = _places(c, root) if settings.past_search else ()
-    return Order(
+    return DreamOrder(
         handover=beginning(hand_over(c)),
         place=lent.place,
         settings=settings,
@@ -140,14 +139,14 @@ def ours(place: Path, home: Path | None) -> bool:
     return home is not None and place.parent == home / "projects"
 
 
-def _job(order: Order, ask: AskSide | Meter, desk: Desk) -> Callable[[Abort], DreamOutcome]:
+def _job(order: DreamOrder, ask: AskSide | Meter, desk: Desk) -> Callable[[Abort], DreamOutcome]:
     return lambda abort: dream(order, at_desk(desk, ask, order), abort)
 
 
-def at_desk(desk: Desk, ask: AskSide | Meter, order: Order) -> Callable[[Bounds, Copy, Abort], Perform]:
+def at_desk(desk: Desk, ask: AskSide | Meter, order: DreamOrder) -> Callable[[DreamBounds, DreamCopy, Abort], Perform]:
     """Where a dream works: what any fork may do (X6), with the copy as its memory directory, less what its bounds say."""
 
-    def sit(bounds: Bounds, copy: Copy, abort: Abort) -> Callable[[Effect], object]:
+    def sit(bounds: DreamBounds, copy: DreamCopy, abort: Abort) -> Callable[[Effect], object]:
         roots = (*desk.permission.roots, copy.memory, *copy.transcripts)
         permission = replace(desk.permission, roots=roots, memory_dir=copy.work, only_edit=None, fork=True)
 
@@ -183,7 +182,7 @@ def landed(c: Conversation, one: Landed) -> None:
     record = outcome.record
     match record.status:
         case "completed":
-            c.layer_state(State).failures = 0
+            c.layer_state(DreamState).failures = 0
             c.record_event(DREAM, _told(record, outcome))
             c.notify(sentence(record))
         case "killed":
@@ -198,14 +197,14 @@ def landed(c: Conversation, one: Landed) -> None:
 
 
 def _failed(c: Conversation, told: Wire, *, stopped: bool) -> None:
-    state = c.layer_state(State)
+    state = c.layer_state(DreamState)
     state.failures += not stopped
     c.record_event(DREAM, told)
     if state.failures == MOST_FAILURES and PAUSED not in c.notices:
         c.notify(f"{PAUSED} The last reason: {told['failed']}")
 
 
-def _told(record: Record, outcome: DreamOutcome) -> Wire:
+def _told(record: DreamRecord, outcome: DreamOutcome) -> Wire:
     told: Wire = {
         "id": record.id,
         "files": list(record.files[:MOST_TOLD]),
@@ -223,7 +222,7 @@ def _told(record: Record, outcome: DreamOutcome) -> Wire:
     return told
 
 
-def sentence(record: Record) -> str:
+def sentence(record: DreamRecord) -> str:
     """What a dream has done, for the person."""
     gone, waiting = len(record.removed) + len(record.merged), len(record.waiting)
     counted = (

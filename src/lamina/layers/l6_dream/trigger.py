@@ -12,7 +12,7 @@ from ...core.errors import LaminaError
 
 if TYPE_CHECKING:
     from ...fork.host import Remembers
-    from .gates import Stop
+    from .gates import DreamStop
 
 DREAM: Literal["dream"] = "dream"  # the background job, the purpose of its calls, and its event
 LAYER = "l6_dream"
@@ -21,7 +21,7 @@ LOCK = ".consolidate-lock"  # its mtime is the time of the last dream, its size 
 ENDING_SECONDS = 5.0
 
 
-class State:
+class DreamState:
     """What a session remembers of its looks and its dreams."""
 
     def __init__(self) -> None:
@@ -46,9 +46,9 @@ def begin_dream(c: Conversation) -> None:
 
 
 def _look(c: Conversation, lent: Remembers) -> None:
-    state = c.layer_state(State)
+    state = c.layer_state(DreamState)
     if not state.registered and c.store.path is not None:
-        from .sessions import register
+        from .gates import register
 
         state.registered = register(lent.place.path, c.store.path.parent)
     if not lent.interactive or c.background.running(DREAM) is not None:
@@ -69,16 +69,16 @@ def _last(lent: Remembers) -> int | None:
         return None
 
 
-def too_soon(c: Conversation, last_ns: int | None) -> Stop | None:
+def too_soon(c: Conversation, last_ns: int | None) -> DreamStop | None:
     from . import gates
 
     now_ns = int(datetime.fromisoformat(c.clock()).timestamp() * 1e9)
     return gates.last_dream(last_ns, now_ns, hours=c.settings.dream_hours, daily=c.settings.assistant)
 
 
-def tell_once(c: Conversation, stop: Stop) -> None:
+def tell_once(c: Conversation, stop: DreamStop) -> None:
     """K5: the gate that stopped a dream, where it is another one than before."""
-    state = c.layer_state(State)
+    state = c.layer_state(DreamState)
     if state.told != stop.gate:
         state.told = stop.gate
         c.record_event(DREAM, {"stopped": stop.gate, "why": stop.why})

@@ -50,7 +50,7 @@ _PLAIN = re.compile(r"[\w-]{3,}")
 _CALL = re.compile(r"^\[calls (?P<tool>[\w-]{1,64})\] (?P<given>\{.*\})$", re.MULTILINE)
 
 
-class Seen(NamedTuple):
+class LastExchange(NamedTuple):
     """Of an agent: the newest request it sent and what was answered, and when."""
 
     request: Wire
@@ -73,7 +73,7 @@ def directive() -> str:
     return prompt_sections(__file__, "agent_summary")["directive"]
 
 
-def query(seen: Seen, model: str, policy: AgentPolicy) -> Wire:
+def query(seen: LastExchange, model: str, policy: AgentPolicy) -> Wire:
     """For another model than the agent's: the end of what it did, as data."""
     return {
         "model": model,
@@ -83,7 +83,7 @@ def query(seen: Seen, model: str, policy: AgentPolicy) -> Wire:
     }
 
 
-def tail(seen: Seen, policy: AgentPolicy) -> str:
+def tail(seen: LastExchange, policy: AgentPolicy) -> str:
     """The newest messages, whole ones, as text; the oldest is cut where it is too much."""
     messages = [*seen.request.get("messages", ()), {"role": "assistant", "content": list(seen.answer)}]
     left = policy.summary_tokens * BYTES_PER_TOKEN
@@ -120,7 +120,7 @@ def _texts_in(content: Any) -> Iterator[str]:
         yield from (str(part["text"]) for part in content if isinstance(part, dict) and part.get("type") == "text")
 
 
-def accepted(text: str, seen: Seen, policy: AgentPolicy) -> str | None:
+def accepted(text: str, seen: LastExchange, policy: AgentPolicy) -> str | None:
     """The text as it is shown; None: it says nothing, or too much, or is of something the agent has not before it."""
     words = " ".join(text[: 2 * LONGEST].split()).strip("\"'`*_ ").rstrip(".…!").split()
     said = " ".join(words)
@@ -136,7 +136,7 @@ def _bare(word: str) -> str:
     return word.strip("\"'`,:;").removesuffix("()").casefold()
 
 
-def names_in(seen: Seen, policy: AgentPolicy) -> frozenset[str]:
+def names_in(seen: LastExchange, policy: AgentPolicy) -> frozenset[str]:
     """Files and functions the agent has before it, each also by its last part and without its ending."""
     text = tail(seen, policy)[:MOST_SEARCHED]
     words = (each["word"] for each in _WORD.finditer(text) if each["called"] or _INSIDE.search(each["word"]))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...disk.dream_lock import Lock
 from ...disk.paths import RootDir
-from ...layers.l6_dream.record import DIRECTORY, Record, dreams, home, is_open, records
+from ...layers.l6_dream.record import DIRECTORY, DreamRecord, dreams, home, is_open, records
 from .finding import Finding, PutRight
 from .memory_snapshot import Reading
 
@@ -37,7 +37,7 @@ def check_dreams(reading: Reading) -> Iterator[Finding]:
         yield Finding("memory", "dream-stopped", text, "What is left of it is removed.", reading.full(home(lost[0])), fix=fix)
 
 
-def _stopped(reading: Reading, record: Record) -> Finding:
+def _stopped(reading: Reading, record: DreamRecord) -> Finding:
     changing = record.phase in ("applying", "undoing")
     when = "while it changed memories" if changing else "before it changed anything"
     remedy = "The next session, or lamina doctor --fix, puts everything back as it was."

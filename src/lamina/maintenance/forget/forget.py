@@ -28,7 +28,7 @@ from ...disk.paths import RootDir
 from ...disk.rewrite_tree import Seen, raw_lines, remove_tree, rewrite, seen
 from ...disk.transcript import lock_path
 from ...layers.l6_dream.record import home, is_open, kill_request, records
-from ...layers.l6_dream.recovery import recover
+from ...layers.l6_dream.undo import recover
 from ...memory.store.directory import GUARD, PATIENCE, DirectoryStore
 from ...memory.store.modes import GatedStore
 from .files import Places, Root, Session, files, session_kind

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from lamina.fork.fork import tagged
-from lamina.layers.l5_extract.directive import directive
-from lamina.layers.l5_extract.offline import answer
-from lamina.layers.l5_extract.signals import signals
-from lamina.layers.l5_extract.sources import Said
+from lamina.layers.l5_extract.offline import answer, signals
+from lamina.layers.l5_extract.plan import directive
+from lamina.layers.l5_extract.sources import UserWords
 from lamina.memory.store.scopes import Place
 
 TODAY = "2026-05-04"  # a Monday
@@ -434,7 +433,7 @@ def message(role: str, *texts: str) -> dict[str, Any]:
 
 def review(*before: dict[str, Any], said: tuple[str, ...], listed: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """The calls of a review whose range is these messages of the person."""
-    asked = tagged(directive([Said("m", words) for words in said], listed, PLACE, today=TODAY), "extraction")
+    asked = tagged(directive([UserWords("m", words) for words in said], listed, PLACE, today=TODAY), "extraction")
     return answer({"messages": [*before, message("user", asked)], "tools": [{"name": "Read"}, {"name": "Write"}]})
 
 

@@ -5,11 +5,21 @@ from __future__ import annotations
 import pytest
 
 from lamina.core.view import Item
-from lamina.layers.l5_extract.due import MOST_FAILURES, UNSAID, WROTE, Gates, begins, is_final, skips, why_not, wrote_memory
+from lamina.layers.l5_extract.plan import (
+    MOST_FAILURES,
+    UNSAID,
+    WROTE,
+    ReviewGates,
+    begins,
+    is_final,
+    skips,
+    why_not,
+    wrote_memory,
+)
 
 from .making import answered, attached, called, came, said
 
-OPEN = Gates(on=True, remote=False, lent=True, writable=True, interactive=True, asked_for=False)
+OPEN = ReviewGates(on=True, remote=False, lent=True, writable=True, interactive=True, asked_for=False)
 
 
 def is_memory(path: str) -> bool:
@@ -35,7 +45,7 @@ def test_all_gates_open_let_it_run() -> None:
         (OPEN._replace(failures=MOST_FAILURES), "failed"),
     ],
 )
-def test_each_gate_alone_stops_it(gates: Gates, why: str) -> None:
+def test_each_gate_alone_stops_it(gates: ReviewGates, why: str) -> None:
     assert why in str(why_not(gates))
 
 

@@ -57,14 +57,14 @@ def merged_index(work: str, *, base: str, now: str, files: Collection[str], chan
     return text
 
 
-class Own(NamedTuple):
+class IndexRewrite(NamedTuple):
     """The index right before the dream wrote it as a whole, and as it wrote it."""
 
     found: str
     made: str
 
 
-def index_back(before: str, now: str, back: Collection[str], stay: Collection[str] = (), own: Own | None = None) -> str:
+def index_back(before: str, now: str, back: Collection[str], stay: Collection[str] = (), own: IndexRewrite | None = None) -> str:
     """The index as it was `before` the dream, with whatever others did to it since.
 
     `back` are the files that went back: their lines do, too. `stay` are those of the dream that did not: they keep the line they have.

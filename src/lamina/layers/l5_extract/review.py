@@ -3,12 +3,20 @@
 Owns the order: range, reason to skip, list of memories, the fork, what was written. Invariant: only a review that ended well, or one
 that is not needed because the conversation wrote to memory itself, moves the cursor (X4). A run that is killed leaves whole files and
 the old cursor; the next one covers the same messages, and what was saved is found in the list.
+
+
+=====
+
+Room for one turn that ended while a review was under way (X4): the latest wins, and the review takes it when it is done.
+
+Invariant: what was put in is taken by the job that runs, or `put` says no and the caller starts another; nothing falls between.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Event, Lock
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -24,16 +32,15 @@ from ...memory.recall.selection import line_of
 from ...memory.store.scan import MOST_IN_MANIFEST, Header, manifest
 from ...memory.store.scopes import Place
 from ...memory.tool_writes import spot
-from .directive import ROUNDS, directive
-from .due import WROTE, begins, skips
-from .guard import Known
+from .guard import KnownMemory
+from .plan import ROUNDS, WROTE, begins, directive, skips
 from .sources import Sources, sources
-from .writer import Outcome, Store, Writer
+from .writer import MemoriesWritten, ReviewWriter, Store
 
 PURPOSE = "extraction"
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class ExtractionOrder(msgspec.Struct, frozen=True, kw_only=True):
     """All that a review works with: a turn's end, as it was then."""
 
     items: tuple[Item, ...]
@@ -54,73 +61,75 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 class Reviewed(NamedTuple):
     cursor: str
     outcome: ForkOutcome
-    written: Outcome
+    written: MemoriesWritten
 
 
-class Skipped(NamedTuple):
+class ReviewSkipped(NamedTuple):
     cursor: str | None
     why: str
 
 
-class Failed(NamedTuple):
+class ReviewFailed(NamedTuple):
     cursor: str | None
     why: str
     outcome: ForkOutcome | None = None
-    written: Outcome | None = None
+    written: MemoriesWritten | None = None
     error: PrefixChanged | None = None
     stopped: bool = False  # by a person or a closing session: no fault
 
 
-Ran: TypeAlias = Reviewed | Skipped | Failed
+ReviewResult: TypeAlias = Reviewed | ReviewSkipped | ReviewFailed
 
 # Drives a fork's flow with this keeper at its desk.
-Performs: TypeAlias = Callable[[Flow[ForkOutcome], Writer], ForkOutcome]
+Performs: TypeAlias = Callable[[Flow[ForkOutcome], ReviewWriter], ForkOutcome]
 
 
 def is_memory(place: Place, cwd: Path) -> Callable[[str], bool]:
     return lambda path: spot(place, cwd / path) is not None
 
 
-def skipped(order: Order, cursor: str | None) -> Skipped | None:
+def skipped(order: ExtractionOrder, cursor: str | None) -> ReviewSkipped | None:
     """Why no model is asked about this range."""
     why = skips(order.items[begins(order.items, cursor) :], is_memory(order.place, order.cwd))
     if why is None:
         return None
-    return Skipped(order.last if why == WROTE else cursor, why)
+    return ReviewSkipped(order.last if why == WROTE else cursor, why)
 
 
-def review(order: Order, cursor: str | None, perform: Performs) -> Ran:
+def review(order: ExtractionOrder, cursor: str | None, perform: Performs) -> ReviewResult:
     """Whatever goes wrong is a reason, never an error."""
-    writer: Writer | None = None
+    writer: ReviewWriter | None = None
     try:
         if (passed := skipped(order, cursor)) is not None:
             return passed
         heard = sources(order.items, begins(order.items, cursor))
         there = _there(order, heard)
-        writer = Writer(order.place, order.store, order.session, heard, there.known, order.cwd)
+        writer = ReviewWriter(order.place, order.store, order.session, heard, there.known, order.cwd)
         asked = directive(heard.said, there.listed, order.place, today=order.today)
         outcome = perform(run_fork(order.handover, asked, purpose=PURPOSE, rounds=ROUNDS), writer)
     except Exception as error:  # noqa: BLE001  # a review that comes to nothing is nobody's problem
         changed, stopped = error if isinstance(error, PrefixChanged) else None, isinstance(error, Aborted)
         why = "it was stopped" if stopped else str(error) or type(error).__name__
-        return Failed(cursor, why, written=writer.outcome if writer is not None else None, error=changed, stopped=stopped)
+        return ReviewFailed(cursor, why, written=writer.outcome if writer is not None else None, error=changed, stopped=stopped)
     if not outcome.done and outcome.rounds < ROUNDS:
-        return Failed(cursor, "the answer was cut off or declined", outcome, writer.outcome)
+        return ReviewFailed(cursor, "the answer was cut off or declined", outcome, writer.outcome)
     return Reviewed(order.last, outcome, writer.outcome)
 
 
-class _There(NamedTuple):
-    known: list[Known]
+class _MemoryList(NamedTuple):
+    known: list[KnownMemory]
     listed: list[str]  # the lines of the list
 
 
-def _there(order: Order, heard: Sources) -> _There:
+def _there(order: ExtractionOrder, heard: Sources) -> _MemoryList:
     """The memories there are; none where the directory is not there yet. Of many the newest, and those about what was said (S11)."""
     with Look.at(order.place, settings=order.settings, project=order.project) as memory:
         headers = memory.headers()
         words = "\n".join(one.words for one in heard.said)
         listed = manifest(headers, lambda rest, room: _best(memory, headers, rest, words, room))
-    return _There([Known(header.file, header.description) for header in headers], [line_of(header) for header in listed])
+    return _MemoryList(
+        [KnownMemory(header.file, header.description) for header in headers], [line_of(header) for header in listed]
+    )
 
 
 def _best(memory: Look, headers: list[Header], rest: Sequence[Header], words: str, room: int) -> list[Header]:
@@ -128,3 +137,45 @@ def _best(memory: Look, headers: list[Header], rest: Sequence[Header], words: st
     ranked = [header for header, _ in memory.ranked(headers, words, room + MOST_IN_MANIFEST) if header.file in left]
     chosen = {header.file for header in ranked}
     return [*ranked, *(header for header in rest if header.file not in chosen)][:room]
+
+
+class ReviewSlot:
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._order: ExtractionOrder | None = None
+        self._open = False
+        self._abort = Event()  # of the job that runs
+        self.reached: str | None = None  # the cursor behind the last review, before it has landed
+
+    def open(self, cursor: str | None) -> None:
+        with self._lock:
+            self._open, self._order, self.reached = True, None, cursor
+            self._abort = Event()
+
+    def watch(self, abort: Event) -> None:
+        """A job that was told to end takes nothing more."""
+        with self._lock:
+            self._abort = abort
+
+    def put(self, order: ExtractionOrder) -> bool:
+        """Whether a job will take it."""
+        with self._lock:
+            if self._abort.is_set():
+                self._open, self._order = False, None
+            if self._open:
+                self._order = order
+            return self._open
+
+    def take(self, cursor: str | None) -> ExtractionOrder | None:
+        """The next one, after a review that came as far as `cursor`; None closes the slot."""
+        with self._lock:
+            self.reached = cursor
+            order, self._order = self._order, None
+            if self._abort.is_set():
+                order = None
+            self._open = order is not None
+            return order
+
+    def close(self) -> None:
+        with self._lock:
+            self._open, self._order = False, None

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from lamina.layers.l7_agents.files import MOST_BYTES, MOST_KINDS, Catalog, load_kinds
-from lamina.layers.l7_agents.types import Kind, picked, read_kind
+from lamina.layers.l7_agents.types import MOST_BYTES, MOST_KINDS, AgentType, Catalog, load_kinds, picked, read_kind
 from lamina.tools.registry import builtin_tools
 
 GOOD = "---\nname: {name}\ndescription: Reads changes.\n{more}---\nYou review changes.\n"
 
 
-def kind_of(text: str) -> Kind:
+def kind_of(text: str) -> AgentType:
     read = read_kind(text, source="project", path="x.md")
     assert read.kind is not None, read.problem
     return read.kind
@@ -78,7 +77,7 @@ def test_permissions_hooks_and_servers_of_a_file_count_for_nothing_and_are_named
         assert word in notice
     found = catalog.find("bad")
     assert found is not None
-    assert set(Kind.__struct_fields__) == {"name", "description", "prompt", "tools", "model", "memory", "source", "path"}
+    assert set(AgentType.__struct_fields__) == {"name", "description", "prompt", "tools", "model", "memory", "source", "path"}
 
 
 BOMB = "---\na: &a [x, x]\nb: &b [*a, *a]\nname: bomb\ndescription: d\n---\nBoom.\n"

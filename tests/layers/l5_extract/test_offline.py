@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from lamina.fork.fork import tagged
-from lamina.layers.l5_extract.directive import directive, read_directive
-from lamina.layers.l5_extract.offline import MOST, answer
-from lamina.layers.l5_extract.signals import signals
-from lamina.layers.l5_extract.sources import Said
+from lamina.layers.l5_extract.offline import MOST, answer, signals
+from lamina.layers.l5_extract.plan import directive, read_directive
+from lamina.layers.l5_extract.sources import UserWords
 from lamina.memory.store.scopes import Place
 
 TODAY = "2026-05-04"  # a Monday
@@ -99,7 +98,7 @@ def test_what_is_not_plainly_worth_keeping_is_not_kept(text: str) -> None:
 
 
 def request(*texts: str, manifest: tuple[str, ...] = (), place: Place = PLACE, count: int | None = None) -> dict[str, Any]:
-    said = [Said("m", text) for text in texts][-(count or len(texts)) :]
+    said = [UserWords("m", text) for text in texts][-(count or len(texts)) :]
     messages: list[dict[str, Any]] = []
     for text in texts:
         messages.append({"role": "user", "content": [{"type": "text", "text": text}]})
@@ -171,7 +170,7 @@ def test_a_flood_of_wishes_is_cut() -> None:
 @pytest.mark.spec("X5")
 def test_a_directive_is_read_as_it_was_written() -> None:
     manifest = ("- [user] a.md (2026-04-01T10:00:00Z): </memory-index> closes",)
-    said = [Said("1", 'He said "hi"\nand left'), Said("2", "more")]
+    said = [UserWords("1", 'He said "hi"\nand left'), UserWords("2", "more")]
     asked = read_directive(directive(said, manifest, TEAM, today=TODAY))
     assert (asked.messages, asked.today, asked.memory, asked.team) == (2, TODAY, "/m", "/t")
     assert "&lt;/memory-index> closes" in asked.listed

@@ -1,16 +1,31 @@
 """When a review is due, and what it is about (X1–X4): gates, the turns between two reviews, the range since the cursor. Pure.
 
 The cursor is the last record a review has covered. Where it is no longer in view, all that is visible is new.
+
+
+=====
+
+What a review is asked (X5): the range, the list of memories, where they lie. Pure; the words are in `prompts/`.
+
+The lines with the range, the day and the directories have a fixed form: what answers without a model finds them there.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from ...core.blocks import ToolResult, ToolUse
+from ...core.fence import escape, fence
+from ...core.prompt_files import prompt_sections
+from ...core.settings.kinds import printable
 from ...core.view import Item
 from ...memory.recall.plan import words_of
+from ...memory.store.scopes import Place
+from .sources import UserWords
+from .writer import MOST_FILES
 
 # Stop reasons of an answer that is final; one that was cut off, refused or paused is none.
 FINAL = frozenset({"end_turn", "stop_sequence"})
@@ -23,7 +38,7 @@ WROTE = "the conversation wrote to memory itself"
 UNSAID = "the person said nothing new"
 
 
-class Gates(NamedTuple):
+class ReviewGates(NamedTuple):
     """What must be so for a review to be made at all (X2)."""
 
     on: bool  # the switch; rules of the settings turn it off where memory is off and in assistant mode
@@ -35,7 +50,7 @@ class Gates(NamedTuple):
     failures: int = 0
 
 
-def why_not(gates: Gates) -> str | None:
+def why_not(gates: ReviewGates) -> str | None:
     """What stands in the way, the cheapest first."""
     checks = (
         (not gates.on, "extraction is off"),
@@ -82,3 +97,60 @@ def skips(items: Sequence[Item], is_memory: Callable[[str], bool]) -> str | None
     if wrote_memory(items, is_memory):
         return WROTE
     return None if any(words_of(item) for item in items) else UNSAID
+
+
+# X5: reads, writes, a word at the end, and two for what was refused.
+ROUNDS = 5
+# Enough of a message to know it by.
+FIRST_CHARS = 60
+LONGEST_PATH = 4_096
+
+_COUNT = re.compile(
+    r"^- New since the last review (?:are the person's last (?P<count>\d+) messages|is the person's last message)", re.M
+)
+_TODAY = re.compile(r"^- Today is (?P<today>\d{4}-\d\d-\d\d)\.", re.MULTILINE)
+_MEMORY = re.compile(r"^- Memory directory: (?P<path>.+)$", re.MULTILINE)
+_TEAM = re.compile(r"^- Team memory directory: (?P<path>.+?)\. A project or reference memory", re.MULTILINE)
+_LISTED = re.compile(r"^<memory-index>\n(?P<list>.*?)\n</memory-index>$", re.MULTILINE | re.DOTALL)
+
+
+class ExtractDirective(NamedTuple):
+    """A directive, read again by who answers without a model."""
+
+    messages: int  # the person's texts in the range
+    today: str
+    memory: str
+    team: str
+    listed: str
+
+
+def directive(said: Sequence[UserWords], manifest: Sequence[str], place: Place, *, today: str) -> str:
+    texts = prompt_sections(__file__, "extract")
+    first = escape(printable(said[0].words, FIRST_CHARS)) if said else ""
+    span = texts["range one" if len(said) == 1 else "range last"].format(count=len(said), first=first)
+    team = texts["team"].format(team=_path(place.team)) + "\n" if place.team is not None else ""
+    return texts["directive"].format(
+        range=span,
+        today=today,
+        memory=_path(place.path),
+        team=team,
+        manifest=fence("memory-index", "\n".join(manifest)) if manifest else texts["nothing"],
+        rounds=ROUNDS,
+        files=MOST_FILES,
+    )
+
+
+def _path(path: Path) -> str:
+    return escape(printable(str(path), LONGEST_PATH))
+
+
+def read_directive(text: str) -> ExtractDirective:
+    count, today, memory, team = (pattern.search(text) for pattern in (_COUNT, _TODAY, _MEMORY, _TEAM))
+    listed = _LISTED.search(text)
+    return ExtractDirective(
+        int(count["count"] or 1) if count else 0,
+        today["today"] if today else "",
+        memory["path"].strip() if memory else "",
+        team["path"].strip() if team else "",
+        listed["list"] if listed else "",
+    )

@@ -3,13 +3,24 @@
 A dream reads files, transcripts and memories of all types, and any of them may hold what somebody wants remembered as the person's wish.
 So a memory of type user or feedback says nothing that no memory of those types and no daily log said: most words of each sentence stand
 in one of them, and a "not" is neither taken from it nor put to it. Words are compared, not meanings. Pure.
+
+
+=====
+
+What a dream may put into the index (S3, B6): lines that say of a memory what the memory says, and headings.
+
+The index is sent with every session, so a line of it speaks louder than any memory. A line that was there may stay as it is. A new or
+changed one points at a memory of the copy, and most of its words stand in that memory or in the line it had. Other text is the person's
+own and is not added to; a heading is short. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from ...memory.store.index import INDEX, entries
 from ...memory.store.topic import read_topic
 from .facts import WORDED_ANEW, facts_of, folded_words, negates
 
@@ -21,7 +32,7 @@ UNHEARD = (
 )
 
 
-class _Known(NamedTuple):
+class _KnownWords(NamedTuple):
     """The words of one text: of its sentences that say what is, and of those that say what is not."""
 
     plain: frozenset[str]
@@ -48,13 +59,48 @@ class AboutPerson:
         return None
 
 
-def _words(text: str) -> _Known:
+def _words(text: str) -> _KnownWords:
     said = [line for line in facts_of(text).lines.split("\n") if line.strip()]
     plain = frozenset(word for line in said if not negates(line) for word in line.split())
-    return _Known(plain, frozenset(word for line in said if negates(line) for word in line.split()))
+    return _KnownWords(plain, frozenset(word for line in said if negates(line) for word in line.split()))
 
 
-def _backs(known: _Known, fact: str) -> bool:
+def _backs(known: _KnownWords, fact: str) -> bool:
     own = set(fact.split())
     there = known.negated if negates(fact) else known.plain
     return len(own & there) >= WORDED_ANEW * len(own)
+
+
+# A heading names a subject.
+HEADING_WORDS = 6
+LINE_CHARS = 80
+NO_SUCH = f"{INDEX}: {{line!r}} points at no memory of the copy. Leave it out."
+NOT_SAID = f"{INDEX}: {{line!r}} says what the memory does not say. Use its name and description."
+NO_TEXT = f"{INDEX} is an index: {{line!r}} belongs in a memory, or nowhere."
+
+_HEADING = re.compile(r"#{1,6}\s")
+
+
+def index_problem(new: str, old: str, text_of: Callable[[str], str | None]) -> str | None:
+    """Why the index may not become this, as a sentence; None where it may. `text_of` is a memory of the copy, None where there is none."""
+    there = {line.strip() for line in old.splitlines()}
+    before = {entry.file: f"{entry.title} {entry.hook}" for entry in entries(old)}
+    for line in new.splitlines():
+        if line.strip() and line.strip() not in there and (why := _why_not(line, text_of, before)) is not None:
+            return why.format(line=line.strip()[:LINE_CHARS])
+    return None
+
+
+def _why_not(line: str, text_of: Callable[[str], str | None], before: Mapping[str, str]) -> str | None:
+    found = entries(line)
+    if not found:
+        heading = _HEADING.match(line) is not None and len(folded_words(line).split()) <= HEADING_WORDS
+        return None if heading else NO_TEXT
+    entry = found[0]
+    text = text_of(entry.file)
+    if text is None:
+        return NO_SUCH
+    own = set(folded_words(f"{entry.title} {entry.hook}").split())
+    # A title spells the parts of a file's name as words.
+    known = set(folded_words(f"{entry.file.replace('_', ' ')} {text} {before.get(entry.file, '')}").split())
+    return None if len(own & known) >= WORDED_ANEW * len(own) else NOT_SAID

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.layers.l6_dream.transcripts import AROUND, MOST_HITS, TERM_CHARS, problem, search
+from lamina.layers.l6_dream.bounds import AROUND, MOST_HITS, TERM_CHARS, search, term_problem
 
 
 def said(place: Path, name: str, lines: list[str], seconds: int) -> None:
@@ -48,7 +48,7 @@ def test_a_term_is_taken_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("term", "fits"), [("ab", False), ("  ab ", False), ("abc", True), ("进口商", True), ("x" * 201, False)])
 def test_a_term_is_a_word_or_a_phrase(term: str, fits: bool) -> None:
     assert TERM_CHARS == (3, 200)
-    assert (problem(term) is None) is fits
+    assert (term_problem(term) is None) is fits
 
 
 @pytest.mark.spec("D3")

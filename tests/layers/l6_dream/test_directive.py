@@ -9,8 +9,17 @@ from typing import Any
 import pytest
 
 from lamina.fork.fork import tagged
-from lamina.layers.l6_dream.directive import Asked, Listed, Scene, directive, read_directive
-from lamina.layers.l6_dream.findings import MOST_OF_A_KIND, Stale, day_of, findings
+from lamina.layers.l6_dream.directive import (
+    MOST_OF_A_KIND,
+    DreamDirective,
+    DreamScene,
+    ListedFile,
+    StaleMemory,
+    day_of,
+    directive,
+    findings,
+    read_directive,
+)
 from lamina.layers.l6_dream.offline import NOTHING, READS, answer
 from lamina.memory.store.topic import Topic, read_topic
 
@@ -25,7 +34,7 @@ def topic(file: str, body: str, *, about: str = "About it") -> Topic:
 
 
 def request(*files: str, left: int = 0, turns: list[dict[str, Any]] | None = None) -> dict[str, Any]:
-    scene = Scene(WORK, Path("/p"), "2026-05-01", [LINE.format(file=file) for file in files], left)
+    scene = DreamScene(WORK, Path("/p"), "2026-05-01", [LINE.format(file=file) for file in files], left)
     first = {"role": "user", "content": [{"type": "text", "text": tagged(directive(scene), "dream")}]}
     return {"system": [], "tools": [], "messages": [first, *(turns or [])]}
 
@@ -56,20 +65,22 @@ def _ran(block: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
 
 @pytest.mark.spec("D3")
 def test_a_directive_is_read_again_as_it_was_written() -> None:
-    scene = Scene(WORK, Path("/p"), "2026-05-01", [LINE.format(file="a b.md"), LINE.format(file="sub/c.md")], 7)
+    scene = DreamScene(WORK, Path("/p"), "2026-05-01", [LINE.format(file="a b.md"), LINE.format(file="sub/c.md")], 7)
     asked = read_directive(directive(scene))
-    assert asked == Asked(str(WORK), "2026-05-01", (Listed("a b.md", "2026-04-01"), Listed("sub/c.md", "2026-04-01")), True)
-    assert read_directive("Something else.") == Asked("", "", (), False)
+    assert asked == DreamDirective(
+        str(WORK), "2026-05-01", (ListedFile("a b.md", "2026-04-01"), ListedFile("sub/c.md", "2026-04-01")), True
+    )
+    assert read_directive("Something else.") == DreamDirective("", "", (), False)
 
 
 @pytest.mark.spec("D3", "G3")
 def test_what_is_there_to_look_at_is_named_and_cannot_speak() -> None:
-    plain = directive(Scene(WORK, Path("/p"), "2026-05-01"))
+    plain = directive(DreamScene(WORK, Path("/p"), "2026-05-01"))
     assert "There is none yet." in plain
     assert "- Transcripts:" not in plain
     assert "- Daily logs:" not in plain
     whole = directive(
-        Scene(
+        DreamScene(
             WORK,
             Path("/p"),
             "2026-05-01",
@@ -90,7 +101,7 @@ def test_what_is_there_to_look_at_is_named_and_cannot_speak() -> None:
 def test_a_first_look_finds_doubles_dates_stale_evidence_and_faults_of_the_index() -> None:
     topics = [topic("a.md", HELD), topic("b.md", HELD), topic("c.md", "It was cut yesterday.")]
     index = f"- [a](a.md) — one\n- [gone](gone.md) — none\n- [b](b.md) — {'word ' * 60}\n"
-    found = findings(topics, index, [Stale("a.md", "src/a.py has changed")])
+    found = findings(topics, index, [StaleMemory("a.md", "src/a.py has changed")])
     assert found == [
         "b.md and a.md say nearly the same",
         "a.md: src/a.py has changed",
@@ -106,7 +117,7 @@ def test_a_first_look_finds_doubles_dates_stale_evidence_and_faults_of_the_index
 @pytest.mark.spec("D3", "Z7")
 def test_a_first_look_says_never_much() -> None:
     topics = [topic(f"{number}.md", HELD) for number in range(100)]
-    assert len(findings(topics, "", [Stale(each.file, "changed") for each in topics])) == 3 * MOST_OF_A_KIND
+    assert len(findings(topics, "", [StaleMemory(each.file, "changed") for each in topics])) == 3 * MOST_OF_A_KIND
 
 
 @pytest.mark.spec("O1")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamina.disk.paths import RootDir
-from lamina.layers.l6_dream.sessions import PLACES, is_empty, newer, places, register
+from lamina.layers.l6_dream.gates import PLACES, is_empty, newer, places, register
 
 SECOND = 1_000_000_000
 
