@@ -30,8 +30,8 @@ from typing import Any, NamedTuple
 from growing import MODEL, RESULT, SYSTEM, TOOLS, answered, settle
 from msgspec.structs import replace
 
-from lamina import turn
 from lamina.conversation import forks
+from lamina.conversation.job_results import take_job_results
 from lamina.core.cache import count_block
 from lamina.core.effects import drive
 from lamina.core.policy import CLASSIC
@@ -175,7 +175,7 @@ def together(size: int) -> list[Row]:
         parent, found = newest(server)
         assert len(found) == TOGETHER
         with session.working() as c:
-            turn.land(c)
+            take_job_results(c)
         return [row(f"{at + 1} of {TOGETHER} at once", parent, one) for at, one in enumerate(found)]
 
 

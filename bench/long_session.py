@@ -30,7 +30,7 @@ from typing import Any
 
 from growing import MODEL, settle
 
-from lamina import turn
+from lamina.conversation.job_results import take_job_results
 from lamina.core.errors import UsageError
 from lamina.core.log import Log
 from lamina.core.receipts import open_receipt, read_receipt
@@ -141,7 +141,7 @@ def move(session: Session, turns: int) -> bool:
         session.ask()
         settle(session)
         with session.working() as c:
-            turn.land(c)
+            take_job_results(c)
     return True
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from lamina.core.settings import Settings
 from lamina.fork.fork import directive_in
+from lamina.fork.host import Host
 from lamina.layers.l3_notes import offline as notes
 from lamina.layers.l4_compact import offline as summary
 from lamina.providers.anthropic import AnthropicProvider
@@ -46,7 +47,7 @@ def one(home: Path, latency: float, *, with_notes: bool) -> dict[str, Any]:
         settings = Settings(session_notes=with_notes, notes_compaction=with_notes)
         with Session(provider, home=home, cwd=home, window=WINDOW, settings=settings) as session:
             told: list[tuple[str, dict[str, Any]]] = []
-            session.host.observer = lambda name, data: told.append((name, data))
+            session.lend(Host(observer=lambda name, data: told.append((name, data))))
             with session.working() as c:
                 threshold = c.limits.autocompact
             while session.tokens < threshold - 3_000:

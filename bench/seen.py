@@ -21,6 +21,7 @@ from growing import WAYS, Way, growing, in_view, settle, step
 
 from lamina.core.blocks import Block, Text, ToolResult, ToolUse, canonical
 from lamina.core.view import Item
+from lamina.fork.host import Host
 from lamina.testing import Received
 
 READ, WRITTEN = 0.1, 1.25
@@ -56,7 +57,7 @@ def one(home: Path, way: Way, compactions: int) -> dict[str, Any]:
     with growing(home, way) as (session, server):
         at = 0
         told: list[str] = []
-        session.host.observer = lambda name, data: told.append(data["by"]) if name == "compaction" else None
+        session.lend(Host(observer=lambda name, data: told.append(data["by"]) if name == "compaction" else None))
         for number in range(MOST_STEPS * compactions):
             step(session, server, number)
             before: list[Item] = in_view(session)

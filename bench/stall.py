@@ -20,6 +20,8 @@ from typing import Any
 
 from growing import WAYS, Way, growing, settle, step
 
+from lamina.fork.host import Host
+
 MOST_STEPS = 150
 
 
@@ -28,7 +30,7 @@ def one(home: Path, way: Way, latency: float) -> dict[str, Any]:
     told: list[dict[str, Any]] = []
     ordinary = 0.0
     with growing(home, way, latency) as (session, server):
-        session.host.observer = lambda name, data: told.append(data) if name == "compaction" else None
+        session.lend(Host(observer=lambda name, data: told.append(data) if name == "compaction" else None))
         for number in range(MOST_STEPS):
             step(session, server, number)
             settle(session)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .core.reply import Reply as Reply
     from .core.settings import Settings as Settings
     from .core.usage import Usage as Usage
+    from .fork.host import Host as Host
     from .layers.l4_compact.plan import Pivot as Pivot
     from .memory.memory import Memory as Memory
     from .session.session import AsyncSession as AsyncSession
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 _PLACES = {
     "Agent": "agent.agent",
     "AsyncSession": "session.session",
+    "Host": "fork.host",
     "LaminaError": "core.errors",
     "Memory": "memory.memory",
     "Message": "core.records",

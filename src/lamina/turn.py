@@ -18,17 +18,15 @@ from typing import TYPE_CHECKING
 
 from .conversation import repair as mending
 from .conversation import triggers as near
-from .conversation.cache_breaks import announce_break, detect_break, remember_prompt
+from .conversation.answers import is_handed_in_again, record_answer
+from .conversation.cache_breaks import announce_break, remember_prompt
 from .conversation.isolate import stepping_aside
-from .conversation.job_results import land as land
+from .conversation.job_results import take_job_results
 from .conversation.state import Conversation
-from .conversation.window.count import answered
-from .conversation.window.features import measure_all
 from .core.blocks import Block, Wire, text, tool_result
 from .core.effects import Flow
 from .core.errors import BadRequest, NothingToSend, PromptTooLong, ProviderError, WindowFull
 from .core.flatten import MISSING_RESULT
-from .core.ids import new_id
 from .core.records import Attachment, Message, Record
 from .core.reply import Reply
 from .layers.l1_results import step as results
@@ -72,7 +70,7 @@ def add_context(c: Conversation, kind: str, said: str) -> None:
 
 
 def before_call(c: Conversation) -> Flow[Wire]:
-    land(c)
+    take_job_results(c)
     answer_open_calls(c)
     with stepping_aside(c, "l1_results"):
         results.settle(c)
@@ -112,7 +110,7 @@ def mend(c: Conversation, error: ProviderError) -> Flow[bool]:
 
 def compact_now(c: Conversation, instructions: str = "", pivot: Pivot | None = None) -> Flow[Compacted]:
     """By hand, between two turns or in the middle of one: results that came together are judged together before a fork shows them."""
-    land(c)
+    take_job_results(c)
     with stepping_aside(c, "l1_results"):
         results.settle(c)
     from .layers.l4_compact import step as compact
@@ -150,16 +148,11 @@ def _paused(c: Conversation) -> bool:
 
 
 def after_call(c: Conversation, reply: Reply) -> Sequence[Message]:
-    """The records of the answer; none where it was handed in already, so that its usage counts once.
-
-    Some servers give every answer the same id: only the same words to the same request are the same answer.
-    """
-    this = (reply.id, *(block.digest.hex() for block in reply.blocks))
-    if reply.id and c.answer == this:
+    """Return the records of the answer; none where it was handed in already."""
+    if is_handed_in_again(c, reply):
         return ()
-    c.answer = this
-    land(c)
-    records = record_answer(c, reply, None if c.log.tree.has_answer(reply.id) else reply.id)
+    take_job_results(c)
+    records = record_answer(c, reply)
     with stepping_aside(c, "l2_micro"):
         micro.confirmed(c, reply)
     with stepping_aside(c, "l3_notes"):
@@ -170,27 +163,8 @@ def after_call(c: Conversation, reply: Reply) -> Sequence[Message]:
     return records
 
 
-def record_answer(c: Conversation, reply: Reply, key: str | None) -> Sequence[Message]:
-    """One record per block, as other readers of such transcripts expect. Records of one answer share `key`."""
-    key = key or f"msg_{new_id().replace('-', '')}"
-    parent, time = c.log.tree.leaf, c.clock()
-    records: list[Message] = []
-    parts: list[tuple[Block, ...]] = [(block,) for block in reply.blocks] or [()]
-    for blocks in parts:
-        records.append(Message(new_id(), parent, time, "assistant", blocks, key, reply.usage, reply.stop_reason, reply.model))
-        parent = records[-1].uuid
-    before = c.count
-    c.append(records)
-    c.log.view.flat.prepare()
-    if reply.usage is not None:
-        c.spent += reply.usage
-        c.count = answered(before, reply.usage, measure_all(reply.blocks, c.memo), final=reply.complete)
-        detect_break(c, reply, reply.usage, time)
-    return records
-
-
 def end_turn(c: Conversation) -> None:
-    land(c)
+    take_job_results(c)
     leave_selection(c)
     begin_extraction(c)
     begin_dream(c)

@@ -9,8 +9,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from lamina import turn
 from lamina.agent.agent import Agent
+from lamina.conversation.job_results import take_job_results
 from lamina.core.settings import Settings
 from lamina.disk.paths import RootDir, slug
 from lamina.disk.settings_files import lamina_home
@@ -94,7 +94,7 @@ class Dreamer:
     def settle(self) -> None:
         with self.agent.session.working() as c:
             assert c.background.wait("dream", PATIENCE)
-            turn.land(c)
+            take_job_results(c)
 
     @property
     def events(self) -> list[dict[str, Any]]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from lamina import turn
 from lamina.agent.agent import Agent
 from lamina.cli.terminal.undo import undo_turn
+from lamina.conversation.job_results import take_job_results
 from lamina.core.errors import Aborted
 from lamina.core.settings import Settings
 from lamina.fork.fork import directive_in
@@ -52,7 +52,7 @@ class Watched:
     def settle(self) -> None:
         with self.agent.session.working() as c:
             assert c.background.wait("extraction", PATIENCE)
-            turn.land(c)
+            take_job_results(c)
 
     def run(self, words: str) -> None:
         self.agent.run(words)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.session.hosts import lend
 
 from lamina.core.errors import InputError
 from lamina.core.settings import Settings
@@ -201,7 +202,7 @@ def test_the_hosts_bridge_takes_messages_and_brings_them(opened: Open, messages_
         went.append((to, text, summary))
         return None if to == "phone" else "Nobody answers there."
 
-    agent.session.host.bridge = bridge
+    lend(agent.session, bridge=bridge)
     assert agent.mail is not None
     assert agent.mail.receive("phone", "Who is it?") == "sent"
     with pytest.raises(InputError, match="more than 20,000 characters"):

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.session.hosts import lend
 
-from lamina import turn
 from lamina.agent.agent import Agent
+from lamina.conversation.job_results import take_job_results
 from lamina.fork.fork import directive_in
 from lamina.layers.l3_notes import offline as local
 from lamina.testing import Answer, MessagesServer, Received
@@ -25,7 +26,7 @@ def notes_file(agent: Agent) -> Path:
 def settle(agent: Agent) -> None:
     with agent.session.working() as c:
         assert c.background.wait("notes", 120)
-        turn.land(c)
+        take_job_results(c)
 
 
 def forks(server: MessagesServer) -> list[Received]:
@@ -43,7 +44,7 @@ def test_the_fork_edits_the_notes_in_one_call_and_reads_the_conversation_from_th
     answering(messages_server, lambda received: Answer(blocks=tuple(local.answer(received.body))))
     agent = opened()
     seen: list[tuple[str, dict[str, object]]] = []
-    agent.session.host.observer = lambda name, data: seen.append((name, data))
+    lend(agent.session, observer=lambda name, data: seen.append((name, data)))
     agent.run("Mend the parser. " + LONG)
     agent.run("Go on. " + LONG)
     settle(agent)
@@ -75,7 +76,7 @@ def test_whatever_else_the_fork_calls_is_denied_and_nothing_is_changed(
     answering(messages_server, hostile)
     agent = opened()
     seen: list[tuple[str, dict[str, object]]] = []
-    agent.session.host.observer = lambda name, data: seen.append((name, data))
+    lend(agent.session, observer=lambda name, data: seen.append((name, data)))
     before = (project / "calc.py").read_text()
     agent.run("Mend the parser. " + LONG * 2)
     settle(agent)

@@ -9,7 +9,7 @@ import pytest
 
 from lamina.core.usage import Usage
 from lamina.providers import models
-from lamina.providers.models import SAFE_WINDOW, cost, info, known, min_cacheable, normal_name, table
+from lamina.providers.models import SAFE_WINDOW, Cost, cost, info, known, min_cacheable, normal_name, table
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,12 @@ def test_money_and_units_of_a_call_count_every_price_class_once() -> None:
 
 def test_an_unknown_model_costs_units_but_no_money() -> None:
     found = cost("my-own-model", Usage(input_tokens=10, output_tokens=2))
-    assert found == (None, 20.0)
+    assert found == Cost(None, 20.0)
+
+
+def test_costs_add_up_and_an_unknown_price_makes_the_sum_unknown() -> None:
+    assert Cost() + Cost(0.5, 10.0) == Cost(0.5, 10.0)
+    assert Cost(0.5, 10.0) + Cost(None, 5.0) == Cost(None, 15.0)
 
 
 def test_a_long_prompt_is_billed_at_the_price_for_long_prompts() -> None:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lamina import turn
+from lamina.conversation.job_results import take_job_results
 from lamina.core.blocks import ToolResult
 from lamina.core.log import Log
 from lamina.core.receipts import Told, open_receipt, read_receipt
@@ -139,7 +139,7 @@ def settle(session: Session) -> None:
     with session.working() as c:
         assert c.background.wait("notes", PATIENCE)
         assert c.background.wait("summary", PATIENCE)
-        turn.land(c)
+        take_job_results(c)
 
 
 def records(session: Session) -> list[Record]:

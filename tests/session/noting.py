@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lamina import turn
+from tests.session.hosts import lend
+
+from lamina.conversation.job_results import take_job_results
 from lamina.core.receipts import Told, open_receipt, read_receipt
 from lamina.core.records import Boundary
 from lamina.fork.fork import directive_in
@@ -70,7 +72,7 @@ def connected(server: MessagesServer, home: Path, **given: Any) -> Iterator[Sess
     provider = AnthropicProvider(MODEL, base_url=server.url, api_key="any", max_retries=0)
     given = {"window": WINDOW, "system": "Be careful.", "cwd": home, "home": home, **given}
     session = Session(provider, **given)
-    session.host.observer = Seen()
+    lend(session, observer=Seen())
     server.follow(breaks=lambda: [None] * session.breaks, session=None)
     try:
         yield session
@@ -80,7 +82,7 @@ def connected(server: MessagesServer, home: Path, **given: Any) -> Iterator[Sess
 
 
 def told(session: Session) -> Seen:
-    seen = session.host.observer
+    seen = session._c.host.observer
     assert isinstance(seen, Seen)
     return seen
 
@@ -98,7 +100,7 @@ def settle(session: Session) -> None:
     with session.working() as c:
         assert c.background.wait("notes", PATIENCE)
         assert c.background.wait("summary", PATIENCE)
-        turn.land(c)
+        take_job_results(c)
 
 
 def fill(session: Session, until: int, words: str = LONG) -> None:

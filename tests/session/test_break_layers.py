@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.session.hosts import lend
 
 from lamina.core.errors import (
     Aborted,
@@ -374,10 +375,7 @@ def broken(*_: Any) -> Any:
 def test_a_host_whose_function_fails_is_told_once_and_stops_nothing(tmp_path: Path, name: str) -> None:
     with opened(tmp_path) as session:
         follow(session, turns(session, 3))
-        if name == "restorable":
-            session.host.restorable.append(broken)
-        else:
-            setattr(session.host, name, broken)
+        lend(session, **{name: broken})
         assert session.compact("all").done
         session.add_user("go on")
         assert refused(session.before_call()) == []

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.session.hosts import lend
 
 from lamina.core.budget import Line
 from lamina.core.figures import figures_of
@@ -175,7 +176,7 @@ def test_a_model_without_a_price_counts_in_tokens(messages_server: MessagesServe
     with Session(
         provider, window=noting.WINDOW, cwd=tmp_path, home=tmp_path, settings=Settings(budget_dollars=0.0001)
     ) as session:
-        session.host.observer = noting.Seen()
+        lend(session, observer=noting.Seen())
         fill(session, 5_000)
         assert session.resting is None
         assert {line.usd for line in used(tmp_path)} == {None}
@@ -185,7 +186,7 @@ def test_a_model_without_a_price_counts_in_tokens(messages_server: MessagesServe
 
 def test_what_local_functions_answer_is_neither_counted_nor_kept_waiting(tmp_path: Path) -> None:
     with Session("offline", window=noting.WINDOW, cwd=tmp_path, home=tmp_path, settings=Settings(budget_calls=0)) as session:
-        session.host.observer = noting.Seen()
+        lend(session, observer=noting.Seen())
         fill(session, 5_000)
         assert told(session).named("notes")
         assert session.resting is None

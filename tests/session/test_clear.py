@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.session.hosts import lend
 
 from lamina import turn
 from lamina.conversation import revision
@@ -47,7 +48,8 @@ UNTIL_FULL = 45
 @pytest.mark.spec("M2", "K3", "T9")
 def test_when_the_window_fills_up_the_oldest_results_go_and_the_break_is_announced(tmp_path: Path) -> None:
     with begun(opened(tmp_path)) as session:
-        told = session.host.observer = Told5()
+        told = Told5()
+        lend(session, observer=told)
         requests = work(session, numbered(UNTIL_FULL))
         first = next(number for number, request in enumerate(requests) if cleared(request))
         assert [cleared(request) for request in requests[:first]] == [[]] * first

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.session.hosts import lend
 
 from lamina.conversation import revision
 from lamina.core.errors import ServerFault
@@ -82,7 +83,8 @@ def test_edits_ride_on_the_request_the_messages_stay_and_the_cache_is_kept(
 ) -> None:
     messages_server.answer_with(reading(60))
     with connected(messages_server, tmp_path, settings=quiet(cache_edits=True)) as session:
-        told = session.host.observer = Told5()
+        told = Told5()
+        lend(session, observer=told)
         session.add_user("Read everything.")
         assert run(session) == 60
         assert clearings(session.path) == []
@@ -212,7 +214,8 @@ def test_the_provider_clears_by_itself_and_we_neither_clear_nor_edit(messages_se
     messages_server.answer_with(reading(60))
     switches = quiet(api_clearing=True, cache_edits=True)
     with connected(messages_server, tmp_path, settings=switches, policy=policy, window=200_000) as session:
-        told = session.host.observer = Told5()
+        told = Told5()
+        lend(session, observer=told)
         session.add_user("Read everything.")
         assert run(session) == 60
         assert clearings(session.path) == []

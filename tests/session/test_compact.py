@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.session.hosts import lend
 
 from lamina.core.blocks import text as words_block
 from lamina.core.policy import CLASSIC, LEAN
@@ -120,9 +121,10 @@ def test_the_last_words_stay_behind_the_summary_and_before_what_is_put_back(
     messages_server.answer_with(summarising())
     (tmp_path / "read.py").write_text("def now(): ...\n")
     with opened(messages_server, tmp_path) as session:
-        session.host.reads = ReadState()
-        session.host.reads.note(tmp_path / "read.py", mtime_ns=0, size=0, digest=b"", whole=True)
-        session.host.session_start = lambda source: HookOutcome(context=(f"started by {source}",))
+        reads = ReadState()
+        lend(session, reads=reads)
+        reads.note(tmp_path / "read.py", mtime_ns=0, size=0, digest=b"", whole=True)
+        lend(session, session_start=lambda source: HookOutcome(context=(f"started by {source}",)))
         rounds(session, messages_server, 4)
         session.add_user("And now the last thing")
         assert session.compact().done
@@ -140,7 +142,8 @@ def test_the_last_words_stay_behind_the_summary_and_before_what_is_put_back(
 def test_files_come_back_as_they_are_now_and_missing_ones_are_told(messages_server: MessagesServer, tmp_path: Path) -> None:
     messages_server.answer_with(summarising())
     with opened(messages_server, tmp_path) as session:
-        reads = session.host.reads = ReadState()
+        reads = ReadState()
+        lend(session, reads=reads)
         for number in range(8):
             path = tmp_path / f"file{number}.py"
             path.write_text(f"old {number}\n")
@@ -151,8 +154,8 @@ def test_files_come_back_as_they_are_now_and_missing_ones_are_told(messages_serv
         reads.note(tmp_path / "CLAUDE.md", mtime_ns=0, size=0, digest=b"", whole=True)
         assert session.path is not None
         reads.note(session.path, mtime_ns=0, size=0, digest=b"", whole=True)
-        session.host.todos = lambda: "1. [ ] write docs"
-        session.host.restorable.append(lambda: [Restorable("plan", "p", "first this, then that")])
+        lend(session, todos=lambda: "1. [ ] write docs")
+        lend(session, restorable=lambda: [Restorable("plan", "p", "first this, then that")])
         rounds(session, messages_server, 6)
         done = session.compact()
         assert [Path(path).name for path in done.files] == ["file7.py", "file5.py", "file4.py", "file3.py"]
@@ -183,7 +186,7 @@ def test_pins_and_instruction_files_survive_compaction_after_compaction_word_for
         rounds(session, messages_server, 4)
         assert session.compact().done
         assert words_of({"messages": session.messages}).count("rules as sent") == 1
-        session.host.reminder = lambda: next(versions)
+        lend(session, reminder=lambda: next(versions))
         for number in range(2):
             rounds(session, messages_server, 4, start=10 * number + 10)
             assert session.compact().done
@@ -276,8 +279,8 @@ def test_pre_compact_hooks_add_instructions_and_may_say_no(messages_server: Mess
             seen.append((trigger, instructions))
             return outcome
 
-        session.host.pre_compact = pre
-        session.host.post_compact = lambda trigger, summary: HookOutcome(context=(f"{trigger}: {len(summary) > 100}",))
+        lend(session, pre_compact=pre)
+        lend(session, post_compact=lambda trigger, summary: HookOutcome(context=(f"{trigger}: {len(summary) > 100}",)))
         rounds(session, messages_server, 4)
         assert session.compact("By hand.").done
         assert seen == [("manual", "By hand.")]
@@ -313,8 +316,9 @@ def test_a_preview_changes_nothing_and_tells_what_would_happen(messages_server: 
     messages_server.answer_with(summarising())
     (tmp_path / "a.py").write_text("x = 1\n")
     with opened(messages_server, tmp_path) as session:
-        session.host.reads = ReadState()
-        session.host.reads.note(tmp_path / "a.py", mtime_ns=0, size=0, digest=b"", whole=True)
+        reads = ReadState()
+        lend(session, reads=reads)
+        reads.note(tmp_path / "a.py", mtime_ns=0, size=0, digest=b"", whole=True)
         rounds(session, messages_server, 6)
         last = session.add_user("What next?")
         before, size, calls = session.messages, len(records(session)), len(messages_server.requests)

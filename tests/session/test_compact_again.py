@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.session.hosts import lend
 
 from lamina.core.errors import InputError, WindowFull
 from lamina.core.policy import CLASSIC
@@ -52,11 +53,12 @@ def test_what_comes_back_stands_behind_what_was_kept_in_a_fixed_order(messages_s
     messages_server.answer_with(summarising())
     (tmp_path / "read.py").write_text("def now(): ...\n")
     with opened(messages_server, tmp_path) as session:
-        session.host.reads = ReadState()
-        session.host.reads.note(tmp_path / "read.py", mtime_ns=0, size=0, digest=b"", whole=True)
-        session.host.todos = lambda: "- [ ] ship it"
-        session.host.session_start = lambda source: HookOutcome(context=("a hook's words",))
-        session.host.restorable.append(lambda: [Restorable("background", "b", "one agent works")])
+        reads = ReadState()
+        lend(session, reads=reads)
+        reads.note(tmp_path / "read.py", mtime_ns=0, size=0, digest=b"", whole=True)
+        lend(session, todos=lambda: "- [ ] ship it")
+        lend(session, session_start=lambda source: HookOutcome(context=("a hook's words",)))
+        lend(session, restorable=lambda: [Restorable("background", "b", "one agent works")])
         for kind in ("mcp", "agents", "glossary", "tools", "plan", "skill"):
             session.restorable(kind, "one", f"the text of {kind}")
         rounds(session, messages_server, 4)
@@ -124,8 +126,9 @@ def test_a_plan_that_is_a_file_comes_back_as_the_plan_only(messages_server: Mess
     plan = tmp_path / "plan.md"
     plan.write_text("first this\n")
     with opened(messages_server, tmp_path) as session:
-        session.host.reads = ReadState()
-        session.host.reads.note(plan, mtime_ns=0, size=0, digest=b"", whole=True)
+        reads = ReadState()
+        lend(session, reads=reads)
+        reads.note(plan, mtime_ns=0, size=0, digest=b"", whole=True)
         session.restorable("plan", str(plan), plan.read_text)
         rounds(session, messages_server, 4)
         assert session.compact().files == ()
@@ -224,7 +227,7 @@ def test_a_hook_that_says_no_is_asked_again_after_the_next_message_only(messages
             asked.append(trigger)
             return HookOutcome(block="the build runs")
 
-        session.host.pre_compact = no
+        lend(session, pre_compact=no)
         number = 0
         while not asked:
             rounds(session, messages_server, 1, start=number)
@@ -241,7 +244,7 @@ def test_a_hook_that_says_no_is_asked_again_after_the_next_message_only(messages
         assert told(session, "compaction_refused") == [{"trigger": "auto", "why": "the build runs"}] * 2
         assert told(session, "compaction_failed") == []
         assert told(session, "autocompact")[-1]["failures"] == 0
-        session.host.pre_compact = None
+        lend(session, pre_compact=None)
         session.add_user("And on.")
         session.ask()
         assert len(boundaries(session)) == 1
@@ -251,7 +254,7 @@ def test_a_hook_that_says_no_is_asked_again_after_the_next_message_only(messages
 def test_the_blocking_limit_holds_where_a_hook_says_no(messages_server: MessagesServer, tmp_path: Path) -> None:
     messages_server.answer_with(summarising())
     with opened(messages_server, tmp_path) as session:
-        session.host.pre_compact = lambda trigger, instructions: HookOutcome(block="never")
+        lend(session, pre_compact=lambda trigger, instructions: HookOutcome(block="never"))
         with pytest.raises(WindowFull):
             rounds(session, messages_server, 40, content=LONG * 2)
         assert boundaries(session) == []

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.disk.crash.harness import Fail, Kill, Say, every
 from tests.disk.processes import needs_fork
+from tests.session.hosts import lend
 
 from lamina.core.blocks import Text
 from lamina.core.log import Log
@@ -53,9 +54,10 @@ def talked(directory: Path, policy: Policy) -> None:
 
 def compacted(session: Session, directory: Path, part: str) -> bool:
     (directory / "read.py").write_text("x = 1\n")
-    session.host.reads = ReadState()
-    session.host.reads.note(directory / "read.py", mtime_ns=0, size=0, digest=b"", whole=True)
-    session.host.todos = lambda: "1. [ ] more"
+    reads = ReadState()
+    lend(session, reads=reads)
+    reads.note(directory / "read.py", mtime_ns=0, size=0, digest=b"", whole=True)
+    lend(session, todos=lambda: "1. [ ] more")
     pivot = None
     if part != "all":
         with session.working() as c:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.session.hosts import lend
 
 from lamina.conversation import revision
 from lamina.core.errors import UndoOrder
@@ -121,8 +122,8 @@ def test_the_pause_is_known_to_a_resumed_session(messages_server: MessagesServer
 def test_what_was_put_back_goes_with_the_undo(messages_server: MessagesServer, tmp_path: Path) -> None:
     messages_server.answer_with(summarising())
     with opened(messages_server, tmp_path) as session:
-        session.host.todos = lambda: "1. [ ] something"
-        session.host.reminder = lambda: "the rules"
+        lend(session, todos=lambda: "1. [ ] something")
+        lend(session, reminder=lambda: "the rules")
         rounds(session, messages_server, 3, content=LONG)
         before = session.messages
         done = session.compact()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.fork.test_tool_runner import Talk
+from tests.session import hosts
 
 from lamina.conversation import forks
 from lamina.core.effects import drive
@@ -199,7 +200,7 @@ def test_a_fork_with_tools_works_in_rounds_each_of_which_hits_the_one_before(
 def test_what_a_fork_used_is_told_and_counted_apart(opened: Callable[..., Session], messages_server: MessagesServer) -> None:
     session = opened()
     told: list[tuple[str, Wire]] = []
-    session.host.observer = lambda name, data: told.append((name, data))
+    hosts.lend(session, observer=lambda name, data: told.append((name, data)))
     ask(session, LONG)
     before = (session.tokens, session.usage, session.cost)
     outcome = fork(session)

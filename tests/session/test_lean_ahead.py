@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.session.hosts import lend
 
 from lamina.core.policy import LEAN
 from lamina.core.settings import Settings
@@ -20,7 +21,8 @@ def test_with_notes_on_the_lean_policy_compacts_with_a_summary_made_ahead_and_ke
 ) -> None:
     messages_server.answer_with(summarising())
     with opened(messages_server, tmp_path, policy=LEAN, settings=Settings()) as session:
-        session.host.observer = seen = Seen()
+        seen = Seen()
+        lend(session, observer=seen)
         until_compacted(session, messages_server)
         settle(session)
         assert len(boundaries(session)) == 1

@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.session.hosts import lend
 
 from lamina.core.settings import Settings
 from lamina.layers.l3_notes.background import state_of
@@ -77,7 +78,7 @@ def test_an_update_needs_growth_and_three_calls_or_an_answer_without_one(tmp_pat
                 session.add_tool_result(one, "found")
             return sum(1 for _ in told(session).named("notes"))
 
-        session.host.observer = Seen()
+        lend(session, observer=Seen())
         session.add_user(ASKED)
         session.before_call()
         assert hear("m0", 9_000, "a") == 0

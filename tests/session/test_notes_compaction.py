@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.session.hosts import lend
 
 from lamina import turn
 from lamina.conversation import revision
@@ -174,16 +175,16 @@ def test_calls_stay_with_their_results(tmp_path: Path) -> None:
 def test_context_is_put_back_and_hooks_run(messages_server: MessagesServer, tmp_path: Path) -> None:
     answering(messages_server)
     with connected(messages_server, tmp_path) as session:
-        session.host.restorable.append(lambda: [Restorable("plan", "p", "The plan: ship it.")])
-        session.host.todos = lambda: "- [ ] mend the parser"
-        session.host.session_start = lambda source: HookOutcome(context=(f"from {source}",))
+        lend(session, restorable=lambda: [Restorable("plan", "p", "The plan: ship it.")])
+        lend(session, todos=lambda: "- [ ] mend the parser")
+        lend(session, session_start=lambda source: HookOutcome(context=(f"from {source}",)))
         ran: list[tuple[str, str]] = []
 
         def after(trigger: str, summary: str) -> HookOutcome:
             ran.append((trigger, summary))
             return HookOutcome()
 
-        session.host.post_compact = after
+        lend(session, post_compact=after)
         for _ in range(2):
             filled(session)
             request = ask(session)
@@ -279,9 +280,9 @@ def test_what_is_put_back_counts_when_it_is_judged_whether_the_window_is_small_e
     answering(messages_server)
     with connected(messages_server, tmp_path) as session:
         fill(session, 20_000)
-        session.host.reminder = lambda: LONG * 60
+        lend(session, reminder=lambda: LONG * 60)
         assert reason(session) == "too large still"
-        session.host.reminder = None
+        lend(session, reminder=None)
         assert compacted(session)
 
 
@@ -382,7 +383,8 @@ def test_an_update_that_takes_longer_than_the_wait_is_not_waited_for_any_more(
 async def _async_session(server: MessagesServer, home: Path) -> list[str]:
     provider = AnthropicProvider(MODEL, base_url=server.url, api_key="any", max_retries=0)
     async with AsyncSession(provider, home=home, cwd=home, window=WINDOW) as session:
-        session.host.observer = seen = Seen()
+        seen = Seen()
+        lend(session, observer=seen)
         server.follow(breaks=lambda: [None] * session.breaks)
         number = 0
         while not seen.named("compaction"):
@@ -413,13 +415,13 @@ def test_a_hook_that_says_no_stops_notes_and_summary_alike(messages_server: Mess
             return HookOutcome(block="not while the tests run")
 
         fill(session, 20_000)
-        session.host.pre_compact = no
+        lend(session, pre_compact=no)
         done = session.compact()
         assert (done.done, asked) == (False, ["manual"]), "once, not once for each way"
         assert "not while the tests run" in done.why
         assert boundaries(session) == []
         assert told(session).named("notes_compaction_skipped") == [{"reason": "a hook said no"}]
-        session.host.pre_compact = lambda trigger, instructions: HookOutcome()
+        lend(session, pre_compact=lambda trigger, instructions: HookOutcome())
         done = session.compact()
         assert (done.done, done.how) == (True, "notes")
         assert done.fidelity is not None
@@ -429,9 +431,9 @@ def test_a_hook_that_says_no_stops_notes_and_summary_alike(messages_server: Mess
 @pytest.mark.spec("C2", "N6")
 def test_where_a_hook_adds_instructions_a_summary_follows_them_instead_of_the_notes(tmp_path: Path) -> None:
     with Session("offline", home=tmp_path, cwd=tmp_path, window=WINDOW) as session:
-        session.host.observer = Seen()
+        lend(session, observer=Seen())
         fill(session, 20_000)
-        session.host.pre_compact = lambda trigger, instructions: HookOutcome(context=("Keep the names.",))
+        lend(session, pre_compact=lambda trigger, instructions: HookOutcome(context=("Keep the names.",)))
         assert session.compact().how == "summary"
         assert told(session).named("notes_compaction_skipped") == [{"reason": "a hook adds instructions"}]
 

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.session.hosts import lend
 
 from lamina.core.errors import InputError, UndoOrder, UsageError
 from lamina.core.receipts import open_receipt, read_receipt
@@ -65,7 +66,7 @@ def test_a_full_window_collapses_its_oldest_turns_and_does_not_compact(tmp_path:
     settings = Settings(collapse=True)
     with Session(home=tmp_path, tools=[READ], window=8_000, settings=settings) as session:
         told: list[str] = []
-        session.host.observer = lambda name, data: told.append(name)
+        lend(session, observer=lambda name, data: told.append(name))
         for number in range(40):
             session.add_user(f"question {number}: " + "word " * 150)
             session.before_call()

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.session.hosts import lend
 
 from lamina.core.blocks import ToolResult, tool_result
 from lamina.core.receipts import open_receipt
@@ -322,7 +323,7 @@ def test_a_compaction_keeps_what_was_frozen_of_what_it_keeps() -> None:
 def test_an_observer_is_told_of_every_spill() -> None:
     told: list[tuple[str, str]] = []
     with Session() as session:
-        session.host.observer = lambda name, data: told.append((name, data["tool_use_id"]))
+        lend(session, observer=lambda name, data: told.append((name, data["tool_use_id"])))
         asked(session, use("a"), use("b"))
         session.add_tool_result("a", LINES)
         hand_in(session, "b", LINES)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
@@ -98,9 +98,10 @@ class Agent:
         catalog: Catalog | None = None,
         under: Under | None = None,
         interactive: bool = False,
+        bridge: Callable[[str, str, str], str | None] | None = None,
     ) -> None:
         """`catalog`: the agent types it may start; None: it has no Agent tool. `under`: it is a subagent. `interactive`: a person is
-        there, so that memories are written at the end of a turn (X2)."""
+        there, so that memories are written at the end of a turn (X2). `bridge`: takes messages to `bridge:ID`."""
         if not isinstance(session, Session):
             raise UsageError(
                 f"An Agent carries on a Session, not {type(session).__name__}; under an event loop write your own loop."
@@ -119,6 +120,7 @@ class Agent:
         self.mode: Mode = mode or read_mode(session.settings.permissions.mode) or "ask"
         self.rules: Rules = read_rules(session.settings.permissions)
         self.on_event = on_event
+        self._bridge = bridge
         self.rounds = rounds
         # What hooks and commands see: the person's own environment and the variables of the settings, never ours.
         self.environ = {**(os.environ if environ is None else environ), **session.settings.env}
@@ -161,23 +163,28 @@ class Agent:
         self._asks = Asking(session, self.context.abort, self._talk, self.tell)
         for rule in self.memory.rules:
             self.allow(rule)
-        self._lend(session.host)
-        session.host.memory = self.memory.lent(interactive=interactive) if under is None else None
+        session.lend(self._host(interactive=interactive))
         with session.working() as conversation:
             recover_dreams(conversation)
 
-    def _lend(self, host: Host) -> None:
+    def _host(self, *, interactive: bool) -> Host:
         """What the layers may use of this loop."""
-        host.subagent = self._under is not None
-        host.desk, host.reads = self.desk, self.context.reads
-        host.todos = lambda: rendered(self.context.todos) if self.context.todos else None
-        host.pre_compact = lambda trigger, instructions: self._hook(
-            "PreCompact", matching=trigger, trigger=trigger, custom_instructions=instructions
+        return Host(
+            subagent=self._under is not None,
+            desk=self.desk,
+            reads=self.context.reads,
+            todos=lambda: rendered(self.context.todos) if self.context.todos else None,
+            restorable=self.agents.restorables if self.agents is not None else None,
+            pre_compact=lambda trigger, instructions: self._hook(
+                "PreCompact", matching=trigger, trigger=trigger, custom_instructions=instructions
+            ),
+            post_compact=lambda trigger, summary: self._hook("PostCompact", matching=trigger, trigger=trigger, summary=summary),
+            session_start=lambda source: self._hook("SessionStart", matching=source, source=source),
+            reminder=self.briefing.first_reminder,
+            memory=self.memory.lent(interactive=interactive) if self._under is None else None,
+            observer=lambda name, data: self.tell({"type": "layer", "name": name, "data": data}),
+            bridge=self._bridge,
         )
-        host.post_compact = lambda trigger, summary: self._hook("PostCompact", matching=trigger, trigger=trigger, summary=summary)
-        host.session_start = lambda source: self._hook("SessionStart", matching=source, source=source)
-        host.reminder = self.briefing.first_reminder
-        host.observer = lambda name, data: self.tell({"type": "layer", "name": name, "data": data})
 
     @classmethod
     def open(
@@ -195,6 +202,7 @@ class Agent:
         ask: AskPerson | None = None,
         on_event: OnEvent | None = None,
         interactive: bool = False,
+        bridge: Callable[[str, str, str], str | None] | None = None,
         **session: Any,
     ) -> Self:
         """Open a session with the prompt an agent needs. `session` goes to Session: home, in_memory, max_tokens, window, …"""
@@ -224,6 +232,7 @@ class Agent:
                 on_event=on_event,
                 catalog=catalog,
                 interactive=interactive,
+                bridge=bridge,
             )
             agent._given = {name: session[name] for name in HANDED_ON if name in session}
             opened.notices += catalog.notices if catalog is not None else ()

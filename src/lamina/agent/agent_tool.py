@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from .. import turn
+from ..conversation.job_results import take_job_results
 from ..conversation.state import Conversation
 from ..core.blocks import ToolUse, Wire
 from ..core.errors import DiskError, LaminaError, SessionClosed
 from ..core.reply import Reply
-from ..fork.background import Landed
+from ..fork.background import JobResult
+from ..fork.host import Restorable
 from ..fork.tool_runner import AskPerson, Desk, Ran, run_calls
 from ..layers.l7_agents.report import AgentState, launched, lost, restorables
 from ..layers.l7_agents.tools import CallRefusal, ForkCall, agent_tool, read_call, wants_fork
@@ -86,12 +87,10 @@ class Delegating:
             self._c = conversation
             self._take_over(conversation)
         self._summaries: Progress | None = None
-        session.host.landed = self._landed
-        session.host.restorable.append(lambda: restorables(catalog, self.states))
 
     def _take_over(self, c: Conversation) -> None:
         """What a session before this one left behind is lost; it is said once to the person here, and to the model with `land`."""
-        c.remembered["agents"] = lambda: [list(each) for each in self._unreported.items()]
+        c.checkpoint_with("agents", lambda: [list(each) for each in self._unreported.items()])
         if not c.log.events and not c.resumed:
             return
         from .reports import left_behind
@@ -102,6 +101,10 @@ class Delegating:
             self._session.notices.append(lost(agent, description))
         if self._unreported:
             self._write_down()  # what was written down then says that they run
+
+    def restorables(self) -> Sequence[Restorable]:
+        """Agents and agent types, for the model to read again behind a compaction."""
+        return restorables(self.catalog, self.states)
 
     @property
     def states(self) -> tuple[AgentState, ...]:
@@ -139,7 +142,7 @@ class Delegating:
     def land(self) -> None:
         """At the end of a round of tools and behind what the person says: the reports that came meanwhile, as context."""
         with self._session.working() as c:
-            turn.land(c)
+            take_job_results(c)
             if self._summaries is not None:
                 self._summaries.begin()
             while self._reports and not c.log.view.flat.open_calls:
@@ -150,18 +153,12 @@ class Delegating:
                 self._reports.popleft()
                 self._unreported.pop(state.id, None)
 
-    def _landed(self, one: Landed) -> bool:
-        if self._summaries is not None and self._summaries.landed(one):
-            return True
-        job = self._jobs.get(one.name)
-        if job is None:
-            return False
+    def _take(self, job: Job, one: JobResult) -> None:
         if one.error is not None and job.status == "running":  # a fault of ours: whatever it is, it is told
             job.end("failed", LaminaError(f"{type(one.error).__name__}: {one.error}"))
         text = one.value if isinstance(one.value, str) else job.why
         self._reports.append((job.state, text if text != STOPPED else ""))
         self._tell_end(self._c, job)
-        return True
 
     def _tell_start(self, c: Conversation, state: AgentState) -> None:
         from .reports import STARTED, told
@@ -283,7 +280,7 @@ class Delegating:
                 self._progress.ended()
 
         state = job.state
-        if not self._c.background.start(job.name, work, asked=True):
+        if not self._c.background.start(job.name, work, partial(self._take, job), asked=True):
             del self._jobs[job.name]
             mail.finish()
             return failure(NO_ROOM)

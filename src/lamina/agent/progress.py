@@ -23,7 +23,7 @@ from ..core.ids import new_id
 from ..core.reply import Reply
 from ..core.usage import Usage
 from ..disk.ledger import Ledger
-from ..fork.background import Landed
+from ..fork.background import JobResult
 from ..fork.budget import LOCAL
 from ..fork.fork import run_fork
 from ..fork.handover import of_request
@@ -47,15 +47,13 @@ class Spent:
         self.calls = 0
         self.withheld = False  # a call was not made, for want of budget
         self.usage = Usage()
-        self.cost = Cost(0.0, 0.0)
+        self.cost = Cost()
 
     def add(self, reply: Reply, model: str) -> None:
         used = reply.usage or Usage()
-        one = cost(reply.model or model, used)
         self.calls += 1
         self.usage += used
-        usd = self.cost.usd + one.usd if self.cost.usd is not None and one.usd is not None else None
-        self.cost = Cost(usd, self.cost.units + one.units)
+        self.cost += cost(reply.model or model, used)
 
 
 class Progress:
@@ -69,15 +67,14 @@ class Progress:
         """In the conversation's own thread."""
         c = self._c
         if c.settings.agent_summaries and c.background.running(NAME) is None and self._running():
-            c.background.start(NAME, self._run, later=True)
+            c.background.start(NAME, self._run, self._take, later=True)
 
-    def landed(self, one: Landed) -> bool:
-        """What its calls have used; False: it is not of this work."""
+    def _take(self, one: JobResult) -> None:
+        """Count what its calls have used."""
         if isinstance(spent := one.value, Spent) and spent.calls:
             forks.count(self._c, NAME, spent.usage, spent.cost, seconds=one.seconds, rounds=spent.calls)
         if isinstance(spent, Spent) and spent.withheld:
             self._c.background.allows(NAME)  # which says what ran out
-        return one.name == NAME
 
     def saw(self, job: Job, request: dict[str, object], reply: Reply) -> None:
         """In the agent's thread: what it sent and was answered."""

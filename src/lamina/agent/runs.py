@@ -22,7 +22,7 @@ from ..layers.l7_agents.report import NOTHING_SAID, asked_of_fork
 from ..layers.l7_agents.tools import ForkCall, SubagentCall
 from ..providers.models import cost
 from .messaging import Mailing
-from .subagent import Hire, Job, Saw, Tell, Worker, both
+from .subagent import Hire, Job, Saw, Tell, Worker
 
 if TYPE_CHECKING:
     from ..conversation.forks import Side
@@ -129,7 +129,7 @@ def _fork(run: Run, wanted: ForkCall) -> str:
             job.said = result.text.strip() or job.said
             run.saw(effect.request, result)
             used = result.usage or Usage()
-            job.usage, job.cost = job.usage + used, both(job.cost, cost(result.model or effect.request["model"], used))
+            job.usage, job.cost = job.usage + used, job.cost + cost(result.model or effect.request["model"], used)
             run.heard({"type": "answer", "reply": result})
         return result
 
@@ -162,7 +162,7 @@ def _subagent(run: Run, wanted: SubagentCall) -> str:
         # Its notes are of no use to anybody now.
         worker.close(0.0)
         job.usage = session.usage + session.side_usage
-        job.cost = both(session.cost, session.side_cost)
+        job.cost = session.cost + session.side_cost
         job.notices = tuple(dict.fromkeys((*session.notices, *said)))[:MOST_NOTICES]
     return told(answer.text, answer.ended, answer.rounds)
 

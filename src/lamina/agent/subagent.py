@@ -102,7 +102,7 @@ class Job:
         self.calls = 0
         self.rounds = 0
         self.usage = Usage()
-        self.cost = Cost(0.0, 0.0)
+        self.cost = Cost()
         self.outcome: ForkOutcome | None = None  # a fork's
         self.error: LaminaError | None = None
         self.notices: tuple[str, ...] = ()  # sentences for the person
@@ -206,7 +206,3 @@ def _provider_for(kind: AgentType, parent: Session) -> Provider:
     if sentence not in parent.notices:
         parent.notices.append(sentence)
     return provider
-
-
-def both(one: Cost, other: Cost) -> Cost:
-    return Cost(one.usd + other.usd if one.usd is not None and other.usd is not None else None, one.units + other.units)

@@ -103,7 +103,7 @@ class Outside:
 
     @property
     def bridge(self) -> Callable[[str, str, str], str | None] | None:
-        return self._session.host.bridge
+        return self._session._c.host.bridge
 
     def hang_up(self) -> None:
         if self.listener is not None:

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..core.blocks import Wire
-from ..core.prefix import Reason, Sent, compare
-from ..core.records import Break, Event, Snapshot
+from ..core.prefix import Reason, compare
+from ..core.records import Break, Snapshot
 from ..core.reply import Reply
 from ..core.usage import Usage
-from ..prompt.break_causes import judge, readable_after
-from .repair import Refused
+from ..prompt.break_causes import CacheBreak, judge, readable_after
 from .state import Conversation, seconds_between
 
 
@@ -33,40 +32,39 @@ class Coming(NamedTuple):
 def coming_break(c: Conversation) -> Coming | None:
     """Why and where a request sent now would not start with the one before; None where it would."""
     prompt = c.prompt
-    if c.sent is None:
+    if c.last.sent is None:
         return None
-    difference = compare(c.sent, c.sent_chain, prompt.base, len(prompt.tools), c.log.view.flat.chain)
+    difference = compare(c.last.sent, c.last.chain, prompt.base, len(prompt.tools), c.log.view.flat.chain)
     if difference is None:
-        if (mended := c.layer_state(Refused).first) is not None:
+        if (mended := c.refused.first) is not None:
             return Coming("repair", mended)
-        if prompt.keys == c.sent_keys:
+        if prompt.keys == c.last.keys:
             return None
-        return Coming("options" if prompt.model == c.sent_model else "model", 0)
+        return Coming("options" if prompt.model == c.last.model else "model", 0)
     if difference.where == "messages":
-        return Coming(c.announced[-1] if c.announced else "unexplained", difference.block)
+        return Coming(c.last.announced[-1] if c.last.announced else "unexplained", difference.block)
     return Coming(difference.where, difference.block)
 
 
 def announce_break(c: Conversation, request: Wire) -> None:
     """K3: a request that does not start with the one before is preceded by a record that says why, and says so itself in a header
     that providers ignore: a proxy on the way, and the server of `lamina.testing`, can tell a decision from a fault."""
-    c.break_reason = None
+    c.last.break_reason = None
     if (found := coming_break(c)) is not None:
         from ..core.cache import BREAK_HEADER
 
         uuid, parent, time = c.head()
         c.append([Break(uuid, parent, time, found.reason, found.block, c.count.tokens)])
-        c.breaks += 1
-        c.break_reason = found.reason
+        c.last.breaks += 1
+        c.last.break_reason = found.reason
         request["extra_headers"] = {**(request.get("extra_headers") or {}), BREAK_HEADER: found.reason}
-    flat, prompt = c.log.view.flat, c.prompt
-    c.announced.clear()
-    c.layer_state(Refused).first = None
-    c.answer = None
-    c.sent = Sent(prompt.base, len(flat.chain), flat.chain[-1] if flat.chain else b"", len(prompt.tools))
-    c.sent_chain = flat.chain
-    c.sent_keys = prompt.keys
-    c.sent_model = prompt.model
+    c.refused.first = None
+    c.last.remember(c.prompt, c.log.view.flat.chain)
+
+
+def expect_break(c: Conversation, reason: Reason) -> None:
+    """The request under way makes the provider read less for this reason: what its answer shows is then no finding."""
+    c.last.break_reason = reason
 
 
 def _cleared_by_provider(reply: Reply) -> Reason | None:
@@ -77,17 +75,21 @@ def _cleared_by_provider(reply: Reply) -> Reason | None:
 
 def detect_break(c: Conversation, reply: Reply, usage: Usage, now: str) -> None:
     """K2: say so when the provider read less than the last call left for it."""
-    idle = seconds_between(c.answered_at, now)
+    idle = seconds_between(c.last.answered_at, now)
     found = judge(
-        readable=c.readable,
+        readable=c.last.readable,
         usage=usage,
-        announced=c.break_reason or _cleared_by_provider(reply),
+        announced=c.last.break_reason or _cleared_by_provider(reply),
         idle=idle,
         ttl=c.prompt.ttl,
         diagnosis=reply.notes.get("diagnostics"),
     )
-    c.readable, c.answered_at = readable_after(usage), now
+    c.last.readable, c.last.answered_at = readable_after(usage), now
     if found is not None:
-        c.findings.append(found)
-        uuid, parent, time = c.head()
-        c.append([Event(uuid, parent, time, "cache_break", {"lost": found.lost, "cause": found.cause, "detail": found.detail})])
+        record_cache_miss(c, found, lost=found.lost)
+
+
+def record_cache_miss(c: Conversation, found: CacheBreak, *, lost: int, **more: str) -> None:
+    """Keep a miss of the provider's cache that no decision of ours explains, and record it."""
+    c.last.findings.append(found)
+    c.record_event("cache_break", {"lost": lost, "cause": found.cause, "detail": found.detail, **more})

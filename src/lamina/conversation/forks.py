@@ -19,12 +19,10 @@ from ..core.reply import Reply
 from ..core.usage import Usage
 from ..fork.fork import NO_TOOLS, ForkOutcome
 from ..fork.handover import PLACEHOLDER, Handover, PrefixChanged, chain_of
-from ..layers.l2_micro import step as micro
 from ..prompt.break_causes import TTL_SECONDS, CacheBreak, judge
 from ..providers.models import Cost, cost
 from . import repair as mending
-from .cache_breaks import coming_break
-from .side_usage import Beside
+from .cache_breaks import coming_break, record_cache_miss
 from .state import Conversation
 
 if TYPE_CHECKING:
@@ -48,15 +46,21 @@ def hand_over(c: Conversation) -> Handover:
     return Handover(
         head=prompt.head,
         messages=tuple(messages),
-        options={**prompt.options, **micro.riding(c)},
+        options={**prompt.options, **_cache_edits(c)},
         base=prompt.base,
         links=links,
         last=chain[links - 1] if links else b"",
         ttl=prompt.ttl,
         open_calls=open_calls,
-        readable=0 if coming or c.idle() >= TTL_SECONDS.get(prompt.ttl or "5m", 300) else c.readable,
+        readable=0 if coming or c.idle() >= TTL_SECONDS.get(prompt.ttl or "5m", 300) else c.last.readable,
         broken=coming.reason if coming else None,
     )
+
+
+def _cache_edits(c: Conversation) -> Wire:
+    """The edits that ride on the parent's requests: a fork reads the cache entries they were made in."""
+    marked = c.cache_edits.marked
+    return {"cache_edits": {"delete": list(marked)}} if c.capabilities.cache_edits and marked else {}
 
 
 def _with_placeholders(message: Wire, open_calls: frozenset[str]) -> Wire:
@@ -116,16 +120,12 @@ def ended(c: Conversation, purpose: str, outcome: ForkOutcome, seconds: float) -
     count(c, purpose, outcome.usage, spent, seconds=seconds, rounds=outcome.rounds, denied=outcome.denied)
     found = judge(readable=outcome.readable, usage=outcome.first, announced=None, idle=0.0, ttl=c.prompt.ttl, diagnosis=None)
     if found is not None:
-        c.findings.append(found)
-        c.record_event("cache_break", {"lost": found.lost, "cause": found.cause, "detail": found.detail, "fork": purpose})
+        record_cache_miss(c, found, lost=found.lost, fork=purpose)
 
 
 def count(c: Conversation, purpose: str, usage: Usage, spent: Cost, *, seconds: float, rounds: int, denied: int = 0) -> None:
     """What was used beside the conversation: in its own ledger, never in the window's count (T10)."""
-    beside = c.layer_state(Beside)
-    beside.usage += usage
-    beside.cost = Cost(_sum(beside.cost.usd, spent.usd), beside.cost.units + spent.units)
-    beside.forks += 1
+    c.side.add(usage, spent)
     c.record_event(
         "fork",
         {
@@ -146,11 +146,5 @@ def count(c: Conversation, purpose: str, usage: Usage, spent: Cost, *, seconds: 
 def failed(c: Conversation, purpose: str, error: BaseException) -> None:
     """A fork that came to nothing. One that was not sent because its bytes were not its parent's is a finding too (K2)."""
     if isinstance(error, PrefixChanged):
-        found = CacheBreak(c.readable, "messages", str(error))
-        c.findings.append(found)
-        c.record_event("cache_break", {"lost": 0, "cause": found.cause, "detail": found.detail, "fork": purpose})
+        record_cache_miss(c, CacheBreak(c.last.readable, "messages", str(error)), lost=0, fork=purpose)
     c.record_event("fork_failed", {"purpose": purpose, "why": str(error) or type(error).__name__})
-
-
-def _sum(one: float | None, other: float | None) -> float | None:
-    return one + other if one is not None and other is not None else None

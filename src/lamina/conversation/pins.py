@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from ..core.blocks import Block
 from ..core.blocks import text as text_block
 from ..core.errors import InputError
@@ -21,12 +19,6 @@ from .window.features import measure_all
 # Of the threshold, for all pins together: the rest is for the summary, what is put back, and the work itself.
 PERCENT = 20
 KIND = "attachment:pin:"
-
-
-class Told(msgspec.Struct):
-    """Pins the person was told of; the conversation's own."""
-
-    cut: set[str] = msgspec.field(default_factory=set)
 
 
 def most(c: Conversation) -> int:
@@ -76,9 +68,8 @@ def sizes(c: Conversation, pins: list[Pin]) -> dict[str, int]:
 
 def tell_cut(c: Conversation, cut: Sequence[str]) -> None:
     """Once for each."""
-    told = c.layer_state(Told).cut
-    if new := [pin for pin in cut if pin not in told]:
-        told.update(new)
+    if new := [pin for pin in cut if pin not in c.cut_pins]:
+        c.cut_pins.update(new)
         names = ", ".join(pin[:8] for pin in new)
         c.notify(
             f"What is pinned is too large for this window: {names} {'is' if len(new) == 1 else 'are'} shown cut from here on. "

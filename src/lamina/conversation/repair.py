@@ -11,18 +11,10 @@ from collections.abc import Iterable
 from ..core.blocks import Wire
 from ..core.errors import BadRequest
 from ..core.prefix import first_difference
+from .refused_blocks import RefusedBlocks
 from .state import Conversation
 
 EVENT = "repair"
-
-
-class Refused:
-    """The blocks that are left out, by their digests."""
-
-    def __init__(self) -> None:
-        self.blocks: set[bytes] = set()
-        self.known = False  # whether the log was asked
-        self.first: int | None = None  # the next request is the first without them, and this is the first block that differs
 
 
 def applied(c: Conversation, messages: list[Wire]) -> list[Wire]:
@@ -53,14 +45,14 @@ def mend(c: Conversation, error: BadRequest) -> bool:
     return True
 
 
-def _refused(c: Conversation) -> Refused:
-    refused = c.layer_state(Refused)
+def _refused(c: Conversation) -> RefusedBlocks:
+    refused = c.refused
     if not refused.known:
         refused.known = True
         event = c.log.events.get(EVENT)
         named = [*(c.resumed.get(EVENT) or ()), *(event.data.get("blocks") or () if event is not None else ())]
         refused.blocks = {bytes.fromhex(name) for name in named if isinstance(name, str) and _is_hex(name)}
-        c.remembered[EVENT] = lambda: _names(refused.blocks)
+        c.checkpoint_with(EVENT, lambda: _names(refused.blocks))
     return refused
 
 

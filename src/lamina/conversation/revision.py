@@ -20,7 +20,7 @@ def compact(c: Conversation, boundary: Boundary, follow: Sequence[Record]) -> No
     c.append([boundary, *follow], reason="compaction")
     uuid, parent, time = c.head()
     start = c.store.offset_of(boundary.kept or (boundary.uuid,))
-    state = checkpoint_state(c.log, count=c.count.to_json(), **{name: value() for name, value in c.remembered.items()})
+    state = checkpoint_state(c.log, count=c.count.to_json(), **{name: value() for name, value in c.checkpointed.items()})
     c.append([Checkpoint(uuid, parent, time, boundary.uuid, start, state)])
     c.store.append_lines(listed)
 

@@ -1,53 +1,46 @@
 """The state of one conversation, and the one way to change it.
 
-`enter` writes records to the store first and then lets log and count follow: what is in memory never runs ahead of the log.
-Nothing here is global, so any number of conversations live in one process.
+`append` writes records to the store first and then lets log and count follow: what is in memory never runs ahead of the log. Fields
+are assigned in this package alone, through the methods below and the functions beside them; everybody else reads. Nothing here is
+global, so any number of conversations live in one process.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from threading import Event as Abort
 from typing import Any, TypeVar
 
-from ..core.blocks import Wire, canonical
+import msgspec
+
+from ..core.blocks import Block, Wire
 from ..core.budget import limits_of
-from ..core.checkpoint import seeded
 from ..core.effects import Ask
 from ..core.errors import DiskError
 from ..core.ids import new_id
 from ..core.log import Log
 from ..core.policy import Policy
-from ..core.prefix import Reason, Sent, base_chain
-from ..core.records import Attachment, Boundary, Checkpoint, Event, Message, Record, Revoke
+from ..core.prefix import Reason
+from ..core.records import Attachment, Checkpoint, Event, Message, Record, Revoke
 from ..core.reply import Reply
 from ..core.settings import Settings
 from ..core.usage import Usage
 from ..disk.transcript import Live, Store, load_live
 from ..fork.background import Background
 from ..fork.budget import LOCAL, Meter
-from ..fork.host import Host
-from ..prompt.break_causes import CacheBreak
-from ..prompt.cache_marks import marked_last
+from ..fork.host import Host, Source
 from ..providers import Capabilities
-from .window.count import Count, appended, replaced
+from .cache_edits import CacheEdits
+from .last_request import read_last_request
+from .prompt import DEFAULT_TTL, Prompt
+from .refused_blocks import RefusedBlocks
+from .side_usage import SideUsage
+from .window.count import Count, answered, appended, replaced
 from .window.features import Memo, measure_all
 from .window.recount import known_count, recount, shortened
 from .window.thresholds import Thresholds
-
-# Breaks of the cache kept for a person to see; the log has them all.
-MAX_FINDINGS = 100
-
-# Options that are part of a provider's cache key.
-KEYED_OPTIONS = ("thinking", "tool_choice", "betas", "context_management")
-
-
-def cache_keys(model: str, options: Wire) -> bytes:
-    return canonical([model, *(options.get(name) for name in KEYED_OPTIONS)])
-
 
 T = TypeVar("T")
 
@@ -71,26 +64,6 @@ def seconds_between(before: str, now: str) -> float:
         return max(0.0, (datetime.fromisoformat(now) - datetime.fromisoformat(before)).total_seconds())
     except (ValueError, TypeError):  # no time, or only one of them names its zone
         return 0.0
-
-
-class Prompt:
-    """What stands before the messages: frozen, replaced as a whole."""
-
-    def __init__(
-        self, model: str, max_tokens: int, system: list[Wire], tools: list[Wire], options: Wire, ttl: str | None
-    ) -> None:
-        self.model = model
-        self.max_tokens = max_tokens
-        self.system = system
-        self.tools = tools
-        self.options = options
-        self.ttl = ttl  # of the cache marks; None: no marks
-        self.base = base_chain(tools, system)
-        self.keys = cache_keys(model, options)
-        self.head: Wire = {"model": model, "max_tokens": max_tokens}
-        for name, blocks in (("system", system), ("tools", tools)):
-            if blocks:
-                self.head[name] = marked_last(blocks, ttl) if ttl else blocks
 
 
 class Conversation:
@@ -122,79 +95,49 @@ class Conversation:
         self.directory = directory  # the session's own files; None: a session in memory, which writes none
         self.home = home
         self.cwd = cwd
-        self.notices = notices  # sentences for the person
+        self.notices = notices  # sentences for the user
         # Answers calls beside the conversation, from any thread, and counts those of background work (B9).
         self.ask_side = Meter(ask_side, home=home, project=str(cwd), session=directory.name if directory is not None else "")
         self.clock = clock
         self.host = Host()
+        self.restorables: dict[tuple[str, str], Source] = {}  # by kind and key, newest last
         self.background = Background(allowed=self._within_budget)
         self.resumed: Wire = live.state  # what the checkpoint knew that this session was resumed from
-        self.remembered: dict[str, Callable[[], Any]] = {}  # what a room wants to find in the next checkpoint, by its name
-        self._rooms: dict[type, Any] = {}
+        self.checkpointed: dict[str, Callable[[], Any]] = {}  # what a layer wants to find in the next checkpoint, by its name
+        self._layer_states: dict[type, Any] = {}
         self.memo = Memo()
         self.count: Count = _counted(live, self.memo, prompt.model)
         self.spent = Usage()
-        # The answer to the request before, to know it when it is handed in again: its id and the digests of its blocks.
-        self.answer: tuple[str, ...] | None = None
-        # The request before: its links, the chain they are part of, its cache keys.
-        self.sent: Sent | None = None
-        self.sent_chain: Sequence[bytes] = ()
-        self.sent_keys = b""
-        self.sent_model = ""
-        # Why the next request may differ from the last one: a decision that changes the view names itself here (K3).
-        self.announced: list[Reason] = []
-        self.breaks = 0
-        # What the last call left readable in the provider's cache, when, and the break announced before the call under way (K2).
-        self.readable = 0
-        self.answered_at = ""
-        self.break_reason: Reason | None = None
-        self.findings: deque[CacheBreak] = deque(maxlen=MAX_FINDINGS)
-        self._recall_last_request()
+        self.side = SideUsage()
+        self.last = read_last_request(live, store, prompt)
+        self.refused = RefusedBlocks()
+        self.cache_edits = CacheEdits()
+        self.cut_pins: set[str] = set()  # pins the user was told about because they are shown cut
 
-    def _recall_last_request(self) -> None:
-        """What a resumed log last sent is what its last answer replied to."""
-        flat, snapshot = self.log.view.flat, self.log.view.snapshot
-        links = flat.links_before_last_answer()
-        if snapshot is not None and (links or self.log.due is not None):
-            base = base_chain(snapshot.tools, snapshot.system)
-            chain: Sequence[bytes] = flat.chain[:links]
-            if self.log.due is not None:
-                chain = self._chain_at_last_answer()
-                self.announced.append(self.log.due)
-            if chain:
-                self.sent, self.sent_chain = Sent(base, len(chain), chain[-1], len(snapshot.tools)), chain
-            self.sent_model = snapshot.model or self.prompt.model
-            self.sent_keys = cache_keys(self.sent_model, snapshot.options)
+    # What is lent and kept for others
 
-    def _chain_at_last_answer(self) -> Sequence[bytes]:
-        """What was sent before a decision changed it, folded again from the records of that time. Where those are no longer read, a
-        compaction has put a summary first: that it differs is known, where is not."""
-        unknown = (b"",)
-        partly = bool(self.start or self.resumed)  # what stands before the last compaction is not read
-        if self.log.last_answer is None:
-            return unknown if partly or self.log.due == "compaction" else ()
-        before: list[Record] = []
-        for record in self.store.read(self.start):
-            if isinstance(record, Message) and self.log.last_answer in (record.message_id, record.uuid):
-                break
-            before.append(record)
-        if partly and not any(isinstance(record, Boundary) for record in before):
-            return unknown  # an answer that was kept: it stands before the compaction, and so does what it replied to
-        flat = Log.load(lambda: before, lambda: seeded(self.resumed)).view.flat
-        flat.messages()
-        return flat.chain
+    def lend(self, host: Host) -> None:
+        """Take what the loop on top lends to the layers: one frozen value, in place of the one before."""
+        self.host = host
 
-    @property
-    def autocompact(self) -> bool:
-        """Whether the window is kept from filling up without a person's word."""
-        return self.settings.compaction and self.settings.auto_compact
+    def register_restorable(self, kind: str, key: str, text: Source | None) -> None:
+        """Have a text back in view behind every compaction; None takes it away."""
+        self.restorables.pop((kind, key), None)
+        if text is not None:
+            self.restorables[kind, key] = text
 
     def layer_state(self, kind: type[T]) -> T:
-        """A step's own state: the one instance of its class that belongs to this conversation."""
-        found: T | None = self._rooms.get(kind)
+        """Return a layer's own state: the one instance of its class that belongs to this conversation."""
+        found: T | None = self._layer_states.get(kind)
         if found is None:
-            found = self._rooms[kind] = kind()
+            found = self._layer_states[kind] = kind()
         return found
+
+    def checkpoint_with(self, name: str, value: Callable[[], Any]) -> None:
+        """Put `value()` into every checkpoint from now on, under `name`; a resumed session finds it in `resumed`."""
+        self.checkpointed[name] = value
+
+    # Sentences and events
 
     def notify(self, *sentences: str) -> None:
         """Add sentences for the user."""
@@ -205,7 +148,7 @@ class Conversation:
         self.notices.extend(dict.fromkeys(one for one in sentences if one not in self.notices))
 
     def record_event(self, name: str, data: Wire) -> None:
-        """K5: something a layer did or left undone, for the log and for whoever watches."""
+        """Record something a layer did or left undone, for the log and for whoever watches (K5)."""
         uuid, parent, time = self.head()
         self.append([Event(uuid, parent, time, name, data)])
 
@@ -219,15 +162,45 @@ class Conversation:
             self.notify(f"{problem} Until then this session counts its background work for itself.")
         if out is not None and meter.first(out.what):
             self.notify(out.sentence())
-            self.record_event(
-                "budget", {"ran_out": out.what, "used": out.used, "limit": out.limit, "day": meter.ledger.day, "job": job}
-            )
+            told = {"ran_out": out.what, "used": out.used, "limit": out.limit, "day": meter.ledger.day, "job": job}
+            self.record_event("budget", told)
         return out is None
+
+    # The prompt and the count
+
+    def replace_prompt(self, system: list[Wire], tools: list[Wire], *, model: str | None = None) -> None:
+        """Change what stands before the messages. The next request is a break, and is announced as one."""
+        old = self.prompt
+        ttl = (old.ttl or DEFAULT_TTL) if self.capabilities.wire == "messages" else None
+        self.prompt = Prompt(model or old.model, old.max_tokens, system, tools, old.options, ttl)
+
+    def switch_model(self, model: str, capabilities: Capabilities, limits: Thresholds) -> None:
+        """Go on with another model: what the old one reported no longer measures what this one reads (T10)."""
+        self.capabilities, self.limits = capabilities, limits
+        self.replace_prompt(self.prompt.system, self.prompt.tools, model=model)
+        self.count = replaced(self.count, self.count.view)
+
+    def count_answer(self, before: Count, usage: Usage, blocks: Sequence[Block], *, final: bool) -> None:
+        """Calibrate the count with what an answer reports of the request it replied to, whose count was `before`."""
+        self.spent += usage
+        self.count = answered(before, usage, measure_all(blocks, self.memo), final=final)
+
+    def expect_fewer_tokens(self, tokens: int) -> None:
+        """The next request holds so many tokens less; its usage says exactly how many."""
+        if self.count.measured is not None:
+            self.count = msgspec.structs.replace(self.count, measured=max(0, self.count.measured - tokens))
+
+    @property
+    def autocompact(self) -> bool:
+        """Whether the window is kept from filling up without being asked."""
+        return self.settings.compaction and self.settings.auto_compact
 
     def idle(self) -> float:
         """Seconds since the last answer, by the log's own times; 0 where there is none."""
         answer = next((item for item in reversed(self.log.view.items) if item.role == "assistant"), None)
         return seconds_between(answer.time, self.clock()) if answer is not None else 0.0
+
+    # The log
 
     def reload(self, *, everything: bool = False) -> int:
         """Read the log again from where its last valid checkpoint allows, or from the top: what was compacted leaves memory,
@@ -237,7 +210,7 @@ class Conversation:
         return self.log.view.generation - 1
 
     def head(self) -> tuple[str, str | None, str]:
-        """uuid, parent and time of a new record."""
+        """Return uuid, parent and time of a new record."""
         return new_id(), self.log.tree.leaf, self.clock()
 
     def append(self, records: Sequence[Record], *, reason: Reason | None = None) -> None:
@@ -258,7 +231,7 @@ class Conversation:
                 raise
             self.log.prune()
         if reason is not None:
-            self.announced.append(reason)
+            self.last.announced.append(reason)
         if self.log.view is view and view.generation != generation and view.voided == voided:
             self.count = shortened(self.count, view, self.memo)
         elif self.log.view.generation != generation:
@@ -271,7 +244,7 @@ class Conversation:
                 self._observe(record)
 
     def _observe(self, event: Event) -> None:
-        """Whoever watches is code of the host's: where it fails the person is told, and what was entered stays entered."""
+        """The observer is code of the host's: where it fails the user is told, and what was appended stays appended."""
         if self.host.observer is not None:
             try:
                 self.host.observer(event.name, event.data)

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 MOST = 32
 
 Job: TypeAlias = Callable[[Event], Any]
+Take: TypeAlias = "Callable[[JobResult], None]"
 
 _JOB: ContextVar[str | None] = ContextVar("lamina_job", default=None)
 
@@ -30,18 +31,22 @@ def current_job() -> str | None:
     return _JOB.get()
 
 
-class Landed(NamedTuple):
+class JobResult(NamedTuple):
+    """What a finished job returned or raised, and who takes it in the conversation's own thread."""
+
     name: str
     value: Any
     error: BaseException | None
     seconds: float
+    take: Take | None = None
 
 
 class _Running:
-    __slots__ = ("abort", "asked", "began", "ended", "name", "settles")
+    __slots__ = ("abort", "asked", "began", "ended", "name", "settles", "take")
 
-    def __init__(self, name: str, began: float, asked: bool, settles: float) -> None:
+    def __init__(self, name: str, began: float, asked: bool, settles: float, take: Take | None) -> None:
         self.name = name
+        self.take = take
         self.asked = asked
         self.settles = settles
         self.began = began
@@ -61,7 +66,7 @@ class Background:
         self._lock = Lock()
         self._running: dict[str, _Running] = {}
         self._threads: list[Thread] = []
-        self._landed: deque[Landed] = deque()
+        self._landed: deque[JobResult] = deque()
 
     def _here(self) -> Lock:
         """The lock; in a forked child, whose threads stayed behind, a new one: somebody may have held the old."""
@@ -73,10 +78,20 @@ class Background:
         """Whether work of that name is let in now. For who makes a job at some cost; `start` asks by itself."""
         return self._allowed is None or self._allowed(name)
 
-    def start(self, name: str, job: Job, *, asked: bool = False, later: bool = False, settles: float = 0.0) -> bool:
+    def start(
+        self,
+        name: str,
+        job: Job,
+        take: Take | None = None,
+        *,
+        asked: bool = False,
+        later: bool = False,
+        settles: float = 0.0,
+    ) -> bool:
         """False: it is not let in, one of that name runs, the inbox is full, all is closed, or the system has no thread to give.
 
-        `asked`: somebody asked for it in the conversation, so it is part of that and not of the work beside it. `settles`: seconds
+        `take` is called with the result, by the thread that drains. `asked`: somebody asked for it in the conversation, so it is
+        part of that and not of the work beside it. `settles`: seconds
         that `close` still gives it once it was told to end, for what it has to put back. `later`: it may never call a model, and
         looks at the budget itself before it does."""
         if not asked and not later and not self.allows(name):
@@ -84,7 +99,7 @@ class Background:
         with self._here():
             if self._closed or name in self._running or len(self._running) + len(self._landed) >= MOST:
                 return False
-            running = _Running(name, self._clock(), asked, settles)
+            running = _Running(name, self._clock(), asked, settles, take)
             thread = Thread(target=copy_context().run, args=(self._run, running, job), name=f"lamina-{name}", daemon=True)
             try:
                 thread.start()
@@ -112,7 +127,7 @@ class Background:
             found = self._running.get(name)
         return found is None or found.ended.wait(seconds)
 
-    def drain(self) -> list[Landed]:
+    def drain(self) -> list[JobResult]:
         with self._here():
             landed = list(self._landed)
             self._landed.clear()
@@ -155,5 +170,5 @@ class Background:
         with self._lock:
             if self._running.get(running.name) is running:
                 del self._running[running.name]
-                self._landed.append(Landed(running.name, value, error, self._clock() - running.began))
+                self._landed.append(JobResult(running.name, value, error, self._clock() - running.began, running.take))
         running.ended.set()

@@ -1,6 +1,6 @@
 """What the loop on top of a session lends to the layers. All of it is optional: a session under somebody else's loop lends nothing.
 
-The fields are filled in by the loop when it starts and read by the steps when they need them.
+One frozen value, handed over with `Session.lend` when the loop starts; the layers read it when they need it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ if TYPE_CHECKING:  # a session that lends nothing pays for none of it
     from ..memory.tool_writes import Written
     from ..tools.reads import ReadState
     from ..tools.tool import Change
-    from .background import Landed
     from .tool_runner import Desk
 
 
@@ -47,20 +46,17 @@ class Remembers(NamedTuple):
 Source: TypeAlias = "str | Callable[[], str | None]"
 
 
-class Host(msgspec.Struct, kw_only=True):
+class Host(msgspec.Struct, frozen=True, kw_only=True):
     subagent: bool = False  # the conversation is a subagent's: nothing is recalled for it and nothing extracted from it (A5)
     desk: Desk | None = None  # how a fork runs tools; None: forks call none
     reads: ReadState | None = None  # which files were read
     todos: Callable[[], str | None] | None = None
-    registered: dict[tuple[str, str], Source] = msgspec.field(default_factory=dict)  # by kind and key, newest last
-    restorable: list[Callable[[], Sequence[Restorable]]] = msgspec.field(default_factory=list)  # for what is many or changes
+    restorable: Callable[[], Sequence[Restorable]] | None = None  # what is many or changes; single texts are registered
     pre_compact: Callable[[str, str], HookOutcome] | None = None  # trigger, instructions
     post_compact: Callable[[str, str], HookOutcome] | None = None  # trigger, summary
     session_start: Callable[[str], HookOutcome] | None = None  # source
     reminder: Callable[[], str | None] | None = None  # the first reminder, made again from the files as they are now
     memory: Remembers | None = None  # None: no memories are written beside the conversation
     observer: Callable[[str, Wire], None] | None = None  # each event of a layer (K5)
-    bridge: Callable[[str, str, str], str | None] | None = (
-        None  # takes a message to `bridge:ID` (id, text, summary); why not, or None
-    )
-    landed: Callable[[Landed], bool] | None = None  # what background work of the loop's own brought; False: it is not the loop's
+    # Takes a message to `bridge:ID` (id, text, summary) and returns None, or why it was not taken.
+    bridge: Callable[[str, str, str], str | None] | None = None

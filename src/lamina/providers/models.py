@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import pathlib
 import re
-from typing import NamedTuple
 
 import msgspec
 
@@ -58,9 +57,13 @@ class ModelInfo(msgspec.Struct, frozen=True):
     above: PricesAbove | None = None
 
 
-class Cost(NamedTuple):
-    usd: float | None  # None: the model's prices are unknown
-    units: float  # prices of one uncached input token
+class Cost(msgspec.Struct, frozen=True):
+    usd: float | None = 0.0  # None: the model's prices are unknown
+    units: float = 0.0  # prices of one uncached input token
+
+    def __add__(self, other: Cost) -> Cost:
+        usd = None if self.usd is None or other.usd is None else self.usd + other.usd
+        return Cost(usd, self.units + other.units)
 
 
 class Table(msgspec.Struct, frozen=True):

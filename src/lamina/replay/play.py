@@ -21,6 +21,7 @@ from ..core.reply import Reply
 from ..core.settings import Settings
 from ..core.usage import Usage
 from ..core.view import Item
+from ..fork.host import Host
 from ..prompt.break_causes import SHARE, TOKENS, readable_after
 from ..session.provider import limits_for
 from ..session.session import Session
@@ -117,7 +118,7 @@ class _Player:
         self._figures = Figures()
         self._sizes: list[int] = []
         c.clock = lambda: self._time
-        session.host.observer = self._watch
+        session.lend(Host(observer=self._watch))
 
     def run(self, index: str | None) -> Played:
         steps = self._stage.script.steps

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import turn
-from ..conversation.state import Conversation, Prompt
-from ..conversation.window.count import replaced
+from ..conversation.job_results import take_job_results
+from ..conversation.prompt import Prompt
+from ..conversation.state import Conversation
 from ..conversation.window.thresholds import Thresholds
 from ..core.blocks import RedactedThinking, Text, Thinking, ToolResult, ToolUse, Wire, read_content
 from ..core.effects import Ask
@@ -128,7 +129,7 @@ class Door(Shaping, Seeing):
         )
         self._side: Provider | None = None
         self._following = Following(self._c, resumed=resume is not None)
-        self._cost = Cost(0.0, 0.0)
+        self._cost = Cost()
         self._chat_rows: ChatRows | None = None
 
     def _prompt(self, opened: Opened, given: Given, policy: Policy, limits: Thresholds) -> Prompt:
@@ -169,26 +170,18 @@ class Door(Shaping, Seeing):
             for name in self._c.background.names:
                 self._c.background.abort(name)
             self.provider, self._side = provider, None
-            self._c.capabilities = provider.capabilities
-            self._replace_prompt(self._c.prompt.system, self._c.prompt.tools)
-            self._c.limits = limits
-            self._c.count = replaced(self._c.count, self._c.count.view)
+            self._c.switch_model(provider.model, provider.capabilities, limits)
 
     def give_prompt(self, system: list[Wire], tools: list[Wire]) -> None:
         """For a resumed transcript of another program, which does not say what stood before its messages; else nothing changes."""
         with self._open():
             if self._c.log.view.snapshot is None:
-                self._replace_prompt(system, tools)
+                self._c.replace_prompt(system, tools)
 
-    def _replace_prompt(self, system: list[Wire], tools: list[Wire]) -> None:
-        old = self._c.prompt
-        ttl = (old.ttl or "5m") if self.provider.capabilities.wire == "messages" else None
-        self._c.prompt = Prompt(self.provider.model, old.head["max_tokens"], system, tools, old.options, ttl)
-
-    @property
-    def host(self) -> Host:
-        """What the loop on top lends the layers: fill in what there is."""
-        return self._c.host
+    def lend(self, host: Host) -> None:
+        """Hand over what your loop has for the layers: how to run tools, which files were read, hooks, an observer of events."""
+        with self._open():
+            self._c.lend(host)
 
     @property
     def side(self) -> Provider:
@@ -307,7 +300,7 @@ class Door(Shaping, Seeing):
             for name in self._c.background.close(timeout):
                 self.notices.append(f"Background work ({name}) was not done after {timeout:.0f} seconds and was ended.")
             with self._lock:
-                turn.land(self._c)
+                take_job_results(self._c)
         finally:  # Ctrl-C while waiting too
             with self._lock:
                 self._c.store.sync(force=True)
@@ -332,7 +325,7 @@ class Door(Shaping, Seeing):
         for record in records:
             self._following.note(record)
         if records and reply.usage is not None:
-            self._cost = _sum(self._cost, cost(reply.model or self.provider.model, reply.usage))
+            self._cost += cost(reply.model or self.provider.model, reply.usage)
         return reply
 
     def _keep_partial(self, error: StreamBroken) -> None:
@@ -351,10 +344,6 @@ def _unheard(_: dict[str, Any]) -> None:
 def _home(home: str | Path | None) -> Path | None:
     found = Path(home) if home is not None else lamina_home(os.environ)
     return found.expanduser().absolute() if found is not None else None
-
-
-def _sum(one: Cost, other: Cost) -> Cost:
-    return Cost(one.usd + other.usd if one.usd is not None and other.usd is not None else None, one.units + other.units)
 
 
 def _now() -> str:

@@ -90,10 +90,7 @@ class Shaping:
         with self._open():
             if not kind.strip() or not key.strip():
                 raise InputError("restorable", "the kind or the key is empty", "name both")
-            registered = self._c.host.registered
-            registered.pop((kind, key), None)
-            if text is not None:
-                registered[kind, key] = text
+            self._c.register_restorable(kind, key, text)
 
     @property
     def pins(self) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from ..conversation.side_usage import Beside
 from ..conversation.state import Conversation
 from ..conversation.window.thresholds import State, state_of
 from ..core.blocks import Wire
@@ -59,12 +58,12 @@ class Seeing:
     @property
     def side_usage(self) -> Usage:
         """What forks (notes, summaries) have used beside the conversation; it is in neither `usage` nor `tokens` (T10)."""
-        return self._c.layer_state(Beside).usage
+        return self._c.side.usage
 
     @property
     def side_cost(self) -> Cost:
         """What they cost, as `cost` says it."""
-        return self._c.layer_state(Beside).cost
+        return self._c.side.cost
 
     @property
     def background(self) -> tuple[str, ...]:
@@ -86,9 +85,9 @@ class Seeing:
     @property
     def breaks(self) -> int:
         """Requests that did not start with the one before; each has a record that says why."""
-        return self._c.breaks
+        return self._c.last.breaks
 
     @property
     def cache_findings(self) -> tuple[CacheBreak, ...]:
         """K2: where the provider's cache was missed without a decision of ours, newest last."""
-        return tuple(self._c.findings)
+        return tuple(self._c.last.findings)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from .. import turn
 from ..conversation import revision
+from ..conversation.answers import record_answer
 from ..conversation.state import Conversation
 from ..core.blocks import Block, RedactedThinking, Thinking, ToolResult, ToolUse, read_content
 from ..core.errors import InputError
@@ -103,7 +104,7 @@ class Following:
             # Neighbours of one role are one message to the API: what follows an answer directly belongs to it.
             last = self._spoken[-1] if self._spoken else None
             key = last.unit if last is not None and last.role == "assistant" else None
-            for record in turn.record_answer(self._c, Reply("", self._c.prompt.model, tuple(blocks), "end_turn"), key):
+            for record in record_answer(self._c, Reply("", self._c.prompt.model, tuple(blocks), "end_turn"), key):
                 self.note(record)
         else:
             # A result is owed to the model: words beside it come in with it.

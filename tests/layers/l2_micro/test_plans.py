@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamina.conversation.cache_edits import CacheEdits
 from lamina.layers.l2_micro.api import api_options, clears_by_itself, read_applied
 from lamina.layers.l2_micro.cost_benefit import Clearing, Cycle, is_cold, pays
-from lamina.layers.l2_micro.edits import Edits, plan_edits
+from lamina.layers.l2_micro.edits import plan_edits
 from lamina.layers.l2_micro.idle import plan_idle
 from lamina.layers.l2_micro.size import plan_size
 
@@ -72,40 +73,42 @@ def test_after_a_pause_all_but_the_newest_go(idle: float, keep: int, cleared: in
 
 @pytest.mark.spec("M4")
 def test_with_more_than_twenty_registered_the_oldest_beyond_the_last_five_are_marked() -> None:
-    assert plan_edits(registry_of([100] * 20), Edits(), over=20, keep=5) == []
-    rows = plan_edits(registry_of([100] * 21), Edits(), over=20, keep=5)
+    assert plan_edits(registry_of([100] * 20), CacheEdits(), over=20, keep=5) == []
+    rows = plan_edits(registry_of([100] * 21), CacheEdits(), over=20, keep=5)
     assert ids(rows) == [str(number) for number in range(16)]
 
 
 @pytest.mark.spec("M4")
 def test_marks_wait_for_their_confirmation_and_are_named_in_every_request() -> None:
-    registry, edits = registry_of([100] * 21), Edits()
-    edits.mark(plan_edits(registry, edits, over=20, keep=5))
+    registry, edits = registry_of([100] * 21), CacheEdits()
+    edits.mark(row.block.tool_use_id for row in plan_edits(registry, edits, over=20, keep=5))
     assert plan_edits(registry, edits, over=20, keep=5) == []
-    first = edits.ride()
-    assert edits.ride() == first, "a call that failed changes nothing"
+    first = edits.send()
+    assert edits.send() == first, "a call that failed changes nothing"
     done = edits.confirm({"deleted": list(first[:10])})
     assert done == (first[:10], False)
-    assert (edits.ride(), edits.open) == (first, True)
+    assert (edits.send(), edits.open) == (first, True)
     assert edits.confirm({"deleted": list(first)}).ids == first[10:]
-    assert (edits.ride(), edits.open) == (first, False)
+    assert (edits.send(), edits.open) == (first, False)
     assert edits.confirm({"deleted": list(first)}) == ((), False)
 
 
 @pytest.mark.spec("M4")
 @pytest.mark.parametrize("note", [None, {}, {"deleted": []}, {"deleted": "all"}, {"deleted": ["another"]}, [1], "yes"])
 def test_a_provider_that_ignores_edits_is_asked_no_more(note: object) -> None:
-    edits = Edits(["0"])
-    edits.ride()
+    edits = CacheEdits()
+    edits.mark(["0"])
+    edits.send()
     assert edits.confirm(note).ignored
     assert edits.off
-    assert edits.ride() == ()
+    assert edits.send() == ()
 
 
 def test_marks_of_results_that_left_the_view_go() -> None:
-    edits = Edits(["0", "gone"])
+    edits = CacheEdits()
+    edits.mark(["0", "gone"])
     edits.prune(registry_of([100]))
-    assert edits.ride() == ("0",)
+    assert edits.send() == ("0",)
 
 
 @pytest.mark.spec("M5")

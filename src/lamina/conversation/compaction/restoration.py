@@ -187,7 +187,7 @@ def _files(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> N
         return
     own = [str(path) for path in (c.store.path, c.directory) if path is not None]
     # A plan that is a file comes back as the plan.
-    own += [os.path.realpath(key) for kind, key in c.host.registered if kind == "plan" and os.path.isabs(key)]
+    own += [os.path.realpath(key) for kind, key in c.restorables if kind == "plan" and os.path.isabs(key)]
     still = _read_in(kept)
     # More are asked for than are wanted: some of the newest may come back in another way.
     recent = [one for one in c.host.reads.recent(policy.files * 4) if not is_ours(one.path, own) and one.path not in still]
@@ -254,12 +254,12 @@ def _by_kind(c: Conversation) -> dict[str, list[Back]]:
 
 def _given(c: Conversation) -> Iterator[Back]:
     nothing: Sequence[Restorable] = ()
-    for (kind, key), source in c.host.registered.items():
+    for (kind, key), source in c.restorables.items():
         words = source if isinstance(source, str) else lent(c, f"restorable {kind} {key}", source, None)
         if words:
             yield Back(kind, key, words)
-    for given in c.host.restorable:
-        yield from (Back(*one) for one in lent(c, "restorable", given, nothing))
+    if c.host.restorable is not None:
+        yield from (Back(*one) for one in lent(c, "restorable", c.host.restorable, nothing))
 
 
 def said_by(c: Conversation, name: str, hook: Callable[[], HookOutcome]) -> Iterator[str]:

@@ -73,7 +73,7 @@ class Registry:
         self._answer: str | None = None
         self._totals: deque[int] = deque(maxlen=GROWTH_ANSWERS + 1)
 
-    def __contains__(self, tool_use_id: str) -> bool:
+    def __contains__(self, tool_use_id: object) -> bool:
         return tool_use_id in self._known
 
     def __len__(self) -> int:

@@ -9,7 +9,6 @@ from ...conversation.window.features import measure_all
 from ...core.blocks import Block, tool_result
 from ...core.records import Clear
 from ...disk.spills import DIRECTORY
-from .edits import Edits
 from .marker import marker
 from .registry import Registry, Rules
 
@@ -24,7 +23,6 @@ class MicroState:
     def __init__(self) -> None:
         self.begun = False
         self.registry = Registry()
-        self.edits = Edits()
         self.spared: frozenset[str] = frozenset()
         self.revoked: frozenset[str] = frozenset()  # the decisions taken back that `spared` accounts for
         self.applied = 0  # tokens the provider itself reported as cleared, last told
@@ -40,7 +38,7 @@ def followed(c: Conversation) -> MicroState:
         _note_revoked(c, state)
     rules = Rules(c.policy.micro.clearable, state.spared, state.marker_tokens)
     if state.registry.follow(c.log.view, rules, lambda block: tokens_of(c, block)):
-        state.edits.prune(state.registry)
+        c.cache_edits.prune(state.registry)
     return state
 
 
@@ -53,12 +51,15 @@ def _begin(c: Conversation, state: MicroState) -> None:
     marked = _names(event.data.get("ids") if event is not None else known.get("edits"))
     answer = next((item for item in reversed(c.log.view.items) if item.role == "assistant"), None)
     # An answer that is younger than the marks answered a request that carried them.
-    state.edits = Edits(marked, confirmed=event is None or (answer is not None and answer.time > event.time))
-    state.edits.off = bool(event is not None and event.data.get("ignored"))
+    c.cache_edits.resume(
+        marked,
+        confirmed=event is None or (answer is not None and answer.time > event.time),
+        off=bool(event is not None and event.data.get("ignored")),
+    )
     state.spared = frozenset(_names(known.get("spared")))
     path = str((c.directory or Path()) / DIRECTORY / f"{USUAL_ID}.txt")
     state.marker_tokens = tokens_of(c, tool_result(USUAL_ID, marker(path)))
-    c.remembered["micro"] = lambda: {"spared": sorted(state.spared), "edits": list(state.edits.marked)}
+    c.checkpoint_with("micro", lambda: {"spared": sorted(state.spared), "edits": list(c.cache_edits.marked)})
 
 
 def _note_revoked(c: Conversation, state: MicroState) -> None:

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from msgspec.structs import replace
-
+from ...conversation.cache_breaks import expect_break
 from ...conversation.state import Conversation
 from ...conversation.window.thresholds import Thresholds
 from ...core.blocks import Wire
@@ -41,7 +40,7 @@ def clear(c: Conversation) -> None:
         return
     if c.capabilities.context_management and clears_by_itself(c.prompt.options):
         return
-    if c.settings.cache_edits and c.capabilities.cache_edits and not state.edits.off:
+    if c.settings.cache_edits and c.capabilities.cache_edits and not c.cache_edits.off:
         _mark(c, state)
     elif c.settings.size_clearing:
         _by_size(c, state)
@@ -50,30 +49,23 @@ def clear(c: Conversation) -> None:
 def with_edits(c: Conversation, request: Wire) -> Wire:
     """M4: the edits that ride on this request. They make the provider read less, which is no break of ours to report (K3)."""
     if not c.capabilities.cache_edits:
-        c.layer_state(MicroState).edits.sent = ()
+        c.cache_edits.sent = ()
         return request
-    edits = followed(c).edits
-    edits.sent = ()
-    if not edits.ride():
+    followed(c)
+    if not c.cache_edits.send():
         return request
-    if edits.open:
-        c.break_reason = "clearing"
-    return {**request, "cache_edits": {"delete": list(edits.sent)}}
-
-
-def riding(c: Conversation) -> Wire:
-    """The same edits for a fork's request: it reads the entries they were made in, and changes nothing here."""
-    edits = c.layer_state(MicroState).edits
-    return {"cache_edits": {"delete": list(edits.marked)}} if c.capabilities.cache_edits and edits.marked else {}
+    if c.cache_edits.open:
+        expect_break(c, "clearing")
+    return {**request, "cache_edits": {"delete": list(c.cache_edits.sent)}}
 
 
 def confirmed(c: Conversation, reply: Reply) -> None:
     """The call was answered: what the provider says it deleted (M4) or cleared by itself (M5) is told, once."""
     state = followed(c)
     _tell_applied(c, state, reply)
-    if not state.edits.sent or not reply.complete:
+    if not c.cache_edits.sent or not reply.complete:
         return
-    done = state.edits.confirm(reply.notes.get("cache_edits"))
+    done = c.cache_edits.confirm(reply.notes.get("cache_edits"))
     if done.ignored:
         c.record_event(EDITS_EVENT, {"ids": [], "ignored": True})
         c.notify(NO_EDITS)
@@ -115,21 +107,19 @@ def _after_pause(c: Conversation, state: MicroState) -> bool:
     rows = plan_idle(state.registry, idle=idle, minutes=micro.idle_minutes, keep=micro.idle_keep)
     if not rows or not carry_out(c, state, rows, trigger="idle", at_least=1):
         return False
-    if state.edits.marked:
-        state.edits.reset()
+    if c.cache_edits.marked:
+        c.cache_edits.reset()
         c.record_event(EDITS_EVENT, {"ids": []})
     return True
 
 
 def _mark(c: Conversation, state: MicroState) -> None:
-    rows = plan_edits(state.registry, state.edits, over=c.policy.micro.edits_over, keep=c.policy.micro.edits_keep)
+    rows = plan_edits(state.registry, c.cache_edits, over=c.policy.micro.edits_over, keep=c.policy.micro.edits_keep)
     if not rows:
         return
-    state.edits.mark(rows)
-    c.record_event(EDITS_EVENT, {"ids": list(state.edits.marked)})
-    if c.count.measured is not None:
-        # The next request holds so much less; its usage says exactly how much.
-        c.count = replace(c.count, measured=max(0, c.count.measured - sum(row.tokens for row in rows)))
+    c.cache_edits.mark(row.block.tool_use_id for row in rows)
+    c.record_event(EDITS_EVENT, {"ids": list(c.cache_edits.marked)})
+    c.expect_fewer_tokens(sum(row.tokens for row in rows))
 
 
 def _by_size(c: Conversation, state: MicroState) -> None:

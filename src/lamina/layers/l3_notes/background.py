@@ -8,6 +8,7 @@ writing of the file and the event leaves newer notes under an older cursor: more
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from threading import Event as Abort
 from typing import assert_never
 
@@ -21,7 +22,7 @@ from ...conversation.window.features import measure
 from ...core.blocks import ToolUse, text
 from ...core.effects import drive
 from ...core.errors import Aborted
-from ...fork.background import Landed
+from ...fork.background import JobResult
 from ...fork.fork_tools import lend
 from ...fork.handover import PrefixChanged
 from .draft import Draft, is_our_edit, with_draft
@@ -55,7 +56,7 @@ def state_of(c: Conversation) -> State:
         if c.directory is not None and notes_path(c.directory).exists():
             cursor = _recorded(c)
             state.cursor = _fallen(c, cursor) if cursor is not None else None
-        c.remembered[NAME] = lambda: msgspec.to_builtins(state.cursor)
+        c.checkpoint_with(NAME, lambda: msgspec.to_builtins(state.cursor))
     return state
 
 
@@ -106,7 +107,7 @@ def after_answer(c: Conversation) -> None:
         retries=c.policy.compact.summary_retries,
     )
     if why is not None and c.background.allows(NAME):
-        c.background.start(NAME, _job(c, Cursor(tokens, items[-1].uuid)))
+        c.background.start(NAME, _job(c, Cursor(tokens, items[-1].uuid)), partial(_take, c))
 
 
 def _calls_since(c: Conversation, covered: str) -> int:
@@ -175,7 +176,7 @@ def _size(calibration: Calibration) -> Size:
     return lambda said: estimate(measure(text(said)), calibration) if said else 0
 
 
-def landed(c: Conversation, one: Landed) -> None:
+def _take(c: Conversation, one: JobResult) -> None:
     """An update came back."""
     state = state_of(c)
     value: Ended = one.value if one.error is None else NotUpdated(str(one.error) or type(one.error).__name__)

@@ -36,7 +36,7 @@ from ...conversation.compaction.restoration import (
     tokens_of,
 )
 from ...conversation.compaction.user_messages import escaped, said_in, select
-from ...conversation.job_results import land
+from ...conversation.job_results import take_job_results
 from ...conversation.state import Conversation, seconds_between
 from ...conversation.window.count import replaced
 from ...conversation.window.features import measure_all
@@ -46,14 +46,14 @@ from ...core.prompt_files import prompt_sections
 from ...core.receipts import Told, write_receipt
 from ...core.records import Attachment, Boundary, Message
 from ...core.view import Item
-from .background import NAME, after_answer, landed, limits_of, state_of
+from .background import NAME, after_answer, limits_of, state_of
 from .due import Cursor, lowered
 from .file import notes_path, read_file
 from .plan import Keep, Tail, covered_after, plan_tail, summary_text
 from .sections import Misfit, Notes, cut, is_fresh
 from .update import load_texts, read_current
 
-__all__ = ["after_answer", "compact", "landed"]
+__all__ = ["after_answer", "compact"]
 
 # Attachments that are put back anew, as they are now: the old ones go.
 AGAIN = frozenset(f"attachment:{kind}" for kind in (INSTRUCTIONS, NESTED, "file", "todos"))
@@ -123,7 +123,7 @@ def _wait(c: Conversation) -> Flow[None]:
     age = c.background.running(NAME)
     if age is not None and age < c.policy.notes.stale_seconds:
         yield Wait(NAME, c.policy.notes.wait_seconds)
-    land(c)
+    take_job_results(c)
 
 
 # What is decided

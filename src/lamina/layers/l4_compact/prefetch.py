@@ -7,6 +7,7 @@ same chain of digests up to its end. What came since stays word for word. The co
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from threading import Event
 
 import msgspec
@@ -14,12 +15,12 @@ import msgspec
 from ...conversation import forks
 from ...conversation.compaction.cuts import FOLDED
 from ...conversation.compaction.restoration import size_of, tokens_of
-from ...conversation.job_results import land
+from ...conversation.job_results import take_job_results
 from ...conversation.state import Conversation
 from ...core.effects import Flow, Wait, drive
 from ...core.usage import Usage
 from ...core.view import Item
-from ...fork.background import Landed
+from ...fork.background import JobResult
 from ...fork.fork import ForkOutcome, run_fork
 from .plan import Plan
 from .prompt import directive
@@ -55,7 +56,7 @@ def begin(c: Conversation, count: int) -> None:
     def job(abort: Event) -> ForkOutcome:
         return drive(run_fork(handover, asked, purpose=PURPOSE, max_tokens=most), side.until(abort))
 
-    if c.background.start(PURPOSE, job):
+    if c.background.start(PURPOSE, job, partial(_take, c)):
         state.items = tuple(item.uuid for item in items)
         state.links, state.last = handover.links, handover.last
         state.most = size_of(c, [block for item in items for block in item.blocks])
@@ -69,7 +70,7 @@ def _notes_will_do(c: Conversation) -> bool:
     return in_time and c.settings.session_notes and c.settings.notes_compaction and c.directory is not None
 
 
-def landed(c: Conversation, one: Landed) -> None:
+def _take(c: Conversation, one: JobResult) -> None:
     """It came back. What it cost is told whether it is of use or not."""
     if one.error is not None:
         forks.failed(c, PURPOSE, one.error)
@@ -92,7 +93,7 @@ def ready(c: Conversation, items: Sequence[Item]) -> Flow[Ahead | None]:
     age = c.background.running(PURPOSE)
     if age is not None and age < c.policy.notes.stale_seconds:
         yield Wait(PURPOSE, c.policy.notes.wait_seconds)
-        land(c)
+        take_job_results(c)
     since = items[len(state.items) :]
     if not state.text or not _stands(c, state) or any(item.kind in FOLDED for item in since):
         return None

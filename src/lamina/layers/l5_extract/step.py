@@ -11,17 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from threading import Event as Abort
 from typing import assert_never
 
 from msgspec.structs import replace
 
 from ...conversation.forks import Side, ended, failed, hand_over
-from ...conversation.job_results import land
+from ...conversation.job_results import take_job_results
 from ...conversation.state import Conversation
 from ...core.blocks import ToolUse, Wire
 from ...core.effects import Flow, drive
-from ...fork.background import Landed
+from ...fork.background import JobResult
 from ...fork.fork import ForkOutcome
 from ...fork.fork_tools import lend
 from ...fork.host import Remembers
@@ -64,14 +65,14 @@ def state_of(c: Conversation) -> ExtractState:
         found = event.data.get("cursor") if event is not None else None
         found = found if isinstance(found, str) else c.resumed.get(EXTRACTION)
         state.cursor = found if isinstance(found, str) else None
-        c.remembered[EXTRACTION] = lambda: state.cursor
+        c.checkpoint_with(EXTRACTION, lambda: state.cursor)
     return state
 
 
 def after_turn(c: Conversation) -> None:
     running = c.background.running(EXTRACTION) is not None
     if not running:
-        land(c)  # one that ended since the turn did: its cursor counts
+        take_job_results(c)  # one that ended since the turn did: its cursor counts
     state, items, lent = state_of(c), c.log.view.items, c.host.memory
     if lent is None or not is_final(items) or c.log.view.flat.open_calls:
         return
@@ -145,7 +146,7 @@ def _day(time: str) -> str:
 
 def _start(c: Conversation, state: ExtractState, order: ExtractionOrder, cursor: str | None) -> None:
     state.slot.open(cursor)
-    if c.background.start(EXTRACTION, _job(c, state.slot, order, cursor)):
+    if c.background.start(EXTRACTION, _job(c, state.slot, order, cursor), partial(_take, c)):
         state.turns = 0
     else:
         state.slot.close()
@@ -204,7 +205,7 @@ def _lent(desk: Desk, order: ExtractionOrder) -> Desk:
 # What came back
 
 
-def landed(c: Conversation, one: Landed) -> None:
+def _take(c: Conversation, one: JobResult) -> None:
     state = state_of(c)
     if one.error is not None:  # a fault of ours: it is told, and the next turn's review covers the range
         _failed(c, state, ReviewFailed(state.cursor, str(one.error) or type(one.error).__name__))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from threading import Event as Abort
 from typing import assert_never
@@ -25,7 +26,7 @@ from ...core.budget import limits_of
 from ...core.effects import Effect
 from ...disk.dream_lock import Lock
 from ...disk.paths import RootDir
-from ...fork.background import Landed
+from ...fork.background import JobResult
 from ...fork.budget import LOCAL, AskSide, Meter
 from ...fork.fork_tools import lend
 from ...fork.host import Remembers
@@ -57,7 +58,7 @@ def after_turn(c: Conversation, lent: Remembers) -> None:
     desk = c.host.desk
     assert desk is not None
     order = _order(c, lent)
-    c.background.start(DREAM, _job(order, c.ask_side, desk), settles=ENDING_SECONDS)
+    c.background.start(DREAM, _job(order, c.ask_side, desk), partial(_take, c), settles=ENDING_SECONDS)
 
 
 def _stopped(c: Conversation, lent: Remembers) -> DreamStop | None:
@@ -165,7 +166,7 @@ def at_desk(desk: Desk, ask: AskSide | Meter, order: DreamOrder) -> Callable[[Dr
 # What came back
 
 
-def landed(c: Conversation, one: Landed) -> None:
+def _take(c: Conversation, one: JobResult) -> None:
     if one.error is not None:  # a fault of ours, or a disk's before there was a record
         _failed(c, {"failed": str(one.error) or type(one.error).__name__}, stopped=False)
         return

@@ -12,6 +12,7 @@ ranker chooses.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from threading import Event as Flag
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from ...core.effects import Ask
 from ...core.errors import Aborted, LaminaError
 from ...core.ids import new_id
 from ...core.reply import Reply
-from ...fork.background import Landed
+from ...fork.background import JobResult
 from ...fork.fork import ForkOutcome
 from ...fork.model_call import Deadline
 from ...memory.recall.choice import Choice, Said, by_model
@@ -55,7 +56,7 @@ def begin(c: Conversation, state: RecallState, asked: Asked, seen: Seen) -> bool
             choice = by_model(memory, asked, seen, policy, model=model, ask=asking)
         return Selected(asked.message, choice, asking.reply)
 
-    return c.background.start(SELECT, job)
+    return c.background.start(SELECT, job, partial(_take, c))
 
 
 class _Asking:
@@ -84,7 +85,7 @@ def _named() -> dict[str, str]:
     return {SESSION_HEADER: name, FORK_HEADER: name}
 
 
-def landed(c: Conversation, one: Landed) -> None:
+def _take(c: Conversation, one: JobResult) -> None:
     """A job is done: what it used is told; what it chose is held for the turn it was made for."""
     state, chosen = c.layer_state(RecallState), one.value
     if one.error is not None:

@@ -1,0 +1,86 @@
+"""The request sent last: its prefix, what its answer left in the provider's cache, and why the next one may differ.
+
+`LastRequest` is written by `cache_breaks.py` alone. A resumed conversation finds it again in the log: what was last sent is what its
+last answer replied to.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from ..core.checkpoint import seeded
+from ..core.log import Log
+from ..core.prefix import Reason, Sent, base_chain
+from ..core.records import Boundary, Message, Record
+from ..disk.transcript import Live, Store
+from ..prompt.break_causes import CacheBreak
+from .prompt import Prompt, cache_keys
+
+# Cache misses kept for inspection; the log has them all.
+MAX_FINDINGS = 100
+
+
+class LastRequest:
+    def __init__(self) -> None:
+        self.sent: Sent | None = None
+        self.chain: Sequence[bytes] = ()
+        self.keys = b""
+        self.model = ""
+        # The answer to it, to recognise it when it is handed in again: its id and the digests of its blocks.
+        self.answer: tuple[str, ...] | None = None
+        # Why the next request may differ from this one: a decision that changes the view names itself here.
+        self.announced: list[Reason] = []
+        self.breaks = 0
+        # What its answer left readable in the provider's cache, when, and the break announced before the call under way.
+        self.readable = 0
+        self.answered_at = ""
+        self.break_reason: Reason | None = None
+        self.findings: deque[CacheBreak] = deque(maxlen=MAX_FINDINGS)
+
+    def remember(self, prompt: Prompt, chain: Sequence[bytes]) -> None:
+        """Keep what is about to be sent: the prompt, and the chain of digests of its messages."""
+        self.sent = Sent(prompt.base, len(chain), chain[-1] if chain else b"", len(prompt.tools))
+        self.chain, self.keys, self.model = chain, prompt.keys, prompt.model
+        self.announced.clear()
+        self.answer = None
+
+
+def read_last_request(live: Live, store: Store, prompt: Prompt) -> LastRequest:
+    """Return what a resumed log last sent."""
+    last = LastRequest()
+    flat, snapshot, due = live.log.view.flat, live.log.view.snapshot, live.log.due
+    links = flat.links_before_last_answer()
+    if snapshot is None or not (links or due is not None):
+        return last
+    chain: Sequence[bytes] = flat.chain[:links]
+    if due is not None:
+        chain = _chain_at_last_answer(live, store)
+        last.announced.append(due)
+    if chain:
+        last.sent, last.chain = (
+            Sent(base_chain(snapshot.tools, snapshot.system), len(chain), chain[-1], len(snapshot.tools)),
+            chain,
+        )
+    last.model = snapshot.model or prompt.model
+    last.keys = cache_keys(last.model, snapshot.options)
+    return last
+
+
+def _chain_at_last_answer(live: Live, store: Store) -> Sequence[bytes]:
+    """Fold what was sent before a decision changed it, from the records of that time. Where those are no longer read, a compaction has
+    put a summary first: that it differs is known, where is not."""
+    unknown = (b"",)
+    log, partly = live.log, bool(live.start or live.state)  # partly: what stands before the last compaction is not read
+    if log.last_answer is None:
+        return unknown if partly or log.due == "compaction" else ()
+    before: list[Record] = []
+    for record in store.read(live.start):
+        if isinstance(record, Message) and log.last_answer in (record.message_id, record.uuid):
+            break
+        before.append(record)
+    if partly and not any(isinstance(record, Boundary) for record in before):
+        return unknown  # an answer that was kept: it stands before the compaction, and so does what it replied to
+    flat = Log.load(lambda: before, lambda: seeded(live.state)).view.flat
+    flat.messages()
+    return flat.chain

@@ -1,0 +1,14 @@
+"""What a loop on top lends to a session, field by field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from lamina import AsyncSession, Session
+
+
+def lend(session: Session | AsyncSession, **fields: Any) -> None:
+    """Lend these fields besides what is lent already."""
+    session.lend(msgspec.structs.replace(session._c.host, **fields))
