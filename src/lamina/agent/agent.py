@@ -29,7 +29,7 @@ from ..core.settings import Permissions, Settings
 from ..disk.settings_files import lamina_home
 from ..fork import loop
 from ..fork.host import Host, Source
-from ..fork.tool_runner import AskPerson, Consent, Desk, No, Ran, run_calls
+from ..fork.tool_runner import AskPerson, Consent, No, Ran, run_calls
 from ..hooks.events import Event as HookEvent
 from ..hooks.events import HookOutcome
 from ..hooks.run import run_hooks
@@ -39,7 +39,7 @@ from ..layers.l7_agents.tools import agent_tool, send_tool
 from ..layers.l7_agents.types import AGENT, Catalog, load_kinds, picked
 from ..memory.agent_memory import mode_for
 from ..permissions.decision import Ask as Question
-from ..permissions.decision import Mode, PermissionContext, may_read, read_mode
+from ..permissions.decision import Mode, read_mode
 from ..permissions.rules import Rules, read_rules
 from ..prompt.instruction_files import Approved
 from ..prompt.system import system_prompt, with_section
@@ -47,7 +47,7 @@ from ..providers import OnEvent, Provider
 from ..session.session import Session
 from ..tools.registry import builtin_tools
 from ..tools.todo import rendered
-from ..tools.tool import Context, Tool, definition
+from ..tools.tool import Tool, definition
 from .agent_tool import DEEPEST, Delegating
 from .driver import Asking, MainTalk, Showing
 from .memory_binding import Remembering
@@ -55,6 +55,7 @@ from .messaging import Mailing
 from .reminders import Briefing
 from .subagent import Hire, Under, extra_roots, subagent_session, with_section_behind
 from .subagent_memory import OwnMemory
+from .tool_access import desk_for
 
 if TYPE_CHECKING:
     from ..layers.l4_compact.step import Compacted
@@ -126,32 +127,29 @@ class Agent:
         self.environ = {**(os.environ if environ is None else environ), **session.settings.env}
         # Output too large to show is kept beside the transcript; a session in memory keeps none.
         scratch = session.path.with_suffix("") / "tool-results" if session.path is not None else None
-        roots = extra_roots(session, self.environ)
         self.memory = Remembering(session) if under is None else OwnMemory(session, under.kind)
-        self.context = Context(
+        desk = desk_for(
+            self.tools,
             cwd=session.cwd,
-            roots=(session.cwd, *roots),
             environ=self.environ,
+            home=session.home,
+            memory_dir=self.memory.directory,
+            mode=under.mode if under is not None else lambda: self.mode,
+            rules=under.rules if under is not None else lambda: self.rules,
+            roots=extra_roots(session, self.environ),
+            readable=self.memory.readable,
             scratch=scratch,
-            may_read=self._may_read,
+        )
+        self.context = msgspec.structs.replace(
+            desk.context,
             keeper=self.memory.keeper(),
             expand=session.opened,
             abort=under.abort if under is not None else Event(),
         )
-        names, shown = {tool.name for tool in self.tools if tool.read_only}, Showing(self.tell)
-        self.desk = Desk(
-            tools=self.tools,
+        shown = Showing(self.tell)
+        self.desk = msgspec.structs.replace(
+            desk,
             context=self.context,
-            permission=PermissionContext(
-                cwd=session.cwd,
-                roots=(*roots, *((scratch,) if scratch is not None else ()), *self.memory.readable),
-                memory_dir=self.memory.directory,
-                tool_is_read_only=lambda name: name in names,
-                lamina_home=session.home,
-                home=Path(self.environ["HOME"]) if self.environ.get("HOME") else None,
-            ),
-            mode=under.mode if under is not None else lambda: self.mode,
-            rules=under.rules if under is not None else lambda: self.rules,
             ask=self._asking(ask) if ask is not None else None,
             on_start=shown.started,
             on_end=shown.ended,
@@ -426,10 +424,6 @@ class Agent:
         """The rule holds from the next call on, in this conversation; whoever wants it kept writes it to the settings."""
         added = read_rules(Permissions(allow=(rule,))).allow
         self.rules = msgspec.structs.replace(self.rules, allow=(*self.rules.allow, *added))
-
-    def _may_read(self, path: Path) -> bool:
-        """A search shows nothing that a Read of the file would not."""
-        return may_read(path, rules=self.desk.rules(), context=self.desk.permission)
 
     # The end
 

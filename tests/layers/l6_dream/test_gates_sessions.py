@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamina.disk.paths import RootDir
-from lamina.layers.l6_dream.gates import PLACES, is_empty, newer, places, register
+from lamina.layers.l6_dream.gates import PLACES, newer, nothing_remembered, places, register
 
 SECOND = 1_000_000_000
 
@@ -87,7 +87,6 @@ def test_a_memory_that_cannot_be_written_costs_only_the_entry(memory: Path, tmp_
 @pytest.mark.spec("D1")
 def test_a_memory_with_nothing_but_our_own_files_is_empty(memory: Path, tmp_path: Path) -> None:
     register(memory, tmp_path / "here")
-    with RootDir.open(memory) as root:
-        assert is_empty(root)
-        (memory / "a.md").write_text("Text.")
-        assert not is_empty(root)
+    assert nothing_remembered(memory) == nothing_remembered(tmp_path / "gone") is not None
+    (memory / "a.md").write_text("Text.")
+    assert nothing_remembered(memory) is None

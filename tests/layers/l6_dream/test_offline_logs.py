@@ -7,7 +7,8 @@ from datetime import date
 import pytest
 
 from lamina.layers.l6_dream.directive import DreamScene, directive, read_directive
-from lamina.layers.l6_dream.offline import NEW_A_LOG, DailyLog, distilled
+from lamina.layers.l6_dream.offline import DailyLog, distilled
+from lamina.layers.l6_dream.plan import NEW_A_LOG
 from lamina.layers.l6_dream.tidy import MemoryPage
 from lamina.memory.store.topic import read_topic
 

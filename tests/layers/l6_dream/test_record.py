@@ -8,16 +8,11 @@ import msgspec
 import pytest
 
 from lamina.layers.l6_dream.record import (
-    MOST_NAMED,
-    MOST_TURNS,
-    TURN_CHARS,
     DreamRecord,
     kill_requested,
     new_id,
     read_record,
     records,
-    with_file,
-    with_turn,
     write_record,
 )
 from lamina.layers.l6_dream.stage import begin, end, prune
@@ -25,22 +20,6 @@ from lamina.layers.l6_dream.stage import begin, end, prune
 from .staged import NOW, an_id, memory, some
 
 A_RECORD = DreamRecord(an_id(1), NOW, 1, "hand")
-
-
-@pytest.mark.spec("D4")
-def test_a_record_keeps_the_last_thirty_turns_without_secrets_and_turns_to_updating_at_the_first_write() -> None:
-    record = A_RECORD
-    for number in range(MOST_TURNS + 5):
-        record = with_turn(record, f"turn {number}\nwith ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8 {'x' * 900}", number)
-    assert len(record.turns) == MOST_TURNS
-    assert [record.turns[0].calls, record.turns[-1].calls] == [5, MOST_TURNS + 4]
-    assert all(len(turn.text) <= TURN_CHARS and "ghp_" not in turn.text and "\n" not in turn.text for turn in record.turns)
-    assert record.phase == "starting"
-    touched = with_file(with_file(record, "a.md"), "a.md")
-    assert (touched.phase, touched.files) == ("updating", ("a.md",))
-    for number in range(MOST_NAMED + 5):
-        touched = with_file(touched, f"{number}.md")
-    assert len(touched.files) == MOST_NAMED
 
 
 @pytest.mark.spec("D4")

@@ -12,7 +12,7 @@ from lamina.core.reply import Reply
 from lamina.core.usage import Usage
 from lamina.disk.dream_lock import Hold, Lock
 from lamina.disk.paths import RootDir
-from lamina.layers.l6_dream.record import MOST_TURNS, DreamRecord, kill_request, read_record, write_record
+from lamina.layers.l6_dream.record import MOST_NAMED, MOST_TURNS, TURN_CHARS, DreamRecord, kill_request, read_record, write_record
 from lamina.layers.l6_dream.run import DreamProgress, DreamWatch
 
 DREAM = "20260501T0500-abcd"
@@ -50,10 +50,23 @@ def test_the_record_follows_each_answer(tmp_path: Path) -> None:
         assert len(heard) == MOST_TURNS + 3
 
 
+@pytest.mark.spec("D4")
+def test_a_record_stays_short_and_holds_no_secret(tmp_path: Path) -> None:
+    with RootDir.open(tmp_path) as root:
+        progress = DreamProgress(root, record(), lambda _: None)
+        progress.said(reply(f"turn\nwith ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8 {'x' * 900}"), "")
+        [turn] = progress.record.turns
+        assert len(turn.text) <= TURN_CHARS
+        assert "ghp_" not in turn.text
+        assert "\n" not in turn.text
+        progress.touched([f"{number}.md" for number in range(MOST_NAMED + 5)])
+        assert len(progress.record.files) == MOST_NAMED
+
+
 @pytest.mark.spec("D4", "B9")
 def test_what_no_model_answered_costs_nothing(tmp_path: Path) -> None:
     with RootDir.open(tmp_path) as root:
-        progress = DreamProgress(root, record())
+        progress = DreamProgress(root, record(), lambda _: None)
         progress.said(reply("by rules", model="offline"), "offline")
         assert (progress.record.tokens, progress.record.cost) == (0, 0.0)
 

@@ -17,7 +17,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from ...conversation.forks import Side, ended, failed, hand_over
+from ...conversation.forks import Side, cache_figures, ended, failed, hand_over
 from ...conversation.job_results import take_job_results
 from ...conversation.state import Conversation
 from ...core.blocks import ToolUse, Wire
@@ -216,7 +216,7 @@ def _take(c: Conversation, one: JobResult) -> None:
                 state.cursor, state.failures = ran.cursor, 0
                 ended(c, EXTRACTION, ran.outcome, one.seconds)
                 c.record_event(
-                    EXTRACTION, {"cursor": ran.cursor, **_figures(ran.outcome), **_written(ran.written, ran.outcome.denied)}
+                    EXTRACTION, {"cursor": ran.cursor, **cache_figures(ran.outcome), **_written(ran.written, ran.outcome.denied)}
                 )
                 _announce(c, ran.written)
             case ReviewSkipped():
@@ -243,13 +243,6 @@ def _failed(c: Conversation, state: ExtractState, ran: ReviewFailed) -> None:
     state.failures += not ran.stopped
     if state.failures == MOST_FAILURES and PAUSED not in c.notices:
         c.notify(f"{PAUSED} The last reason: {ran.why}")
-
-
-def _figures(outcome: ForkOutcome) -> Wire:
-    """X7: what was read from the cache, and what was not."""
-    usage = outcome.usage
-    rate = round(usage.cache_read / usage.prompt, 4) if usage.prompt else 0.0
-    return {"rounds": outcome.rounds, "cache_read": usage.cache_read, "cache_write": usage.cache_write, "hit_rate": rate}
 
 
 def _written(written: MemoriesWritten, denied: int) -> Wire:

@@ -26,8 +26,8 @@ from ...memory.store.modes import GatedStore, plan_write
 from ...memory.store.topic import folded, read_topic
 from .index_merge import lost_prose, merged_index, only_added
 from .plan import MOST_WAITING, NEW_BEYOND_REMOVED, THEIRS, TOO_MANY, DreamChange, DreamPlan, authors_of, plan, without
-from .record import ChangedFile, DreamRecord, SkippedChange, home, kill_requested, records, write_record
-from .stage import BEFORE, FOUND, MADE, DreamStage, look, there
+from .record import ChangedFile, DreamRecord, SkippedChange, home, kept_copy, kill_requested, records, write_record
+from .stage import FOUND, MADE, DreamStage, look, there
 from .undo import take_back
 
 # What a record names; a dream of which more is left undone has gone wrong as a whole.
@@ -108,7 +108,7 @@ def _prepared(gated: GatedStore, stage: DreamStage, wanted: DreamPlan, record: D
     index = root.read_bytes(INDEX, MOST_INDEX)
     for file, data in [*((changed.file, data) for changed, data in kept), (INDEX, index)]:
         if data is not None:
-            root.replace(f"{home(record.id)}/{BEFORE}/{file}", data)
+            root.replace(kept_copy(record, file), data)
     record = msgspec.structs.replace(
         record, phase="applying", files=(), changes=tuple(changed for changed, _ in kept), index=digest_of(index)
     )
@@ -155,7 +155,7 @@ class _Doing:
         if asks and len(self._waiting) >= MOST_WAITING:
             self._skip(change.file, TOO_MANY)
             return
-        data = self._root.read_bytes(_copy(self._record, change.file), MOST_READ)
+        data = self._root.read_bytes(kept_copy(self._record, change.file), MOST_READ)
         why = Why("dream", _reason(change), self._record.session, dream=self._record.id)
         gated = self._asking if asks else self._gated
         try:
@@ -198,7 +198,7 @@ class _Doing:
 
     def _index(self, work: str) -> None:
         base = _text(self._stage.listing)
-        before = _text(self._root.read_bytes(_copy(self._record, INDEX), MOST_INDEX))
+        before = _text(self._root.read_bytes(kept_copy(self._record, INDEX), MOST_INDEX))
         texts = [change.text for change in self._done.values() if change.text is not None]
         if not only_added(base, before):
             self._skip(INDEX, THEIRS)
@@ -257,10 +257,6 @@ def _reason(change: DreamChange) -> str:
             f"merged into {', '.join(change.needs)}" if change.needs else "said elsewhere already" if change.merged else "removed"
         )
     return f"{said}; {change.waits}" if change.waits else said
-
-
-def _copy(record: DreamRecord, file: str) -> str:
-    return f"{home(record.id)}/{BEFORE}/{file}"
 
 
 def _text(data: bytes | None) -> str:

@@ -1,17 +1,10 @@
-"""A narrow look into transcripts (D3): the last hits of a word, never a whole file.
-
-Owns the search. Invariants: a term is taken as it is, so that no text can make a search long; the newest files come first, and of each
-its last hits; hits, their length, files and bytes are bounded. Reads only.
-
-
-=====
-
-What a dream may look at and write (D3, D4), beyond what any fork may (X6): the keeper at its desk and the reader of transcripts.
+"""What a dream may look at and write (D3, D4), beyond what any fork may (X6): the keeper of its writes and a narrow search in transcripts.
 
 Owns the limits of one run. Invariants: nothing is written before the index and a memory were seen in an answer before (orient); only
-files of the copy are written, at most MOST_FILES and MOST_BYTES of them; nothing new is said about the person, nor in the index;
-transcripts are searched and never read. Every refusal is one sentence for the model. Called from the threads that run the calls of an
-answer, of which those that write come one by one.
+files of the copy are written, at most MOST_FILES and MOST_BYTES of them; nothing new is said about the user, nor in the index.
+Transcripts are searched and never read: a term is taken literally, so no text can make a search long; the newest files come first, and
+of each its last hits; hits, their length, files and bytes are bounded. Every refusal is one sentence for the model. Called from the
+threads that run the calls of an answer, of which those that write come one by one.
 
 What is written is the copy: a crash at any line leaves memory as it was.
 """

@@ -1,17 +1,12 @@
-"""What may stand in a memory about the person (B6): what was in one before, or in a daily log; however it is worded now.
+"""What a dream may say about the user and in the index (B6, D3, S3). Words are compared, not meanings. Pure.
 
-A dream reads files, transcripts and memories of all types, and any of them may hold what somebody wants remembered as the person's wish.
+A dream reads files, transcripts and memories of all types, and any of them may hold what somebody wants remembered as the user's wish.
 So a memory of type user or feedback says nothing that no memory of those types and no daily log said: most words of each sentence stand
-in one of them, and a "not" is neither taken from it nor put to it. Words are compared, not meanings. Pure.
-
-
-=====
-
-What a dream may put into the index (S3, B6): lines that say of a memory what the memory says, and headings.
+in one of them, and a "not" is neither taken from it nor put to it.
 
 The index is sent with every session, so a line of it speaks louder than any memory. A line that was there may stay as it is. A new or
-changed one points at a memory of the copy, and most of its words stand in that memory or in the line it had. Other text is the person's
-own and is not added to; a heading is short. Pure.
+changed one points at a memory of the copy, and most of its words stand in that memory or in the line it had. Other text is the user's
+own and is not added to; a heading is short.
 """
 
 from __future__ import annotations

@@ -1,22 +1,9 @@
-"""What can be seen of a memory without understanding it: where a dream should look first. Pure.
+"""What a dream is asked and shown at its beginning (D3): the copy, the list of memories, what a first look found, where else it may look.
 
-Owns the sentences of the first look: memories that are nearly the same, relative dates, evidence that is not what it was, lines of the
-index that lead nowhere or are too long. The same memory gives the same sentences, and never many.
-
-
-=====
-
-What a dream is asked (D3): where the copy lies, what is in it, what else may be looked at. Pure; the words are in `prompts/`.
-
-The lines with the copy and the day, and the list, have a fixed form: what answers without a model finds them there.
-
-
-=====
-
-What a dream is shown at its beginning: the list of memories, what a first look found, where else it may look.
-
-Owns the choice of what is listed: the memories the first look found something about, then the newest. Reads only; bounded, whatever
-the memory holds.
+Owns the choice of what is listed (the memories the first look found something about, then the newest) and the sentences of the first
+look: memories that are nearly the same, relative dates, evidence that has changed, faulty lines of the index. The same memory gives the
+same sentences, and never many. Reads only; bounded, whatever the memory holds. The words are in `prompts/`; the lines with the copy and
+the day, and the list, have a fixed form, which the offline rules read.
 """
 
 from __future__ import annotations

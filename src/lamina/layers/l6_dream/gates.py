@@ -1,19 +1,12 @@
-"""What must be so for a dream to begin by itself (D1, W2): the gates, the cheapest first. Pure; each that stops says its name.
+"""Whether a dream is due (D1, W2): the gates, the cheapest first, and the sessions that one of them counts.
 
-The order is the order of cost: what the settings say, one stat, nothing while the last look is young, one listing of the transcripts,
-the ledger, the lock. A person who starts one by hand passes the gates of time and sessions, and those about who is there.
-
-
-=====
-
-The sessions that belong to a memory (D1): which directories hold their transcripts, and how many are newer than the last dream.
+The order of the gates is the order of cost: what the settings say, one stat, nothing while the last look is young, one listing of the
+transcripts, the ledger, the lock. A dream by hand passes the gates of time and sessions, and those about who is there.
 
 Owns `<memory>/.dreams/places/`: a file for each directory of transcripts whose sessions use this memory (subdirectories and worktrees
 of a repository share one; so do projects that were given the same directory), named like it and holding its path. Invariants: a place
-is written once and then only looked at, so that a session pays one stat for it; what cannot be read or is gone counts nothing; no
-transcript is opened.
-
-A crash at any line leaves no entry or a whole one; the next session writes it again.
+is written once and then only looked at, so a session pays one stat for it; unreadable and missing places count nothing; no transcript
+is opened. A crash at any line leaves no entry or a whole one; the next session writes it again.
 """
 
 from __future__ import annotations
@@ -35,6 +28,11 @@ Gate: TypeAlias = Literal[
 # What fails three times in a row in one session fails for a reason that a fourth time does not mend.
 MOST_FAILURES = 3
 HOUR_NS = 3_600 * 1_000_000_000
+
+PLACES = ".dreams/places"
+# Nobody works in more checkouts of one repository at a time; the listing stays short whatever lies there.
+MOST_PLACES = 256
+_PATH_BYTES = 8_192
 
 
 class DreamStop(NamedTuple):
@@ -95,10 +93,7 @@ def too_few(found: int, *, wanted: int) -> DreamStop | None:
     return DreamStop("sessions", f"{found} of {wanted} sessions since the last one") if found < wanted else None
 
 
-PLACES = ".dreams/places"
-# Nobody works in more checkouts of one repository at a time; the listing stays short whatever lies there.
-MOST_PLACES = 256
-_PATH_BYTES = 8_192
+# Sessions
 
 
 def register(memory: Path, transcripts: Path) -> bool:
@@ -131,9 +126,19 @@ def places(root: RootDir, own: Path | None) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def is_empty(root: RootDir) -> bool:
-    """Whether nothing is remembered: no file and no directory but our own."""
-    return all(entry.name.startswith(".") for entry in root.listdir())
+def searchable(memory: Path, own: Path | None, home: Path | None) -> tuple[Path, ...]:
+    """The directories a dream may search: only those where Lamina keeps transcripts."""
+    with RootDir.open(memory, create=False) as root:
+        return tuple(place for place in places(root, own) if home is not None and place.parent == home / "projects")
+
+
+def nothing_remembered(memory: Path) -> DreamStop | None:
+    """Stops where there is no file and no directory but our own."""
+    if memory.is_dir():
+        with RootDir.open(memory, create=False) as root:
+            if any(not entry.name.startswith(".") for entry in root.listdir()):
+                return None
+    return DreamStop("nothing", "nothing is remembered yet")
 
 
 def newer(places: Iterable[Path], since_ns: int | None, *, own: Path | None, enough: int) -> int:

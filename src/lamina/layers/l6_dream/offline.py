@@ -1,19 +1,13 @@
-"""Daily logs become memories without a model (W2, O1): each bullet that no memory says yet. Pure.
+"""A dream without a model: memories are tidied and daily logs distilled by rules, with the calls a model would make (O1, W2).
 
-It understands nothing. A bullet that reads like a rule, a preference or a date becomes a memory of its own, in the words it was noted
-in, by the rules that also serve "Remember: …"; what is plainly none to keep (code, a path, the task of the moment) is passed over, and
-so is what a memory says already. One that says otherwise what can have but one value takes the place of the old sentence, with the reason
-that was given for it; all else the memory says stays. The same logs and memories give the same files, and logs that were dealt with give
-none.
+A pure function of the request. It reads the index, the memories and the daily logs that wait, then writes what `tidied` and `distilled`
+make of them, then the index, then says what it did; how far it has come is read from the calls behind the directive. A file that was not
+shown whole is left alone.
 
-
-=====
-
-A dream without a model: what can be put in order by rules is, by the calls a model would make (O1).
-
-A pure function of the request. It reads the index, the memories and the daily logs that wait, then writes what `tidy` and `distil` make
-of them, then the index, then says what it did; how far it has come is read from the calls behind the directive. What was not shown whole
-is left alone.
+A bullet of a log that reads like a rule, a preference or a date becomes a memory of its own, in the words it was noted in, by the rules
+that also serve "Remember: …". What is plainly none to keep (code, a path, the task of the moment) or what a memory says already is
+passed over. A bullet that gives another value to what can have but one takes the place of the old sentence, with the reason given for
+it; all else the memory says stays. The same logs and memories give the same files, and logs that were dealt with give none.
 """
 
 from __future__ import annotations
@@ -38,10 +32,9 @@ from ...providers.offline.saving import alike
 from .bounds import MOST_FILES
 from .directive import DreamDirective, read_directive
 from .facts import facts_of, is_said
+from .plan import NEW_A_LOG
 from .tidy import MemoryPage, Tidied, tidied
 
-# What one day's log adds at most: a day of more is a day of chatter.
-NEW_A_LOG = 10
 _BULLET = re.compile(r"^- \d\d:\d\d (?P<words>\S.*)$", re.MULTILINE)
 # A sentence of its own: up to its full stop, or to the end of its line.
 _SENTENCE = re.compile(r"[^\s.!?。！？][^\n]*?(?:[.!?](?=\s|$)|[。！？]|(?=\n|$))")

@@ -36,6 +36,8 @@ LEAST = 2
 LEAST_FACTS = 10
 # Five sessions lie between two dreams (D1): a new memory for each.
 NEW_BEYOND_REMOVED = 5
+# What one day's log adds at most: a day of more is a day of chatter.
+NEW_A_LOG = 10
 # Some pages: of a longer memory only the beginning is recalled, so what is put behind that is as good as gone.
 MOST_CHARS = 16_000
 # More than anybody looks through for one dream; the rest is said and left.

@@ -20,8 +20,7 @@ import msgspec
 from ...core.errors import DiskError
 from ...disk.files import Durability
 from ...disk.paths import RootDir
-from ...memory.store.secrets import redact
-from ...memory.store.topic import INDEX, one_line
+from ...memory.store.topic import INDEX
 
 DIRECTORY = ".dreams"
 # What D4 shows of a dream.
@@ -93,19 +92,6 @@ def new_id(now: float) -> str:
     return f"{time.strftime('%Y%m%dT%H%M', time.gmtime(now))}-{os.urandom(2).hex()}"
 
 
-def with_turn(record: DreamRecord, text: str, calls: int) -> DreamRecord:
-    """The record with one turn more, of which the last 30 stay."""
-    said = one_line(redact(text[: 10 * TURN_CHARS]).text, TURN_CHARS)
-    return msgspec.structs.replace(record, turns=(*record.turns, DreamTurn(said, calls))[-MOST_TURNS:])
-
-
-def with_file(record: DreamRecord, file: str) -> DreamRecord:
-    """The record with one file of the copy touched: the first one turns it to "updating"."""
-    phase: Phase = "updating" if record.phase == "starting" else record.phase
-    files = record.files if file in record.files else (*record.files, file)[:MOST_NAMED]
-    return msgspec.structs.replace(record, files=files, phase=phase)
-
-
 def write_record(root: RootDir, record: DreamRecord) -> None:
     """Durable against a power loss from the moment it is about real memories."""
     durability: Durability = "process" if record.phase in ("starting", "updating") else "full"
@@ -162,6 +148,11 @@ def kill_requested(root: RootDir, dream: str) -> bool:
 def home(dream: str) -> str:
     """A dream's own directory, from the memory directory on."""
     return f"{DIRECTORY}/{dream}"
+
+
+def kept_copy(record: DreamRecord, file: str) -> str:
+    """Where a file lies as it was before the dream."""
+    return f"{home(record.id)}/before/{file}"
 
 
 def _path(dream: str) -> str:

@@ -1,16 +1,10 @@
-"""A dream as it goes on (D4, D5): its record after each answer, and a person's word to stop it.
+"""One dream, from the lock to its end (D1-D5). It runs in a job's thread, or in a user's by hand, on frozen values.
 
-Owns the record while a dream runs; only the thread of the dream writes it. `Watch` looks from a thread of its own whether somebody asked
-the dream to stop, or whether it has held the lock for too long, and then sets the one Event that ends it.
-
-
-=====
-
-One dream, from the lock to its end (D1-D5). It runs in a job's thread, or in a person's by hand, on frozen values.
-
-Owns the order: what a dead dream left is put right, the lock, the copy, the run, the difference applied, the lock committed. Invariants:
-memory changes only in `apply`, under the lock's fence; whatever ends a dream before that leaves memory and the time of the last dream as
-they were; nothing is raised for what a model, a provider or a disk does: it is a reason in the record.
+Owns the order: what a dead dream left is put right, the lock, the copy, the run, the difference applied, the lock committed. While it
+runs its record is replaced after each answer, by this thread alone; `DreamWatch` looks from a thread of its own whether somebody asked
+the dream to stop, or whether it has held the lock for too long, and then sets the one Event that ends it. Invariants: memory changes
+only in `apply`, under the lock's fence; whatever ends a dream before that leaves memory and the time of the last dream as they were;
+nothing is raised for what a model, a provider or a disk does: it is a reason in the record.
 
 A dream that is killed at any line leaves a lock with a dead holder and a copy; the next session, or the next dream, puts both right.
 """
@@ -19,7 +13,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
@@ -36,33 +30,46 @@ from ...disk.dream_lock import Hold, Lock, NotWon
 from ...disk.paths import RootDir
 from ...fork.budget import LOCAL
 from ...fork.fork import ForkOutcome, Handover, run_fork
-from ...fork.handover import PrefixChanged, altered
+from ...fork.handover import PrefixChanged
 from ...memory.memory import Memory
 from ...memory.store.modes import GatedStore
 from ...memory.store.scopes import Place
+from ...memory.store.secrets import redact
+from ...memory.store.topic import one_line
 from ...providers.models import cost
 from .apply import conclude
 from .bounds import DreamBounds, DreamCopy
 from .directive import ROUNDS, about_person, directive, scene_of
 from .gates import DreamStop
-from .offline import NEW_A_LOG
-from .plan import NEW_BEYOND_REMOVED
-from .record import DreamRecord, Status, is_open, kill_requested, new_id, read_record, with_file, with_turn, write_record
+from .plan import NEW_A_LOG, NEW_BEYOND_REMOVED
+from .record import (
+    MOST_NAMED,
+    MOST_TURNS,
+    TURN_CHARS,
+    DreamRecord,
+    DreamTurn,
+    Phase,
+    Status,
+    is_open,
+    kill_requested,
+    new_id,
+    read_record,
+    write_record,
+)
 from .stage import DreamStage, begin, end
+from .trigger import DREAM
 from .undo import recover
 
 # A person who stops it waits this long at most; a look is one stat.
 LOOK_SECONDS = 0.5
 
+DIED = "A dream was stopped before it began; nothing was changed."
+
 Heard: TypeAlias = Callable[[DreamRecord], None]
 
 
-def unheard(_: DreamRecord) -> None:
-    pass
-
-
 class DreamProgress:
-    def __init__(self, root: RootDir, record: DreamRecord, heard: Heard = unheard) -> None:
+    def __init__(self, root: RootDir, record: DreamRecord, heard: Heard) -> None:
         self._root = root
         self.heard = heard
         self._usage = Usage()
@@ -72,16 +79,15 @@ class DreamProgress:
         """The model gave an answer."""
         self._usage += reply.usage if reply.usage is not None and reply.model != LOCAL else Usage()
         spent = cost(reply.model or model, self._usage)
-        record = with_turn(self.record, reply.text, len(reply.tool_uses))
-        tokens = self._usage.prompt + self._usage.output_tokens
-        self._keep(replace(record, tokens=tokens, cost=spent.usd or 0.0))
+        turn = DreamTurn(one_line(redact(reply.text[: 10 * TURN_CHARS]).text, TURN_CHARS), len(reply.tool_uses))
+        turns = (*self.record.turns, turn)[-MOST_TURNS:]
+        self._keep(replace(self.record, turns=turns, tokens=self._usage.total, cost=spent.usd or 0.0))
 
-    def touched(self, files: Iterable[str]) -> None:
-        """Its calls were carried out; these files of the copy it has changed until now."""
-        record = self.record
-        for file in files:
-            record = with_file(record, file)
-        if record != self.record:
+    def touched(self, files: Collection[str]) -> None:
+        """Its calls were carried out; these files of the copy it has changed until now. The first one turns it to "updating"."""
+        phase: Phase = "updating" if files and self.record.phase == "starting" else self.record.phase
+        named = tuple(dict.fromkeys((*self.record.files, *files)))[:MOST_NAMED]
+        if (record := replace(self.record, files=named, phase=phase)) != self.record:
             self._keep(record)
 
     def _keep(self, record: DreamRecord) -> None:
@@ -124,10 +130,6 @@ class DreamWatch:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
-
-
-PURPOSE: Literal["dream"] = "dream"
-DIED = "A dream was stopped before it began; nothing was changed."
 
 
 class DreamEnd(NamedTuple):
@@ -176,7 +178,7 @@ class DreamOutcome(NamedTuple):
     error: PrefixChanged | None = None
 
 
-def dream(order: DreamOrder, at_desk: AtDesk, abort: Event, heard: Heard = unheard) -> DreamOutcome:
+def dream(order: DreamOrder, at_desk: AtDesk, abort: Event, heard: Heard = lambda _: None) -> DreamOutcome:
     with Memory.open(order.cwd, home=order.home, settings=order.settings) as memory:
         gated = memory.store("private")
         lock = Lock(gated.store.root)
@@ -204,12 +206,6 @@ def _recovered(gated: GatedStore, lock: Lock) -> list[str]:
     said = recover(gated, lock, now=time.time())
     # One that died before it had a copy left only the lock.
     return [*said, DIED] if lock.recover() and not said else said
-
-
-def beginning(handover: Handover) -> Handover:
-    """What a dream begins with: the tools and the system prompt of the conversation, which are cached, and nothing that was said. It
-    has no use for that, would pay for it with every answer, and what tools returned there is not to speak to it."""
-    return altered(handover, (), "branch")
 
 
 class _Dream:
@@ -280,10 +276,10 @@ class _Dream:
             if isinstance(effect, Ask):
                 self._progress.said(came, str(order.handover.head["model"]))
             elif isinstance(effect, RunTools):
-                self._progress.touched(tuple(bounds.touched))
+                self._progress.touched(bounds.touched)
             return came
 
-        flow = run_fork(order.handover, directive(scene), purpose=PURPOSE, rounds=ROUNDS, enough=self._enough)
+        flow = run_fork(order.handover, directive(scene), purpose=DREAM, rounds=ROUNDS, enough=self._enough)
         outcome = drive(flow, perform)
         if not outcome.done and not self._cut and outcome.rounds >= ROUNDS:
             self._cut = f"its {ROUNDS} answers were used up"

@@ -43,7 +43,6 @@ from .record import (
 )
 
 WORK = "work"
-BEFORE = "before"
 # The index right before a dream wrote it as a whole, and as it wrote it.
 FOUND = "found.md"
 MADE = "made.md"

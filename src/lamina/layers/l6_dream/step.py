@@ -2,7 +2,6 @@
 
     after_turn   at the end of a turn, behind the gate of time: the gates that cost more, then the dream is started
     landed       it came back: what it changed, what it cost, or why it came to nothing
-    recovered    at the beginning of a session: what a dead dream left
 
 The conversation never waits for it: the lock, the copy and the run belong to the job's thread, which holds nothing of the conversation.
 What a dream has changed is memory's own to tell (`.dreams/`); the log keeps an event.
@@ -19,7 +18,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from ...conversation.forks import Side, ended, failed, hand_over
+from ...conversation.forks import Side, cache_figures, ended, failed, hand_over
 from ...conversation.state import Conversation, seconds_between
 from ...core.blocks import ToolUse, Wire
 from ...core.budget import limits_of
@@ -29,6 +28,7 @@ from ...disk.paths import RootDir
 from ...fork.background import JobResult
 from ...fork.budget import LOCAL, AskSide, Meter
 from ...fork.fork_tools import lend
+from ...fork.handover import altered
 from ...fork.host import Remembers
 from ...fork.tool_runner import Desk
 from ...memory.store.daily_logs import to_distil
@@ -37,14 +37,25 @@ from ...memory.store.modes import plan_write
 from ...permissions.decision import Allow, Deny, decide
 from ...tools.reads import ReadState
 from .bounds import DreamBounds, DreamCopy
-from .gates import MOST_FAILURES, DreamGates, DreamStop, is_empty, last_dream, looked_lately, newer, places, stopped, too_few
+from .gates import (
+    MOST_FAILURES,
+    DreamGates,
+    DreamStop,
+    last_dream,
+    looked_lately,
+    newer,
+    nothing_remembered,
+    places,
+    searchable,
+    stopped,
+    too_few,
+)
 from .record import DreamRecord
-from .run import DreamOrder, DreamOutcome, Perform, beginning, dream, put_right
+from .run import AtDesk, DreamOrder, DreamOutcome, dream
 from .trigger import DREAM, ENDING_SECONDS, DreamState, tell_once
 
 PAUSED = f"Memory is not put in order any more in this session: it failed {MOST_FAILURES} times in a row."
 HALF = "The dream failed while it changed memories ({why}). What it changed is put back by the next session, or by `lamina dream --kill`."
-NOTHING = "nothing is remembered yet"
 # Files named in an event; the record has them all.
 MOST_TOLD = 20
 
@@ -58,7 +69,8 @@ def after_turn(c: Conversation, lent: Remembers) -> None:
     desk = c.host.desk
     assert desk is not None
     order = _order(c, lent)
-    c.background.start(DREAM, _job(order, c.ask_side, desk), partial(_take, c), settles=ENDING_SECONDS)
+    at_desk = dream_desk(desk, c.ask_side, order.cwd)
+    c.background.start(DREAM, lambda abort: dream(order, at_desk, abort), partial(_take, c), settles=ENDING_SECONDS)
 
 
 def _stopped(c: Conversation, lent: Remembers) -> DreamStop | None:
@@ -79,9 +91,7 @@ def _stopped(c: Conversation, lent: Remembers) -> DreamStop | None:
     if (stop := looked_lately(since, minutes=settings.dream_scan_minutes)) is not None:
         return stop
     state.looked_at = now
-    if not lent.place.path.is_dir():
-        return DreamStop("nothing", NOTHING)
-    if (stop := _nothing_new(c, lent)) is not None:
+    if (stop := nothing_remembered(lent.place.path) or _nothing_new(c, lent)) is not None:
         return stop
     return None if c.background.allows(DREAM) else DreamStop("budget", "today's budget for background work is used up")
 
@@ -90,19 +100,17 @@ def _nothing_new(c: Conversation, lent: Remembers) -> DreamStop | None:
     """Enough sessions; in assistant mode (W2) a daily log of a day that is over."""
     wanted = c.settings.dream_sessions
     with RootDir.open(lent.place.path, create=False) as root:
-        if is_empty(root):
-            return DreamStop("nothing", NOTHING)
         last = Lock(root).last_ns()
         if c.settings.assistant:
             now = datetime.fromisoformat(c.clock()).timestamp()
             logs = to_distil(root, last / 1e9 if last is not None else None, now)
             return None if logs else DreamStop("nothing", "there is no daily log since the last one")
-        found = newer(_places(c, root), last, own=c.store.path, enough=wanted)
+        found = newer(places(root, _own_transcripts(c)), last, own=c.store.path, enough=wanted)
     return too_few(found, wanted=wanted)
 
 
-def _places(c: Conversation, root: RootDir) -> tuple[Path, ...]:
-    return places(root, c.store.path.parent if c.store.path is not None else None)
+def _own_transcripts(c: Conversation) -> Path | None:
+    return c.store.path.parent if c.store.path is not None else None
 
 
 def _order(c: Conversation, lent: Remembers) -> DreamOrder:
@@ -117,10 +125,10 @@ def _order(c: Conversation, lent: Remembers) -> DreamOrder:
         out = None if local else meter.refused(limits)
         return out.sentence() if out is not None else None
 
-    with RootDir.open(lent.place.path, create=False) as root:
-        past = _places(c, root) if settings.past_search else ()
     return DreamOrder(
-        handover=beginning(hand_over(c)),
+        # The tools and the system prompt, which are cached, and nothing that was said: a dream has no use for it, would pay for it with
+        # every answer, and what tools returned there is not to speak to it.
+        handover=altered(hand_over(c), (), "branch"),
         place=lent.place,
         settings=settings,
         home=c.home,
@@ -129,22 +137,13 @@ def _order(c: Conversation, lent: Remembers) -> DreamOrder:
         today=now.astimezone().date().isoformat(),
         by="session",
         session=lent.session,
-        transcripts=tuple(place for place in past if ours(place, c.home)),
+        transcripts=searchable(lent.place.path, _own_transcripts(c), c.home) if settings.past_search else (),
         too_soon=too_soon,
         spent=spent,
     )
 
 
-def ours(place: Path, home: Path | None) -> bool:
-    """A directory of transcripts may be searched only where Lamina keeps transcripts."""
-    return home is not None and place.parent == home / "projects"
-
-
-def _job(order: DreamOrder, ask: AskSide | Meter, desk: Desk) -> Callable[[Abort], DreamOutcome]:
-    return lambda abort: dream(order, at_desk(desk, ask, order), abort)
-
-
-def at_desk(desk: Desk, ask: AskSide | Meter, order: DreamOrder) -> Callable[[DreamBounds, DreamCopy, Abort], Perform]:
+def dream_desk(desk: Desk, ask: AskSide | Meter, cwd: Path) -> AtDesk:
     """Where a dream works: what any fork may do (X6), with the copy as its memory directory, less what its bounds say."""
 
     def sit(bounds: DreamBounds, copy: DreamCopy, abort: Abort) -> Callable[[Effect], object]:
@@ -157,7 +156,7 @@ def at_desk(desk: Desk, ask: AskSide | Meter, order: DreamOrder) -> Callable[[Dr
             return bounds.judge(call, verdict)
 
         lent = lend(replace(desk, permission=permission), abort=abort, memory_dir=copy.work, decide=judged)
-        context = replace(lent.context, keeper=bounds.keep, reads=ReadState(), cwd=order.cwd)
+        context = replace(lent.context, keeper=bounds.keep, reads=ReadState(), cwd=cwd)
         return Side(ask, abort, replace(lent, tools=bounds.tools(lent.tools), context=context, on_end=bounds.saw))
 
     return sit
@@ -216,10 +215,7 @@ def _told(record: DreamRecord, outcome: DreamOutcome) -> Wire:
         "why": record.why,
     }
     if (fork := outcome.fork) is not None:
-        usage = fork.usage
-        rate = round(usage.cache_read / usage.prompt, 4) if usage.prompt else 0.0
-        told |= {"rounds": fork.rounds, "cache_read": usage.cache_read, "cache_write": usage.cache_write, "hit_rate": rate}
-        told |= {"denied": fork.denied}
+        told |= {**cache_figures(fork), "denied": fork.denied}
     return told
 
 
@@ -237,7 +233,3 @@ def sentence(record: DreamRecord) -> str:
     if not parts:
         return "Dreamt: memory is in order, nothing was changed."
     return f"Dreamt: {', '.join(parts)}; `lamina dream --undo` takes it back."
-
-
-def recovered(c: Conversation, lent: Remembers) -> list[str]:
-    return put_right(c.cwd, c.home, c.settings)

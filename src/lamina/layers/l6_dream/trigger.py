@@ -6,9 +6,8 @@ import os
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from ...conversation.isolate import stepping_aside
+from ...conversation.isolate import run_behind_turn, stepping_aside
 from ...conversation.state import Conversation
-from ...core.errors import LaminaError
 
 if TYPE_CHECKING:
     from ...fork.host import Remembers
@@ -36,13 +35,7 @@ def begin_dream(c: Conversation) -> None:
     lent = c.host.memory
     if lent is None or c.host.desk is None or not c.settings.dream:
         return
-    with stepping_aside(c, LAYER):
-        try:
-            _look(c, lent)
-        except (LaminaError, OSError):
-            raise
-        except Exception as error:  # noqa: BLE001  # the turn is done: nothing behind it may take it away
-            c.record_event("layer_failed", {"layer": LAYER, "why": f"{type(error).__name__}: {error}"})
+    run_behind_turn(c, LAYER, lambda: _look(c, lent))
 
 
 def _look(c: Conversation, lent: Remembers) -> None:
@@ -53,7 +46,12 @@ def _look(c: Conversation, lent: Remembers) -> None:
         state.registered = register(lent.place.path, c.store.path.parent)
     if not lent.interactive or c.background.running(DREAM) is not None:
         return
-    if (stop := too_soon(c, _last(lent))) is not None:
+    from .gates import last_dream
+
+    lock, now_ns = _lock(lent), int(datetime.fromisoformat(c.clock()).timestamp() * 1e9)
+    last_ns = lock.st_mtime_ns if lock is not None else None
+    stop = last_dream(last_ns, now_ns, hours=c.settings.dream_hours, daily=c.settings.assistant)
+    if stop is not None:
         tell_once(c, stop)
         return
     from .step import after_turn
@@ -61,19 +59,12 @@ def _look(c: Conversation, lent: Remembers) -> None:
     after_turn(c, lent)
 
 
-def _last(lent: Remembers) -> int | None:
+def _lock(lent: Remembers) -> os.stat_result | None:
     """The one stat. What the lock makes of an odd file is asked when a dream begins."""
     try:
-        return os.stat(lent.place.path / LOCK, follow_symlinks=False).st_mtime_ns
+        return os.stat(lent.place.path / LOCK, follow_symlinks=False)
     except OSError:
         return None
-
-
-def too_soon(c: Conversation, last_ns: int | None) -> DreamStop | None:
-    from . import gates
-
-    now_ns = int(datetime.fromisoformat(c.clock()).timestamp() * 1e9)
-    return gates.last_dream(last_ns, now_ns, hours=c.settings.dream_hours, daily=c.settings.assistant)
 
 
 def tell_once(c: Conversation, stop: DreamStop) -> None:
@@ -87,15 +78,9 @@ def tell_once(c: Conversation, stop: DreamStop) -> None:
 def recover_dreams(c: Conversation) -> None:
     """At the beginning of a session: what a dream left whose process died is put right, and said (Z12). One stat where there is
     nothing to do."""
-    lent = c.host.memory
-    if lent is None:
-        return
-    try:
-        held = os.stat(lent.place.path / LOCK, follow_symlinks=False).st_size > 0
-    except OSError:
-        return
-    if held:
+    lock = _lock(c.host.memory) if c.host.memory is not None else None
+    if lock is not None and lock.st_size > 0:
         with stepping_aside(c, LAYER):
-            from .step import recovered
+            from .run import put_right
 
-            c.notify(*recovered(c, lent))
+            c.notify(*put_right(c.cwd, c.home, c.settings))

@@ -1,32 +1,18 @@
-"""What a dream changed, put back as one (B4): for a person's undo, and for a dream that was stopped half way.
+"""A dream taken back as one (B4, D5): on a user's word, after a crash (Z5, Z12), and when applying it fails.
 
 Owns what goes back, by the dream's record and the copies in its `before/`. A file goes back, byte for byte and with its time, if it is
 still as the dream left it: as the record says, or as a line of the journal with the dream's id does, which is so for a dream that was
-stopped and for what a person accepted later. A file that somebody changed since is left and named. What still waits in the inbox for
+stopped and for what a user accepted later. A file that somebody changed since is left and named. What still waits in the inbox for
 this dream is withdrawn: it rested on what is gone.
 
-A crash at any line leaves a record that says so, and `recover` finishes it.
+`undo` puts right what a dead dream left, then takes back the newest dream before those it rests on. It holds the lock of dreams
+meanwhile, so that none begins on what is going back. Beside a dream that works on its copy it needs no lock: whatever goes back is then
+no longer what that dream has copied, and stays as it is. `recover` works only under the lock, so a living dream is never touched: a
+dream that only worked on its copy is over, one that was stopped while memories changed is taken back as a whole, one whose undo was
+stopped is undone. Everything it did is one sentence; what fails is reported and tried again next time.
 
-
-=====
-
-What a dream that was stopped left behind, put right (Z5, Z12): at the start of a session and before a dream.
-
-Owns no files. A dream that only worked on its copy is over and changed nothing; one that was stopped while memories changed is taken
-back as a whole; one whose undo was stopped is undone. Invariants: only under the lock, so a living dream is never touched; everything
-done is said in one sentence; what fails is said too and tried again next time. A crash at any line is put right by the next call.
-
-
-=====
-
-A dream taken back on a person's word (B4, D5).
-
-Owns the choice, and the order: what a dead dream left is put right first, then the newest dream goes before those it rests on. It holds
-the lock of dreams meanwhile, so that none begins on what is going back; beside one that works on its copy it needs none, since whatever
-goes back is then no longer what that dream has copied, and stays as it is.
-
-A crash at any line leaves a record that says so and a lock whose holder is dead: the next session sees it, and `recover` finishes it.
-So does an error in the middle.
+A crash or an error at any line leaves a record that says so and a lock whose holder is dead: the next session sees it, and `recover`
+finishes it.
 """
 
 from __future__ import annotations
@@ -48,8 +34,20 @@ from ...memory.store.modes import GatedStore
 from ...memory.store.restore import Back, put_back
 from ...memory.store.topic import folded
 from .index_merge import IndexRewrite, index_back
-from .record import DIRECTORY, DreamRecord, SkippedChange, dreams, home, is_open, is_real, read_record, records, write_record
-from .stage import BEFORE, FOUND, KEPT, MADE, WORK, drop_work, prune
+from .record import (
+    DIRECTORY,
+    DreamRecord,
+    SkippedChange,
+    dreams,
+    home,
+    is_open,
+    is_real,
+    kept_copy,
+    read_record,
+    records,
+    write_record,
+)
+from .stage import FOUND, KEPT, MADE, WORK, drop_work, prune
 
 SINCE = "was changed since; it stays as it is"
 FORGOTTEN = "what it said before is not kept any more; it stays as it is"
@@ -88,7 +86,7 @@ def returned(store: DirectoryStore, record: DreamRecord, *, why: Why) -> UndoneD
     known = _left_by(store, record)
     wanted, lacking = list[Back](), list[SkippedChange]()
     for change in record.changes:
-        data = store.root.read_bytes(_kept(record, change.file), MOST_READ) if change.before else None
+        data = store.root.read_bytes(kept_copy(record, change.file), MOST_READ) if change.before else None
         if digest_of(data) == change.before:
             wanted.append(Back(change.file, data, known[change.file], change.mtime_ns))
         elif digest_of(store.root.read_bytes(change.file, MOST_READ)) != change.before:
@@ -108,7 +106,7 @@ def _left_by(store: DirectoryStore, record: DreamRecord) -> dict[str, set[str]]:
 
 
 def _index(store: DirectoryStore, record: DreamRecord, now: str, back: Collection[str]) -> str | None:
-    data = store.root.read_bytes(_kept(record, INDEX), MOST_INDEX)
+    data = store.root.read_bytes(kept_copy(record, INDEX), MOST_INDEX)
     found, made = (_text(store.root.read_bytes(f"{home(record.id)}/{name}", MOST_INDEX)) for name in (FOUND, MADE))
     own = IndexRewrite(found, made) if found is not None and made is not None else None
     if digest_of(data) == record.index:
@@ -125,10 +123,6 @@ def _index(store: DirectoryStore, record: DreamRecord, now: str, back: Collectio
 
 def _text(data: bytes | None) -> str | None:
     return None if data is None else data.decode("utf-8", "surrogateescape")
-
-
-def _kept(record: DreamRecord, file: str) -> str:
-    return f"{home(record.id)}/{BEFORE}/{file}"
 
 
 def recover(gated: GatedStore, lock: Lock, *, now: float, hold: Hold | None = None) -> list[str]:

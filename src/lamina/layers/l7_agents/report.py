@@ -74,7 +74,7 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
             "cache_read": usage.cache_read,
             "cache_write": usage.cache_write,
             "output": usage.output_tokens,
-            "hit_rate": round(usage.cache_read / usage.prompt, 4) if usage.prompt else 0.0,
+            "hit_rate": usage.hit_rate,
             "usd": self.usd,
             "tool_use_id": self.call,
         } | {name: value for name, value in (("why", self.why), ("summary", self.summary)) if value}
