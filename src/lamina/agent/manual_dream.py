@@ -24,11 +24,10 @@ from ..disk.paths import slug
 from ..disk.settings_files import lamina_home, user_home
 from ..fork.handover import Handover
 from ..fork.model_call import ask_until
-from ..layers.l6_dream.gates import DreamGates, nothing_remembered, searchable, stopped
+from ..layers.l6_dream.gates import nothing_remembered, searchable, stopped
 from ..layers.l6_dream.run import DreamOrder, DreamOutcome, Heard, dream
 from ..layers.l6_dream.step import dream_desk
 from ..memory.instructions import instructions
-from ..memory.store.modes import plan_write
 from ..memory.store.scopes import Place, memory_place, project_root
 from ..permissions.rules import read_rules
 from ..prompt.system import system_prompt, with_section
@@ -59,9 +58,9 @@ def run_by_hand(
     if own is None:
         raise PathRefused("memory", "no home directory is known", "set LAMINA_HOME or give a home")
     place = memory_place(cwd=where, home=own, settings=chosen, user_home=user_home(os.environ) or own)
-    writable = chosen.memory and plan_write(chosen.memory_mode["private"], "dream") != "refuse"
-    gates = DreamGates(on=True, remote=False, lent=True, interactive=True, writable=writable)
-    if (stop := stopped(gates) or nothing_remembered(place.path)) is not None:
+    mode = chosen.memory_mode["private"] if chosen.memory else "off"
+    stop = stopped(on=True, remote=False, lent=True, mode=mode) or nothing_remembered(place.path)
+    if stop is not None:
         return DreamOutcome(None, stop)
     answers = provider_for(provider, None)
     side = offline() if answers.name == "offline" else answers

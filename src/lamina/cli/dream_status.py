@@ -100,12 +100,10 @@ def _in_the_way(
     root: RootDir, settings: Settings, last_ns: int | None, holder: Holder | None, *, cwd: Path, home: Path | None
 ) -> DreamStop | None:
     """As the end of a turn would find it, for a person who sits there."""
-    from ..layers.l6_dream.gates import DreamGates, DreamStop, last_dream, stopped
-    from ..memory.store.modes import plan_write
+    from ..layers.l6_dream.gates import DreamStop, last_dream, stopped
 
-    writable = plan_write(settings.memory_mode["private"], "dream") != "refuse"
-    standing = DreamGates(on=settings.dream, remote=settings.remote, lent=settings.memory, interactive=True, writable=writable)
-    if (stop := stopped(standing)) is not None:
+    mode = settings.memory_mode["private"]
+    if (stop := stopped(on=settings.dream, remote=settings.remote, lent=settings.memory, mode=mode)) is not None:
         return stop
     if holder is not None and holder.alive:
         return DreamStop("lock", f"process {holder.pid} dreams since {minute(holder.since)}")

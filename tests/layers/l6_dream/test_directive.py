@@ -14,7 +14,6 @@ from lamina.layers.l6_dream.directive import (
     DreamDirective,
     DreamScene,
     ListedFile,
-    StaleMemory,
     day_of,
     directive,
     findings,
@@ -101,7 +100,7 @@ def test_what_is_there_to_look_at_is_named_and_cannot_speak() -> None:
 def test_a_first_look_finds_doubles_dates_stale_evidence_and_faults_of_the_index() -> None:
     topics = [topic("a.md", HELD), topic("b.md", HELD), topic("c.md", "It was cut yesterday.")]
     index = f"- [a](a.md) — one\n- [gone](gone.md) — none\n- [b](b.md) — {'word ' * 60}\n"
-    found = findings(topics, index, [StaleMemory("a.md", "src/a.py has changed")])
+    found = findings(topics, index, ["a.md: src/a.py has changed"])
     assert found == [
         "b.md and a.md say nearly the same",
         "a.md: src/a.py has changed",
@@ -117,7 +116,7 @@ def test_a_first_look_finds_doubles_dates_stale_evidence_and_faults_of_the_index
 @pytest.mark.spec("D3", "Z7")
 def test_a_first_look_says_never_much() -> None:
     topics = [topic(f"{number}.md", HELD) for number in range(100)]
-    assert len(findings(topics, "", [StaleMemory(each.file, "changed") for each in topics])) == 3 * MOST_OF_A_KIND
+    assert len(findings(topics, "", [f"{each.file}: changed" for each in topics])) == 3 * MOST_OF_A_KIND
 
 
 @pytest.mark.spec("O1")

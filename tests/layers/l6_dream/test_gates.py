@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.layers.l6_dream.gates import HOUR_NS, MOST_FAILURES, DreamGates, last_dream, looked_lately, stopped, too_few
+from lamina.layers.l6_dream.gates import HOUR_NS, MOST_FAILURES, last_dream, looked_lately, stopped, too_few
 
-FINE = DreamGates(on=True, remote=False, lent=True, interactive=True, writable=True)
+FINE: dict[str, Any] = {"on": True, "remote": False, "lent": True, "mode": "auto"}
 NOW = 1_790_000_000 * 1_000_000_000
 
 
@@ -19,16 +19,16 @@ NOW = 1_790_000_000 * 1_000_000_000
 @pytest.mark.parametrize(
     ("changed", "gate"),
     [
-        ({"on": False, "remote": True, "writable": False}, "off"),
+        ({"on": False, "remote": True, "mode": "read-only"}, "off"),
         ({"remote": True, "lent": False}, "remote"),
-        ({"lent": False, "interactive": False}, "agent"),
-        ({"interactive": False, "writable": False}, "nobody"),
-        ({"writable": False, "failures": MOST_FAILURES}, "mode"),
+        ({"lent": False, "mode": "off"}, "agent"),
+        ({"mode": "read-only", "failures": MOST_FAILURES}, "mode"),
+        ({"mode": "off"}, "mode"),
         ({"failures": MOST_FAILURES}, "failures"),
     ],
 )
 def test_the_cheapest_gate_speaks_first(changed: dict[str, Any], gate: str) -> None:
-    stop = stopped(FINE._replace(**changed))
+    stop = stopped(**{**FINE, **changed})
     assert stop is not None
     assert stop.gate == gate
     assert stop.why
@@ -36,7 +36,8 @@ def test_the_cheapest_gate_speaks_first(changed: dict[str, Any], gate: str) -> N
 
 @pytest.mark.spec("D1")
 def test_what_stands_well_is_not_stopped() -> None:
-    assert stopped(FINE._replace(failures=MOST_FAILURES - 1)) is None
+    assert stopped(**FINE, failures=MOST_FAILURES - 1) is None
+    assert stopped(**{**FINE, "mode": "confirm"}) is None
 
 
 @pytest.mark.spec("D1", "D2")

@@ -10,12 +10,12 @@ can be said again, one that was slipped in is believed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from ...core.words import terms
 from ...memory.store.topic import Topic, read_topic
-from .sources import RUN, Sources, UserWords, runs, weight, words
+from .sources import RUN, Runs, Sources, UserWords, runs, runs_of, strings_in, weight, words
 
 # Types that are about the person.
 PERSONAL = frozenset({"user", "feedback"})
@@ -117,9 +117,6 @@ class BackedQuote(NamedTuple):
     said: UserWords
 
 
-Runs: TypeAlias = frozenset[tuple[str, ...]]
-
-
 def judge(
     wanted: WantedMemory, heard: Sources, there: Sequence[KnownMemory], gone: Callable[[str], bool] = lambda _: False
 ) -> AcceptedMemory | RefusedMemory:
@@ -131,7 +128,7 @@ def judge(
         return RefusedMemory(NO_TYPE)
     if old is not None and len(words(topic.body)) < LEFT * len(words(old.body)):
         return RefusedMemory(EMPTIED)
-    said = frozenset[tuple[str, ...]]().union(*(runs(one.words) for one in heard.said))
+    said = Runs().union(*(runs(one.words) for one in heard.said))
     kind = next((each for each in (topic.type, old.type if old is not None else None) if each in PERSONAL), None)
     support = _support(quotes, topic, heard)
     if kind is not None and isinstance(support, str):
@@ -139,7 +136,7 @@ def judge(
     if old is not None and kind is not None and old.type not in PERSONAL:
         # What was a fact becomes the person's word: all of it is new, and was not theirs.
         heard, old = heard._replace(data=(*heard.data, wanted.before or "")), None
-    before = frozenset[tuple[str, ...]]().union(*map(runs, _says(old))) if old is not None else frozenset()
+    before = Runs().union(*map(runs, _says(old))) if old is not None else frozenset()
     if kind is not None and _is_taken(topic, heard.data, said, before):
         return RefusedMemory(TAKEN_OVER.format(kind=kind))
     if wanted.before is None and (twin := _twin(topic, there)) is not None:
@@ -173,26 +170,14 @@ def _bare(quote: str) -> str:
 def _says(topic: Topic) -> list[str]:
     """Everything a later conversation is shown of a memory."""
     stem = topic.file.rsplit("/", 1)[-1].removesuffix(".md")
-    return [stem, topic.name, topic.description, topic.body, *_fields(topic.fields)]
-
-
-def _fields(value: Any) -> Iterator[str]:
-    left = [value]
-    while left:
-        one = left.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            left += [*one, *one.values()]
-        elif isinstance(one, list):
-            left += one
+    return [stem, topic.name, topic.description, topic.body, *strings_in(topic.fields, keys=True)]
 
 
 def _is_taken(topic: Topic, texts: Sequence[str], said: Runs, before: Runs) -> bool:
     """Whether what is new stands word for word in these texts, and the person did not say it: half of it, or a sentence."""
     parts = [words(part) for part in _says(topic)]
     sentences = [words(each) for part in _says(topic) for each in _SENTENCE_END.split(part)]
-    every = frozenset(run for part in parts for run in _runs(part))
+    every = frozenset(run for part in parts for run in runs_of(part))
     new, own = every - before, said | before
     found = set[tuple[str, ...]]()
     for text in texts:
@@ -205,12 +190,6 @@ def _is_taken(topic: Topic, texts: Sequence[str], said: Runs, before: Runs) -> b
         if any(_stands(each, hits, own, SENTENCE, whole=True) for each in sentences):
             return True
     return False
-
-
-def _runs(found: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    if 0 < len(found) < RUN:
-        yield tuple(found)
-    yield from zip(*(found[at:] for at in range(RUN)), strict=False)
 
 
 def _stands(found: Sequence[str], hits: Runs, own: Runs, least: float, *, whole: bool) -> bool:

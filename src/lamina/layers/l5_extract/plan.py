@@ -1,20 +1,13 @@
-"""When a review is due, and what it is about (X1–X4): gates, the turns between two reviews, the range since the cursor. Pure.
+"""Whether a review is made, which messages it is about, and what it is asked (X1-X5). Pure; the words are in `prompts/`.
 
-The cursor is the last record a review has covered. Where it is no longer in view, all that is visible is new.
-
-
-=====
-
-What a review is asked (X5): the range, the list of memories, where they lie. Pure; the words are in `prompts/`.
-
-The lines with the range, the day and the directories have a fixed form: what answers without a model finds them there.
+The cursor is the last record a review has covered. Where it is no longer in view, all that is visible is new. In a directive the lines
+with the range, the day and the directories have a fixed form, which the offline rules read.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from ...core.blocks import ToolResult, ToolUse
@@ -24,6 +17,7 @@ from ...core.settings.kinds import printable
 from ...core.view import Item
 from ...memory.recall.plan import words_of
 from ...memory.store.scopes import Place
+from ...prompt.instruction_files import shown
 from .sources import UserWords
 from .writer import MOST_FILES
 
@@ -37,30 +31,27 @@ _WRITERS = frozenset({"Write", "Edit"})
 WROTE = "the conversation wrote to memory itself"
 UNSAID = "the person said nothing new"
 
+# X5: reads, writes, a word at the end, and two for what was refused.
+ROUNDS = 5
+# Enough of a message to know it by.
+FIRST_CHARS = 60
 
-class ReviewGates(NamedTuple):
-    """What must be so for a review to be made at all (X2)."""
-
-    on: bool  # the switch; rules of the settings turn it off where memory is off and in assistant mode
-    remote: bool
-    lent: bool  # the main agent of a conversation with memory has lent its desk
-    writable: bool  # one of the scopes takes changes
-    interactive: bool
-    asked_for: bool  # the switch for runs without a person
-    failures: int = 0
+_COUNT = re.compile(
+    r"^- New since the last review (?:are the person's last (?P<count>\d+) messages|is the person's last message)", re.M
+)
+_TODAY = re.compile(r"^- Today is (?P<today>\d{4}-\d\d-\d\d)\.", re.MULTILINE)
+_MEMORY = re.compile(r"^- Memory directory: (?P<path>.+)$", re.MULTILINE)
+_TEAM = re.compile(r"^- Team memory directory: (?P<path>.+?)\. A project or reference memory", re.MULTILINE)
+_LISTED = re.compile(r"^<memory-index>\n(?P<list>.*?)\n</memory-index>$", re.MULTILINE | re.DOTALL)
 
 
-def why_not(gates: ReviewGates) -> str | None:
-    """What stands in the way, the cheapest first."""
-    checks = (
-        (not gates.on, "extraction is off"),
-        (gates.remote, "this machine is thrown away"),
-        (not gates.lent, "this is no main agent with memory"),
-        (not (gates.interactive or gates.asked_for), "nobody is there, and lamina.extractionNonInteractive is off"),
-        (not gates.writable, "memory is read-only"),
-        (gates.failures >= MOST_FAILURES, f"it failed {MOST_FAILURES} times in a row"),
-    )
-    return next((reason for stops, reason in checks if stops), None)
+def why_not(*, remote: bool, writable: bool, failures: int) -> str | None:
+    """Why no review is made in this session, behind the gates of the trigger. `writable`: one of the scopes takes changes."""
+    if remote:
+        return "this machine is thrown away"
+    if not writable:
+        return "memory is read-only"
+    return f"it failed {MOST_FAILURES} times in a row" if failures >= MOST_FAILURES else None
 
 
 def is_final(items: Sequence[Item]) -> bool:
@@ -71,11 +62,7 @@ def is_final(items: Sequence[Item]) -> bool:
 
 def begins(items: Sequence[Item], cursor: str | None) -> int:
     """Where the range begins."""
-    if cursor is not None:
-        for at in range(len(items) - 1, -1, -1):
-            if items[at].uuid == cursor:
-                return at + 1
-    return 0
+    return next((at + 1 for at in range(len(items) - 1, -1, -1) if items[at].uuid == cursor), 0)
 
 
 def wrote_memory(items: Sequence[Item], is_memory: Callable[[str], bool]) -> bool:
@@ -99,21 +86,6 @@ def skips(items: Sequence[Item], is_memory: Callable[[str], bool]) -> str | None
     return None if any(words_of(item) for item in items) else UNSAID
 
 
-# X5: reads, writes, a word at the end, and two for what was refused.
-ROUNDS = 5
-# Enough of a message to know it by.
-FIRST_CHARS = 60
-LONGEST_PATH = 4_096
-
-_COUNT = re.compile(
-    r"^- New since the last review (?:are the person's last (?P<count>\d+) messages|is the person's last message)", re.M
-)
-_TODAY = re.compile(r"^- Today is (?P<today>\d{4}-\d\d-\d\d)\.", re.MULTILINE)
-_MEMORY = re.compile(r"^- Memory directory: (?P<path>.+)$", re.MULTILINE)
-_TEAM = re.compile(r"^- Team memory directory: (?P<path>.+?)\. A project or reference memory", re.MULTILINE)
-_LISTED = re.compile(r"^<memory-index>\n(?P<list>.*?)\n</memory-index>$", re.MULTILINE | re.DOTALL)
-
-
 class ExtractDirective(NamedTuple):
     """A directive, read again by who answers without a model."""
 
@@ -128,20 +100,16 @@ def directive(said: Sequence[UserWords], manifest: Sequence[str], place: Place, 
     texts = prompt_sections(__file__, "extract")
     first = escape(printable(said[0].words, FIRST_CHARS)) if said else ""
     span = texts["range one" if len(said) == 1 else "range last"].format(count=len(said), first=first)
-    team = texts["team"].format(team=_path(place.team)) + "\n" if place.team is not None else ""
+    team = texts["team"].format(team=shown(place.team)) + "\n" if place.team is not None else ""
     return texts["directive"].format(
         range=span,
         today=today,
-        memory=_path(place.path),
+        memory=shown(place.path),
         team=team,
         manifest=fence("memory-index", "\n".join(manifest)) if manifest else texts["nothing"],
         rounds=ROUNDS,
         files=MOST_FILES,
     )
-
-
-def _path(path: Path) -> str:
-    return escape(printable(str(path), LONGEST_PATH))
 
 
 def read_directive(text: str) -> ExtractDirective:

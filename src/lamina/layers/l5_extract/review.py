@@ -4,17 +4,13 @@ Owns the order: range, reason to skip, list of memories, the fork, what was writ
 that is not needed because the conversation wrote to memory itself, moves the cursor (X4). A run that is killed leaves whole files and
 the old cursor; the next one covers the same messages, and what was saved is found in the list.
 
-
-=====
-
-Room for one turn that ended while a review was under way (X4): the latest wins, and the review takes it when it is done.
-
-Invariant: what was put in is taken by the job that runs, or `put` says no and the caller starts another; nothing falls between.
+`ReviewSlot` is room for one turn that ended meanwhile: the latest wins, and the review takes it when it is done. What was put in is
+taken by the job that runs, or `put` says no and the caller starts another; nothing falls between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Lock
 from typing import NamedTuple, TypeAlias
@@ -27,17 +23,17 @@ from ...core.settings import Settings
 from ...core.view import Item
 from ...fork.fork import ForkOutcome, Handover, run_fork
 from ...fork.handover import PrefixChanged
+from ...memory.recall.choice import best_of
 from ...memory.recall.library import Look
 from ...memory.recall.selection import line_of
-from ...memory.store.scan import MOST_IN_MANIFEST, Header, manifest
+from ...memory.store.scan import manifest
 from ...memory.store.scopes import Place
 from ...memory.tool_writes import spot
 from .guard import KnownMemory
 from .plan import ROUNDS, WROTE, begins, directive, skips
-from .sources import Sources, sources
+from .sources import sources
+from .trigger import EXTRACTION
 from .writer import MemoriesWritten, ReviewWriter, Store
-
-PURPOSE = "extraction"
 
 
 class ExtractionOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,16 +80,10 @@ ReviewResult: TypeAlias = Reviewed | ReviewSkipped | ReviewFailed
 Performs: TypeAlias = Callable[[Flow[ForkOutcome], ReviewWriter], ForkOutcome]
 
 
-def is_memory(place: Place, cwd: Path) -> Callable[[str], bool]:
-    return lambda path: spot(place, cwd / path) is not None
-
-
 def skipped(order: ExtractionOrder, cursor: str | None) -> ReviewSkipped | None:
     """Why no model is asked about this range."""
-    why = skips(order.items[begins(order.items, cursor) :], is_memory(order.place, order.cwd))
-    if why is None:
-        return None
-    return ReviewSkipped(order.last if why == WROTE else cursor, why)
+    why = skips(order.items[begins(order.items, cursor) :], lambda path: spot(order.place, order.cwd / path) is not None)
+    return ReviewSkipped(order.last if why == WROTE else cursor, why) if why is not None else None
 
 
 def review(order: ExtractionOrder, cursor: str | None, perform: Performs) -> ReviewResult:
@@ -103,10 +93,15 @@ def review(order: ExtractionOrder, cursor: str | None, perform: Performs) -> Rev
         if (passed := skipped(order, cursor)) is not None:
             return passed
         heard = sources(order.items, begins(order.items, cursor))
-        there = _there(order, heard)
-        writer = ReviewWriter(order.place, order.store, order.session, heard, there.known, order.cwd)
-        asked = directive(heard.said, there.listed, order.place, today=order.today)
-        outcome = perform(run_fork(order.handover, asked, purpose=PURPOSE, rounds=ROUNDS), writer)
+        words = "\n".join(one.words for one in heard.said)
+        with Look.at(order.place, settings=order.settings, project=order.project) as memory:
+            headers = memory.headers()
+            # Of many memories the newest are listed, and those about what was said (S11).
+            listed = manifest(headers, lambda rest, room: best_of(memory, headers, rest, words, room))
+        there = [KnownMemory(header.file, header.description) for header in headers]
+        writer = ReviewWriter(order.place, order.store, order.session, heard, there, order.cwd)
+        asked = directive(heard.said, [line_of(header) for header in listed], order.place, today=order.today)
+        outcome = perform(run_fork(order.handover, asked, purpose=EXTRACTION, rounds=ROUNDS), writer)
     except Exception as error:  # noqa: BLE001  # a review that comes to nothing is nobody's problem
         changed, stopped = error if isinstance(error, PrefixChanged) else None, isinstance(error, Aborted)
         why = "it was stopped" if stopped else str(error) or type(error).__name__
@@ -114,29 +109,6 @@ def review(order: ExtractionOrder, cursor: str | None, perform: Performs) -> Rev
     if not outcome.done and outcome.rounds < ROUNDS:
         return ReviewFailed(cursor, "the answer was cut off or declined", outcome, writer.outcome)
     return Reviewed(order.last, outcome, writer.outcome)
-
-
-class _MemoryList(NamedTuple):
-    known: list[KnownMemory]
-    listed: list[str]  # the lines of the list
-
-
-def _there(order: ExtractionOrder, heard: Sources) -> _MemoryList:
-    """The memories there are; none where the directory is not there yet. Of many the newest, and those about what was said (S11)."""
-    with Look.at(order.place, settings=order.settings, project=order.project) as memory:
-        headers = memory.headers()
-        words = "\n".join(one.words for one in heard.said)
-        listed = manifest(headers, lambda rest, room: _best(memory, headers, rest, words, room))
-    return _MemoryList(
-        [KnownMemory(header.file, header.description) for header in headers], [line_of(header) for header in listed]
-    )
-
-
-def _best(memory: Look, headers: list[Header], rest: Sequence[Header], words: str, room: int) -> list[Header]:
-    left = {header.file for header in rest}
-    ranked = [header for header, _ in memory.ranked(headers, words, room + MOST_IN_MANIFEST) if header.file in left]
-    chosen = {header.file for header in ranked}
-    return [*ranked, *(header for header in rest if header.file not in chosen)][:room]
 
 
 class ReviewSlot:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ...core.blocks import Document, Text, ToolResult, Unknown
 from ...core.view import Item
@@ -28,6 +28,9 @@ _NUMBER = re.compile(r"^[ ]*\d+\t", re.MULTILINE)
 # Characters that nobody sees.
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 _QUOTES = re.compile(r"[\"'`“”„‟‘’‚‹›«»「」『』]")
+
+
+Runs: TypeAlias = frozenset[tuple[str, ...]]
 
 
 class UserWords(NamedTuple):
@@ -75,24 +78,25 @@ def _data(item: Item) -> Iterator[str]:
             if found:
                 yield found
         elif isinstance(block, Document):
-            yield "\n".join(_strings(block.wire))
+            yield "\n".join(strings_in(block.wire))
 
 
 def _of_provider(item: Item) -> Iterator[str]:
     """What tools that the provider runs itself brought: it stands in the answer."""
     for block in item.blocks:
         if isinstance(block, Unknown) and block.kind.endswith("_result"):
-            yield "\n".join(_strings(block.wire))
+            yield "\n".join(strings_in(block.wire))
 
 
-def _strings(value: Any) -> Iterator[str]:
+def strings_in(value: Any, *, keys: bool = False) -> Iterator[str]:
+    """All texts of a JSON value; `keys`: those it names things with, too."""
     left = [value]
     while left:
         one = left.pop()
         if isinstance(one, str):
             yield one
         elif isinstance(one, dict):
-            left += one.values()
+            left += [*one, *one.values()] if keys else one.values()
         elif isinstance(one, list | tuple):
             left += one
 
@@ -116,9 +120,12 @@ def weight(found: Sequence[str]) -> float:
     return sum(CHARACTER if _UNSPACED.match(word) else 1.0 for word in found)
 
 
-def runs(text: str) -> frozenset[tuple[str, ...]]:
-    """All runs of words; of a shorter text the text itself."""
-    found = words(text)
-    if len(found) < RUN:
-        return frozenset([tuple(found)] if found else [])
-    return frozenset(zip(*(found[at:] for at in range(RUN)), strict=False))
+def runs_of(found: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """All runs of words; of fewer words the words themselves."""
+    if 0 < len(found) < RUN:
+        yield tuple(found)
+    yield from zip(*(found[at:] for at in range(RUN)), strict=False)
+
+
+def runs(text: str) -> Runs:
+    return frozenset(runs_of(words(text)))

@@ -31,7 +31,7 @@ from ...memory.recall.library import Where
 from ...memory.store.modes import plan_write
 from ...permissions.decision import Allow, Deny, decide
 from ...tools.tool import Change, Kept
-from .plan import MOST_FAILURES, ReviewGates, is_final, why_not
+from .plan import MOST_FAILURES, is_final, why_not
 from .review import ExtractionOrder, Reviewed, ReviewFailed, ReviewResult, ReviewSkipped, ReviewSlot, review, skipped
 from .trigger import EXTRACTION
 from .writer import MemoriesWritten, ReviewWriter
@@ -76,7 +76,8 @@ def after_turn(c: Conversation) -> None:
     state, items, lent = state_of(c), c.log.view.items, c.host.memory
     if lent is None or not is_final(items) or c.log.view.flat.open_calls:
         return
-    if (why := why_not(_gates(c, lent, state.failures))) is not None:
+    writable = _is_writable(c, lent)
+    if (why := why_not(remote=c.settings.remote, writable=writable, failures=state.failures)) is not None:
         _tell_once(c, state, why)
         return
     if running:
@@ -97,18 +98,9 @@ def after_turn(c: Conversation) -> None:
     _start(c, state, order, state.cursor)
 
 
-def _gates(c: Conversation, lent: Remembers, failures: int) -> ReviewGates:
-    modes = c.settings.memory_mode
+def _is_writable(c: Conversation, lent: Remembers) -> bool:
     scopes: tuple[Where, ...] = ("private",) if lent.place.team is None else ("private", "team")
-    return ReviewGates(
-        on=c.settings.extraction,
-        remote=c.settings.remote,
-        lent=c.host.desk is not None,
-        writable=any(plan_write(modes[scope], EXTRACTION) != "refuse" for scope in scopes),
-        interactive=lent.interactive,
-        asked_for=c.settings.extraction_non_interactive,
-        failures=failures,
-    )
+    return any(plan_write(c.settings.memory_mode[scope], EXTRACTION) != "refuse" for scope in scopes)
 
 
 def _tell_once(c: Conversation, state: ExtractState, why: str) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from ...disk.file_names import fold
 from ...fork.tool_runner import Ran
-from ...memory.store.contract import Who, Why
+from ...memory.store.contract import Why
 from ...memory.store.index import INDEX
 from ...memory.store.scopes import TEAM, Place
 from ...memory.store.secrets import redact
@@ -22,6 +22,7 @@ from ...memory.tool_writes import Spot, Written, spot
 from ...tools.tool import Change, Kept
 from .guard import GONE, AcceptedMemory, KnownMemory, RefusedMemory, WantedMemory, judge
 from .sources import Sources, unnumbered
+from .trigger import EXTRACTION
 
 # A turn says one or two things worth keeping; more files are a model that copies.
 MOST_FILES = 8
@@ -31,7 +32,6 @@ MOST_BYTES = 32 << 10
 MOST_TRIES = 4
 
 _WRITERS = frozenset({"Write", "Edit"})
-WHO: Who = "extraction"
 ELSEWHERE = "Only memory files are written here: names that end in .md, in the memory directory."
 NO_INDEX = f"{INDEX} is not written here: a memory's line in it is made from its name and description."
 NO_REMOVAL = "A review removes no memory: the person does, or asks for it. Correct it instead, or leave it."
@@ -78,7 +78,7 @@ class ReviewWriter:
             why_not = redact(verdict.why).text
             self._refused.append(why_not)
             return Kept(why_not, is_error=True)
-        why = Why(WHO, redact(verdict.why).text, self._session, verdict.message)
+        why = Why(EXTRACTION, redact(verdict.why).text, self._session, verdict.message)
         done = self._store(change._replace(data=verdict.text.encode("utf-8", "replace")), why)
         if done is None:
             return Kept(ELSEWHERE, is_error=True)

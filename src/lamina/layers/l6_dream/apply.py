@@ -72,10 +72,7 @@ def conclude(
     gated: GatedStore, stage: DreamStage, record: DreamRecord, hold: Hold, *, now: float, new: int = NEW_BEYOND_REMOVED
 ) -> DreamRecord:
     """From the copy to memory: looks, decides and does. The record that comes back says what became of it."""
-    return apply(gated, stage, preview(gated, stage, now=now, new=new), record, hold, now=now)
-
-
-def apply(gated: GatedStore, stage: DreamStage, wanted: DreamPlan, record: DreamRecord, hold: Hold, *, now: float) -> DreamRecord:
+    wanted = preview(gated, stage, now=now, new=new)
     gated.check("dream")
     if kill_requested(gated.store.root, record.id):
         return msgspec.structs.replace(record, status="killed", ended=now)

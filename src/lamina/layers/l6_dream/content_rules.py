@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from ...memory.store.index import INDEX, entries
 from ...memory.store.topic import read_topic
-from .facts import WORDED_ANEW, facts_of, folded_words, negates
+from .facts import facts_of, folded_words, is_mostly_in, negates
 
 PERSONAL = frozenset({"user", "feedback"})
 QUOTED_CHARS = 120
@@ -61,9 +61,7 @@ def _words(text: str) -> _KnownWords:
 
 
 def _backs(known: _KnownWords, fact: str) -> bool:
-    own = set(fact.split())
-    there = known.negated if negates(fact) else known.plain
-    return len(own & there) >= WORDED_ANEW * len(own)
+    return is_mostly_in(fact, known.negated if negates(fact) else known.plain)
 
 
 # A heading names a subject.
@@ -95,7 +93,6 @@ def _why_not(line: str, text_of: Callable[[str], str | None], before: Mapping[st
     text = text_of(entry.file)
     if text is None:
         return NO_SUCH
-    own = set(folded_words(f"{entry.title} {entry.hook}").split())
     # A title spells the parts of a file's name as words.
-    known = set(folded_words(f"{entry.file.replace('_', ' ')} {text} {before.get(entry.file, '')}").split())
-    return None if len(own & known) >= WORDED_ANEW * len(own) else NOT_SAID
+    known = folded_words(f"{entry.file.replace('_', ' ')} {text} {before.get(entry.file, '')}").split()
+    return None if is_mostly_in(folded_words(f"{entry.title} {entry.hook}"), known) else NOT_SAID

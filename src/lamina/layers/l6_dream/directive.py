@@ -9,7 +9,7 @@ the day, and the list, have a fixed form, which the offline rules read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from itertools import chain, islice
 from pathlib import Path
@@ -27,11 +27,12 @@ from ...memory.store.directory import DirectoryStore
 from ...memory.store.evidence import check, read_evidence
 from ...memory.store.index import INDEX, LINE_CHARS, MOST_LINES, Entry
 from ...memory.store.index import MOST_BYTES as INDEX_BYTES
-from ...memory.store.index_lint import LineFault, plan_index
+from ...memory.store.index_lint import plan_index
 from ...memory.store.scan import MOST_IN_MANIFEST, Header
 from ...memory.store.scopes import Place
 from ...memory.store.similarity import near_pairs
 from ...memory.store.topic import Topic, evidence_of
+from ...prompt.instruction_files import shown
 from .bounds import MOST_BYTES, MOST_FILES, MOST_HITS, MOST_SEARCHES
 from .content_rules import PERSONAL, AboutPerson
 
@@ -52,20 +53,9 @@ _FAULTS = {
 }
 
 
-class StaleMemory(NamedTuple):
-    """A memory whose evidence is not what it was."""
-
-    file: str
-    why: str
-
-
-def findings(topics: Sequence[Topic], index: str, stale: Sequence[StaleMemory]) -> list[str]:
-    kinds = (
-        _twins(topics),
-        (f"{one.file}: {one.why}" for one in stale),
-        chain.from_iterable(map(_dates, topics)),
-        _lines(topics, index),
-    )
+def findings(topics: Sequence[Topic], index: str, stale: Iterable[str]) -> list[str]:
+    """`stale`: what is said of memories whose evidence has changed."""
+    kinds = (_twins(topics), stale, chain.from_iterable(map(_dates, topics)), _lines(topics, index))
     return [found for kind in kinds for found in islice(kind, MOST_OF_A_KIND)]
 
 
@@ -89,17 +79,13 @@ def day_of(moment: float) -> date:
 def _lines(topics: Sequence[Topic], index: str) -> Iterator[str]:
     files = {topic.file for topic in topics}
     plan = plan_index(index, exists=files.__contains__, topics=[Entry(t.name, t.file, t.description) for t in topics])
-    yield from (f"{INDEX}, line {fault.line} {_said(fault)}" for fault in plan.faults)
+    for fault in plan.faults:
+        yield f"{INDEX}, line {fault.line} {_FAULTS[fault.fault].format(file=fault.file, chars=fault.chars)}"
     yield from (f"{file} has no line in {INDEX}" for file in plan.unlisted)
-
-
-def _said(fault: LineFault) -> str:
-    return _FAULTS[fault.fault].format(file=fault.file, chars=fault.chars)
 
 
 # As many answers as are shown of a dream (D4), so that all of it can be watched; the phases take a handful each.
 ROUNDS = 30
-LONGEST_PATH = 4_096
 FINDING_CHARS = 300
 
 _WORK = re.compile(r"^- You work on a copy of the memory directory: (?P<path>.+)$", re.MULTILINE)
@@ -143,7 +129,7 @@ class DreamDirective(NamedTuple):
 def directive(scene: DreamScene) -> str:
     texts = prompt_sections(__file__, "dream")
     return texts["directive"].format(
-        work=_path(scene.work),
+        work=shown(scene.work),
         today=scene.today,
         places="".join(f"{line}\n" for line in _places(scene, texts)),
         manifest=_manifest(scene, texts),
@@ -160,13 +146,13 @@ def directive(scene: DreamScene) -> str:
 
 
 def _places(scene: DreamScene, texts: Mapping[str, str]) -> list[str]:
-    lines = [texts["project"].format(project=_path(scene.project))]
+    lines = [texts["project"].format(project=shown(scene.project))]
     if scene.logs is not None:
-        lines.append(texts["logs"].format(logs=_path(scene.logs)))
-        lines += [texts["log"].format(log=_path(path)) for path in scene.unseen]
-    lines += [texts["transcripts"].format(transcripts=_path(place)) for place in scene.transcripts]
+        lines.append(texts["logs"].format(logs=shown(scene.logs)))
+        lines += [texts["log"].format(log=shown(path)) for path in scene.unseen]
+    lines += [texts["transcripts"].format(transcripts=shown(place)) for place in scene.transcripts]
     if scene.team is not None:
-        lines.append(texts["team"].format(team=_path(scene.team)))
+        lines.append(texts["team"].format(team=shown(scene.team)))
     return lines
 
 
@@ -182,10 +168,6 @@ def _findings(scene: DreamScene, texts: Mapping[str, str]) -> str:
         return ""
     rows = "\n".join(f"- {escape(printable(each, FINDING_CHARS))}" for each in scene.found)
     return f"\n{texts['findings'].format(list=rows)}\n"
-
-
-def _path(path: Path) -> str:
-    return escape(printable(str(path), LONGEST_PATH))
 
 
 def read_directive(text: str) -> DreamDirective:
@@ -253,9 +235,12 @@ def _unseen(store: DirectoryStore, since: float | None, before: str) -> list[Day
     return found[:MOST_LOGS]
 
 
-def _stale(topics: Sequence[Topic], project: Path) -> list[StaleMemory]:
-    found = ((topic, check(read_evidence(list(evidence_of(topic))), project)) for topic in topics if evidence_of(topic))
-    return [StaleMemory(topic.file, freshness.why) for topic, freshness in found if freshness.state == "stale"]
+def _stale(topics: Sequence[Topic], project: Path) -> Iterator[str]:
+    for topic in topics:
+        if anchors := evidence_of(topic):
+            freshness = check(read_evidence(list(anchors)), project)
+            if freshness.state == "stale":
+                yield f"{topic.file}: {freshness.why}"
 
 
 def _listed(headers: Sequence[Header], found: Sequence[str]) -> list[Header]:

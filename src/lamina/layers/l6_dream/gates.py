@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.errors import DiskError
+from ...core.settings import Mode
 from ...disk.paths import RootDir
+from ...memory.store.modes import plan_write
 
 Gate: TypeAlias = Literal[
-    "off", "remote", "agent", "nobody", "mode", "failures", "time", "throttle", "sessions", "nothing", "budget", "lock"
+    "off", "remote", "agent", "mode", "failures", "time", "throttle", "sessions", "nothing", "budget", "lock"
 ]
 
 # What fails three times in a row in one session fails for a reason that a fourth time does not mend.
@@ -42,25 +44,15 @@ class DreamStop(NamedTuple):
     why: str
 
 
-class DreamGates(NamedTuple):
-    """What is known without looking at the disk."""
-
-    on: bool  # the switch; rules of the settings turn it off where memory is off and in bare mode
-    remote: bool
-    lent: bool  # the main agent of a conversation with memory has lent its desk
-    interactive: bool
-    writable: bool  # the private scope takes changes, at least as proposals
-    failures: int = 0  # of dreams, in a row, in this session
-
-
-def stopped(standing: DreamGates) -> DreamStop | None:
+def stopped(*, on: bool, remote: bool, lent: bool, mode: Mode, failures: int = 0) -> DreamStop | None:
+    """The gates that look at no disk. `on`: the switch, which rules of the settings turn off where memory is off and in bare mode.
+    `lent`: there is a main agent with memory. `mode`: of the private scope. `failures`: of dreams, in a row, in this session."""
     checks: tuple[tuple[bool, Gate, str], ...] = (
-        (not standing.on, "off", "dreaming is off"),
-        (standing.remote, "remote", "this machine is thrown away"),
-        (not standing.lent, "agent", "this is no main agent with memory"),
-        (not standing.interactive, "nobody", "nobody is there; `lamina dream` starts one"),
-        (not standing.writable, "mode", "private memory is not written to"),
-        (standing.failures >= MOST_FAILURES, "failures", f"it failed {MOST_FAILURES} times in a row"),
+        (not on, "off", "dreaming is off"),
+        (remote, "remote", "this machine is thrown away"),
+        (not lent, "agent", "this is no main agent with memory"),
+        (plan_write(mode, "dream") == "refuse", "mode", "private memory is not written to"),
+        (failures >= MOST_FAILURES, "failures", f"it failed {MOST_FAILURES} times in a row"),
     )
     return next((DreamStop(gate, why) for stops, gate, why in checks if stops), None)
 

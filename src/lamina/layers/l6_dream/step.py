@@ -33,13 +33,11 @@ from ...fork.host import Remembers
 from ...fork.tool_runner import Desk
 from ...memory.store.daily_logs import to_distil
 from ...memory.store.index import INDEX
-from ...memory.store.modes import plan_write
 from ...permissions.decision import Allow, Deny, decide
 from ...tools.reads import ReadState
 from .bounds import DreamBounds, DreamCopy
 from .gates import (
     MOST_FAILURES,
-    DreamGates,
     DreamStop,
     last_dream,
     looked_lately,
@@ -76,15 +74,8 @@ def after_turn(c: Conversation, lent: Remembers) -> None:
 def _stopped(c: Conversation, lent: Remembers) -> DreamStop | None:
     """The gates behind that of time, the cheapest first."""
     state, settings = c.layer_state(DreamState), c.settings
-    standing = DreamGates(
-        on=settings.dream,
-        remote=settings.remote,
-        lent=c.host.desk is not None,
-        interactive=lent.interactive,
-        writable=plan_write(settings.memory_mode["private"], DREAM) != "refuse",
-        failures=state.failures,
-    )
-    if (stop := stopped(standing)) is not None:
+    mode = settings.memory_mode["private"]
+    if (stop := stopped(on=True, remote=settings.remote, lent=True, mode=mode, failures=state.failures)) is not None:
         return stop
     now = c.clock()
     since = seconds_between(state.looked_at, now) if state.looked_at else None

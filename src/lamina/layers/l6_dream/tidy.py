@@ -22,7 +22,7 @@ from ...memory.store.index import Entry, entries
 from ...memory.store.index_lint import plan_index
 from ...memory.store.similarity import near_pairs
 from ...memory.store.topic import Topic, evidence_of, folded, read_topic, write_topic
-from .facts import WORDED_ANEW, exact_words, facts_of, folded_words, is_said, negates
+from .facts import WORDED_ANEW, exact_words, facts_of, folded_words, is_mostly_in, is_said, negates
 from .plan import MOST_CHARS
 
 # A shorter description is about many things.
@@ -202,9 +202,8 @@ def _joined(kept: Topic, other: Topic) -> Topic:
 
 def _with_description(topic: Topic, kept: Topic) -> str:
     """A description is a part of what is said where it says more than the texts it stands for."""
-    own = {word for said in _told(topic.description) for word in said.split()}
-    there = set(folded_words(f"{topic.body} {kept.body} {kept.description}").split())
-    is_there = len(own & there) >= WORDED_ANEW * len(own)
+    there = folded_words(f"{topic.body} {kept.body} {kept.description}").split()
+    is_there = is_mostly_in(" ".join(_told(topic.description)), there)
     return topic.body if is_there else f"{topic.body.rstrip()}\n{topic.description}"
 
 

@@ -74,7 +74,7 @@ def _stale(each: Recalled) -> bool:
 def by_model(memory: Look, asked: Asked, seen: Seen, policy: SurfacingPolicy, *, model: str, ask: Ask) -> Choice:
     """Q4: what a model chooses from the list; the ranker where it does not."""
     headers = memory.headers()
-    listed = manifest(_open(memory, headers, asked, seen), lambda rest, room: _best(memory, headers, rest, asked.words, room))
+    listed = manifest(_open(memory, headers, asked, seen), lambda rest, room: best_of(memory, headers, rest, asked.words, room))
     if not listed:
         return Choice((), "model", model)
     said = ask(select.request(model, listed, asked.words, tools=asked.tools, most=policy.files))
@@ -90,7 +90,7 @@ def _open(memory: Look, headers: Sequence[Header], asked: Asked, seen: Seen) -> 
     return open_to(headers, lambda file: on_one_line(memory.where(file)), seen, asked.tools)
 
 
-def _best(memory: Look, headers: list[Header], rest: Sequence[Header], words: str, room: int) -> list[Header]:
+def best_of(memory: Look, headers: list[Header], rest: Sequence[Header], words: str, room: int) -> list[Header]:
     """S11: the ranker's best of what the newest leave; the newest of the rest where it finds fewer."""
     left = {header.file: header for header in rest}
     ranked = [header for header, _ in memory.ranked(headers, words, room + MOST_IN_MANIFEST) if header.file in left]
