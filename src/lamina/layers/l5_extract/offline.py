@@ -1,16 +1,9 @@
-"""Which sentences of a person are worth keeping, by their words: role, preference, correction, confirmation, deadline, pointer (O1).
-
-English, Chinese, Japanese, Korean and German. Pure, and careful rather than clever: a sentence counts where its form says that it holds
-beyond the task of the moment; where that is not plain, nothing is kept. What S8 excludes is excluded here too.
-
-
-=====
-
-A review without a model: sentences that are plainly worth keeping become memories, by the calls a model would make (O1, B15).
+"""A review without a model: sentences that are plainly worth keeping become memories, by the calls a model would make (O1, B15).
 
 A pure function of the request. Reads come first, then all writes, then a word; how far it has come is read from the calls behind the
-directive. A memory that says the same, in other words too, is left alone; one that says otherwise, or less, is read and replaced.
-What is not sure is not kept.
+directive. A sentence of the user counts where its form says that it holds beyond the task of the moment (role, preference, confirmation,
+deadline, pointer; English, Chinese, Japanese, Korean and German); where that is not plain, nothing is kept. What S8 excludes is excluded
+here too. A memory that says the same, in other words too, is left alone; one that says otherwise, or less, is read and replaced.
 """
 
 from __future__ import annotations
@@ -18,20 +11,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.blocks import Wire
 from ...core.dates import relative_dates
 from ...core.fence import escape
 from ...core.settings.kinds import printable
 from ...core.words import asks_for_memory, terms
-from ...fork.fork import directive_in
-from ...providers.offline.asked import Done, read_asked, title
+from ...fork.offline_run import run_so_far, texts_of, tool_call
+from ...providers.offline.asked import Done, title
 from ...providers.offline.instead import says_instead
 from ...providers.offline.note import Note, named, no_memory, noted
 from ...providers.offline.saving import alike, text_of
 from .phrases import CONFIRMATION, DAY, DID, EVENT, FRAME, NEGATIVE, ONCE, POINTER, PREFERENCE, QUESTION, ROLE, SAME, TASK
 from .plan import FIRST_CHARS, ExtractDirective, read_directive
+from .trigger import EXTRACTION
 
 Signal: TypeAlias = Literal["role", "preference", "confirmation", "deadline", "pointer"]
 
@@ -39,49 +33,6 @@ Signal: TypeAlias = Literal["role", "preference", "confirmation", "deadline", "p
 MOST_CHARS = 2_000
 SENTENCE_CHARS = 300
 FEWEST_CHARS = 6
-
-
-class FoundSignal(NamedTuple):
-    signal: Signal
-    sentence: str
-
-
-_MASKED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*$", re.DOTALL | re.MULTILINE)
-_SENTENCE = re.compile(r"(?:https?://\S+|[^.!?。！？\n;；]|[.!?](?=\S))+[.!?。！？]*")
-
-
-def signals(text: str, today: str) -> Iterator[FoundSignal]:
-    """The sentences of a message that are worth keeping, in their order."""
-    if len(text) > MOST_CHARS or asks_for_memory(text.strip()):
-        return  # what was asked to be remembered is saved in its own turn
-    for found in _SENTENCE.finditer(_MASKED.sub(" ", text)):
-        sentence = found[0].strip(" \t\r\n-*•,，、")
-        if (signal := _signal(sentence, today)) is not None:
-            yield FoundSignal(signal, sentence)
-
-
-def _signal(sentence: str, today: str) -> Signal | None:
-    if not FEWEST_CHARS <= len(sentence) <= SENTENCE_CHARS or QUESTION.search(sentence) or ONCE.search(sentence):
-        return None
-    if no_memory(sentence) is not None:
-        return None
-    if CONFIRMATION.search(sentence):
-        return "confirmation"
-    if PREFERENCE.search(sentence):
-        return "preference"
-    if TASK.search(sentence):
-        return None
-    if ROLE.search(sentence):
-        return "role"
-    if POINTER.search(sentence):
-        return "pointer"
-    return "deadline" if EVENT.search(sentence) and (DAY.search(sentence) or _relative(sentence, today)) else None
-
-
-def _relative(sentence: str, today: str) -> bool:
-    return bool(today) and bool(relative_dates(sentence, date.fromisoformat(today)))
-
-
 # A turn holds a thing or two; who says more at once is asked to say "Remember: …".
 MOST = 4
 # Of an answer that was approved of, its first sentence says what was done; shorter ones say nothing, longer ones too much.
@@ -100,6 +51,43 @@ _BEGINS = re.compile(r'^- New since .*? begins with "(?P<first>.*)", and what wa
 _ISO = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _FIRST = re.compile(r"^[^\n]*?(?:[.!?](?=\s|$)|[。！？]|$)", re.MULTILINE)
 _KEEP = "Keep doing this, it was approved of: {what}"
+_MASKED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*$", re.DOTALL | re.MULTILINE)
+_SENTENCE = re.compile(r"(?:https?://\S+|[^.!?。！？\n;；]|[.!?](?=\S))+[.!?。！？]*")
+# The first that is found tells what a sentence is; None: nothing to keep.
+_SIGNALS: tuple[tuple[re.Pattern[str], Signal | None], ...] = (
+    (QUESTION, None),
+    (ONCE, None),
+    (CONFIRMATION, "confirmation"),
+    (PREFERENCE, "preference"),
+    (TASK, None),
+    (ROLE, "role"),
+    (POINTER, "pointer"),
+)
+
+
+class FoundSignal(NamedTuple):
+    signal: Signal
+    sentence: str
+
+
+def signals(text: str, today: str) -> Iterator[FoundSignal]:
+    """The sentences of a message that are worth keeping, in their order."""
+    if len(text) > MOST_CHARS or asks_for_memory(text.strip()):
+        return  # what was asked to be remembered is saved in its own turn
+    for found in _SENTENCE.finditer(_MASKED.sub(" ", text)):
+        sentence = found[0].strip(" \t\r\n-*•,，、")
+        if (signal := _signal(sentence, today)) is not None:
+            yield FoundSignal(signal, sentence)
+
+
+def _signal(sentence: str, today: str) -> Signal | None:
+    if not FEWEST_CHARS <= len(sentence) <= SENTENCE_CHARS or no_memory(sentence) is not None:
+        return None
+    for pattern, signal in _SIGNALS:
+        if pattern.search(sentence):
+            return signal
+    dated = DAY.search(sentence) or (today and relative_dates(sentence, date.fromisoformat(today)))
+    return "deadline" if dated and EVENT.search(sentence) else None
 
 
 class UserText(NamedTuple):
@@ -122,42 +110,21 @@ class PlannedMemory(NamedTuple):
 
 
 def answer(request: Wire) -> list[Wire]:
-    words = directive_in(request) or ""
-    asked, begins = read_directive(words), _BEGINS.search(words)
-    at = _at(request["messages"])
-    done = read_asked(request, "", at).done
-    plans = planned(asked, said(request["messages"][: at + 1], asked.messages, begins["first"] if begins else ""))
-    read = {str(one.given.get("file_path")): one for one in done if one.name == "Read"}
-    wrote = {str(one.given.get("file_path")) for one in done if one.name == "Write"}
-    if reads := [plan for plan in plans if plan.there and plan.path not in read]:
-        return [_call("Read", number, {"file_path": plan.path}) for number, plan in enumerate(reads)]
-    if writes := [plan for plan in plans if plan.path not in wrote]:
+    run = run_so_far(request)
+    asked, begins = read_directive(run.directive), _BEGINS.search(run.directive)
+    plans = planned(asked, said(request["messages"][: run.at + 1], asked.messages, begins["first"] if begins else ""))
+    if reads := [plan for plan in plans if plan.there and plan.path not in run.read]:
+        return [tool_call(EXTRACTION, "Read", number, file_path=plan.path) for number, plan in enumerate(reads)]
+    if writes := [plan for plan in plans if plan.path not in run.wrote]:
         return [
-            _call("Write", number, {"file_path": plan.path, "content": _content(plan, read.get(plan.path))})
+            tool_call(EXTRACTION, "Write", number, file_path=plan.path, content=_content(plan, run.read.get(plan.path)))
             for number, plan in enumerate(writes)
         ]
-    return [{"type": "text", "text": "Saved." if wrote else "There is nothing to keep."}]
-
-
-def _call(name: str, number: int, given: Wire) -> Wire:
-    return {"type": "tool_use", "id": f"extraction_{name}_{number}", "name": name, "input": given}
+    return [{"type": "text", "text": "Saved." if run.wrote else "There is nothing to keep."}]
 
 
 def _content(plan: PlannedMemory, read: Done | None) -> str:
     return text_of(plan.note, plan.path, read).rstrip("\n") + f'\n\n**Said:** "{plan.quote}"\n'
-
-
-def _at(messages: Sequence[Wire]) -> int:
-    """Where the directive stands: the last user message that holds one."""
-    places = [at for at, message in enumerate(messages) if any(text.startswith("<fork ") for text in _texts(message))]
-    return places[-1] if places else len(messages) - 1
-
-
-def _texts(message: Mapping[str, Any]) -> Iterator[str]:
-    content = message.get("content")
-    for block in content if isinstance(content, list) else ():
-        if block.get("type") == "text":
-            yield str(block["text"])
 
 
 def said(messages: Sequence[Wire], count: int, first: str = "") -> list[UserText]:
@@ -166,7 +133,7 @@ def said(messages: Sequence[Wire], count: int, first: str = "") -> list[UserText
     found: list[list[UserText]] = []
     before = ""
     for message in messages:
-        texts = list(_texts(message))
+        texts = list(texts_of(message))
         if message["role"] == "assistant":
             before = "\n".join(texts) or before
         elif own := [UserText(text, before) for text in texts if not text.startswith(_NOT_SAID)]:

@@ -21,11 +21,11 @@ from msgspec.structs import replace
 
 from ...core.blocks import Wire
 from ...core.words import terms
-from ...fork.fork import directive_in
+from ...fork.offline_run import run_so_far, tool_call
 from ...memory.store.daily_logs import day_of
 from ...memory.store.index import INDEX
 from ...memory.store.topic import Topic, read_topic, write_topic
-from ...providers.offline.asked import Done, read_asked
+from ...providers.offline.asked import Done
 from ...providers.offline.instead import says_instead
 from ...providers.offline.note import Note, named, no_memory, noted
 from ...providers.offline.saving import alike
@@ -34,7 +34,13 @@ from .directive import DreamDirective, read_directive
 from .facts import facts_of, is_said
 from .plan import NEW_A_LOG
 from .tidy import MemoryPage, Tidied, tidied
+from .trigger import DREAM
 
+# Of one answer: all memories of most projects.
+READS = 60
+NOTHING = "Memory is in order; nothing was changed. (These are rules, not a language model.)"
+_LOG_FILE = re.compile(r"logs/\d{4}/\d\d/[\d-]{10}\.md$")
+_ROW = re.compile(r"^\s*\d+\t", re.MULTILINE)
 _BULLET = re.compile(r"^- \d\d:\d\d (?P<words>\S.*)$", re.MULTILINE)
 # A sentence of its own: up to its full stop, or to the end of its line.
 _SENTENCE = re.compile(r"[^\s.!?。！？][^\n]*?(?:[.!?](?=\s|$)|[。！？]|(?=\n|$))")
@@ -114,22 +120,13 @@ def _free(name: str, known: Mapping[str, object]) -> str:
     return next(file for file in names if file.casefold() not in taken)
 
 
-# Of one answer: all memories of most projects.
-READS = 60
-_LOG_FILE = re.compile(r"logs/\d{4}/\d\d/[\d-]{10}\.md$")
-_ROW = re.compile(r"^\s*\d+\t", re.MULTILINE)
-NOTHING = "Memory is in order; nothing was changed. (These are rules, not a language model.)"
-
-
 def answer(request: Wire) -> list[Wire]:
-    asked = read_directive(directive_in(request) or "")
-    done = read_asked(request, "", _at(request["messages"])).done
-    read = {str(one.given.get("file_path")): one for one in done if one.name == "Read"}
-    wrote = {str(one.given.get("file_path")) for one in done if one.name == "Write"}
+    run = run_so_far(request)
+    asked, read, wrote = read_directive(run.directive), run.read, run.wrote
     wanted = [f"{asked.work}/{file}" for file in (INDEX, *(one.file for one in asked.listed))] if asked.work else []
     wanted += asked.logs
     if left := [path for path in wanted if path not in read]:
-        return [_call("Read", number + len(read), {"file_path": path}) for number, path in enumerate(left[:READS])]
+        return [tool_call(DREAM, "Read", number + len(read), file_path=path) for number, path in enumerate(left[:READS])]
     pages = _pages(asked, read)
     change = _tidied(asked, pages, read)
     new = _distilled(asked, pages, read, change)
@@ -137,32 +134,16 @@ def answer(request: Wire) -> list[Wire]:
     if change.index is not None:
         writes[f"{asked.work}/{INDEX}"] = change.index
     if left := [path for path in writes if path not in wrote][: MOST_FILES - len(wrote)]:
-        return [_call("Write", number, {"file_path": path, "content": writes[path]}) for number, path in enumerate(left)]
+        return [tool_call(DREAM, "Write", number, file_path=path, content=writes[path]) for number, path in enumerate(left)]
     return [{"type": "text", "text": _told(change, len(new)) if wrote else NOTHING}]
 
 
-def _at(messages: Sequence[Wire]) -> int:
-    """Where the directive stands: the last user message that holds one."""
-    found = [
-        at for at, one in enumerate(messages) if any(str(part.get("text", "")).startswith("<fork ") for part in one["content"])
-    ]
-    return found[-1] if found else len(messages) - 1
+def _pages(asked: DreamDirective, read: Mapping[str, Done]) -> list[MemoryPage]:
+    texts = ((one, _whole(read.get(f"{asked.work}/{one.file}"))) for one in asked.listed)
+    return [MemoryPage(one.file, text, date.fromisoformat(one.day)) for one, text in texts if text is not None]
 
 
-def _call(name: str, number: int, given: Wire) -> Wire:
-    return {"type": "tool_use", "id": f"dream_{name}_{number}", "name": name, "input": given}
-
-
-def _pages(asked: DreamDirective, read: dict[str, Done]) -> list[MemoryPage]:
-    pages = list[MemoryPage]()
-    for one in asked.listed:
-        text = _whole(read.get(f"{asked.work}/{one.file}"))
-        if text is not None:
-            pages.append(MemoryPage(one.file, text, date.fromisoformat(one.day)))
-    return pages
-
-
-def _distilled(asked: DreamDirective, pages: Sequence[MemoryPage], read: dict[str, Done], change: Tidied) -> dict[str, str]:
+def _distilled(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping[str, Done], change: Tidied) -> dict[str, str]:
     """What the daily logs say and no memory does; where not all memories were read, nothing is sure. The memories are those that were
     tidied: a log is looked at once, and what it says of one of them must not wait for another time."""
     if asked.more or len(pages) < len(asked.listed):
@@ -178,7 +159,7 @@ def _day(path: str) -> date | None:
     return day_of(found[0]) if found else None
 
 
-def _tidied(asked: DreamDirective, pages: Sequence[MemoryPage], read: dict[str, Done]) -> Tidied:
+def _tidied(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping[str, Done]) -> Tidied:
     index = _whole(read.get(f"{asked.work}/{INDEX}"))
     known = {one.file for one in asked.listed}
     # What is not in the list may be there all the same: only a list that is whole says that a file is gone.
