@@ -23,6 +23,7 @@ from ...conversation.state import Conversation
 from ...core.blocks import ToolUse, Wire
 from ...core.effects import Flow, drive
 from ...fork.background import JobResult
+from ...fork.budget import AskSide
 from ...fork.fork import ForkOutcome
 from ...fork.fork_tools import lend
 from ...fork.host import Remembers
@@ -76,9 +77,12 @@ def after_turn(c: Conversation) -> None:
     state, items, lent = state_of(c), c.log.view.items, c.host.memory
     if lent is None or not is_final(items) or c.log.view.flat.open_calls:
         return
-    writable = _is_writable(c, lent)
+    scopes: tuple[Where, ...] = ("private",) if lent.place.team is None else ("private", "team")
+    writable = any(plan_write(c.settings.memory_mode[scope], EXTRACTION) != "refuse" for scope in scopes)
     if (why := why_not(remote=c.settings.remote, writable=writable, failures=state.failures)) is not None:
-        _tell_once(c, state, why)
+        if state.told_skip != why:
+            state.told_skip = why
+            c.record_event(EXTRACTION, {"skipped": why, "cursor": state.cursor})
         return
     if running:
         if not c.background.allows(EXTRACTION):  # the one behind it costs as much as any
@@ -92,26 +96,9 @@ def after_turn(c: Conversation) -> None:
     if state.turns < c.settings.extraction_every or not c.background.allows(EXTRACTION):
         return
     order = _order(c, lent)
-    if (passed := skipped(order, state.cursor)) is not None:
-        _skip(c, state, passed)
-        return
-    _start(c, state, order, state.cursor)
-
-
-def _is_writable(c: Conversation, lent: Remembers) -> bool:
-    scopes: tuple[Where, ...] = ("private",) if lent.place.team is None else ("private", "team")
-    return any(plan_write(c.settings.memory_mode[scope], EXTRACTION) != "refuse" for scope in scopes)
-
-
-def _tell_once(c: Conversation, state: ExtractState, why: str) -> None:
-    if state.told_skip != why:
-        state.told_skip = why
-        c.record_event(EXTRACTION, {"skipped": why, "cursor": state.cursor})
-
-
-def _skip(c: Conversation, state: ExtractState, passed: ReviewSkipped) -> None:
-    """The turns are counted from here where the range is done with; where nothing was said the next turn is looked at."""
-    if passed.cursor != state.cursor:
+    if (passed := skipped(order, state.cursor)) is None:
+        _start(c, state, order, state.cursor)
+    elif passed.cursor != state.cursor:  # the range is done with; where nothing was said the next turn is looked at
         state.cursor, state.turns = passed.cursor, 0
         c.record_event(EXTRACTION, {"skipped": passed.why, "cursor": state.cursor})
 
@@ -126,14 +113,9 @@ def _order(c: Conversation, lent: Remembers) -> ExtractionOrder:
         project=lent.project,
         cwd=c.cwd,
         session=lent.session,
-        today=_day(c.clock()),
+        today=datetime.fromisoformat(c.clock()).astimezone().date().isoformat(),  # local: what "tomorrow" meant to the user
         store=lent.write,
     )
-
-
-def _day(time: str) -> str:
-    """The local day: what "tomorrow" meant to the person."""
-    return datetime.fromisoformat(time).astimezone().date().isoformat()
 
 
 def _start(c: Conversation, state: ExtractState, order: ExtractionOrder, cursor: str | None) -> None:
@@ -157,15 +139,7 @@ def _job(
         slot.watch(abort)
         try:
             while order is not None:
-                lent = _lent(desk, order)
-
-                def perform(flow: Flow[ForkOutcome], writer: ReviewWriter, lent: Desk = lent) -> ForkOutcome:
-                    def keep(change: Change) -> Kept:
-                        return Kept(STOPPED, is_error=True) if abort.is_set() else writer(change)
-
-                    own = replace(lent, context=replace(lent.context, keeper=keep), on_end=writer.saw)
-                    return drive(flow, Side(ask, abort, own).until(abort))
-
+                perform = partial(_perform, ask, abort, _lent(desk, order, abort))
                 ran.append(review(order, ran[-1].cursor if ran else cursor, perform))
                 order = slot.take(ran[-1].cursor)
         finally:
@@ -175,23 +149,27 @@ def _job(
     return job
 
 
-def _lent(desk: Desk, order: ExtractionOrder) -> Desk:
+def _perform(ask: AskSide, abort: Abort, desk: Desk, flow: Flow[ForkOutcome], writer: ReviewWriter) -> ForkOutcome:
+    def keep(change: Change) -> Kept:
+        return Kept(STOPPED, is_error=True) if abort.is_set() else writer(change)
+
+    return drive(flow, Side(ask, abort, replace(desk, context=replace(desk.context, keeper=keep), on_end=writer.saw)))
+
+
+def _lent(desk: Desk, order: ExtractionOrder, abort: Abort) -> Desk:
     """X6. A team's directory that lies elsewhere is written to like the memory directory."""
     private, team = order.place.path, order.place.team
     if team is None or team.is_relative_to(private):
-        return lend(desk, abort=Abort(), memory_dir=private)
+        return lend(desk, abort=abort, memory_dir=private)
+    allowed = [replace(desk.permission, fork=True, only_edit=None, memory_dir=directory) for directory in (private, team)]
 
     def judged(call: ToolUse) -> Allow | Deny:
-        verdict = None
-        for directory in (private, team):
-            context = replace(desk.permission, fork=True, only_edit=None, memory_dir=directory)
-            verdict = decide(call, mode=desk.mode(), rules=desk.rules(), context=context)
-            if isinstance(verdict, Allow):
-                return verdict
-        assert isinstance(verdict, Deny)
-        return verdict
+        verdicts = [decide(call, mode=desk.mode(), rules=desk.rules(), context=context) for context in allowed]
+        chosen = next((verdict for verdict in verdicts if isinstance(verdict, Allow)), verdicts[-1])
+        assert isinstance(chosen, Allow | Deny)
+        return chosen
 
-    return lend(desk, abort=Abort(), memory_dir=private, decide=judged)
+    return lend(desk, abort=abort, memory_dir=private, decide=judged)
 
 
 # What came back
@@ -207,10 +185,9 @@ def _take(c: Conversation, one: JobResult) -> None:
             case Reviewed():
                 state.cursor, state.failures = ran.cursor, 0
                 ended(c, EXTRACTION, ran.outcome, one.seconds)
-                c.record_event(
-                    EXTRACTION, {"cursor": ran.cursor, **cache_figures(ran.outcome), **_written(ran.written, ran.outcome.denied)}
-                )
-                _announce(c, ran.written)
+                written = _written(ran.written, ran.outcome.denied)
+                c.record_event(EXTRACTION, {"cursor": ran.cursor, **cache_figures(ran.outcome), **written})
+                c.notify_once(*ran.written.notices)
             case ReviewSkipped():
                 state.cursor = ran.cursor
                 c.record_event(EXTRACTION, {"skipped": ran.why, "cursor": ran.cursor})
@@ -224,14 +201,11 @@ def _failed(c: Conversation, state: ExtractState, ran: ReviewFailed) -> None:
     """The cursor stays: what was not reviewed is part of the next range."""
     if ran.error is not None:
         failed(c, EXTRACTION, ran.error)
-    denied = 0
     if ran.outcome is not None:
-        denied = ran.outcome.denied
         ended(c, EXTRACTION, ran.outcome, 0.0)
-    written = _written(ran.written, denied) if ran.written is not None else {}
+    written = _written(ran.written, ran.outcome.denied if ran.outcome is not None else 0) if ran.written is not None else {}
     c.record_event(EXTRACTION, {"failed": ran.why, "cursor": state.cursor, **written})
-    if ran.written is not None:
-        _announce(c, ran.written)
+    c.notify_once(*(ran.written.notices if ran.written is not None else ()))
     state.failures += not ran.stopped
     if state.failures == MOST_FAILURES and PAUSED not in c.notices:
         c.notify(f"{PAUSED} The last reason: {ran.why}")
@@ -245,7 +219,3 @@ def _written(written: MemoriesWritten, denied: int) -> Wire:
     if written.refused:
         told["refused"] = list(written.refused[:MOST_TOLD])
     return told
-
-
-def _announce(c: Conversation, written: MemoriesWritten) -> None:
-    c.notify_once(*written.notices)

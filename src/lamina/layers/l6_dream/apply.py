@@ -17,14 +17,14 @@ import msgspec
 from ...core.errors import DiskError, Fenced, InputError, LaminaError
 from ...disk.dream_lock import Hold
 from ...disk.paths import check_child
-from ...memory.store.contract import MOST_READ, Proposed, Saved, Why
+from ...memory.store.contract import MOST_READ, Proposed, Why
 from ...memory.store.draft import spelled
 from ...memory.store.index import INDEX, rewritten
 from ...memory.store.index_file import MOST_INDEX
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore, plan_write
 from ...memory.store.topic import folded, read_topic
-from .index_merge import lost_prose, merged_index, only_added
+from .index_merge import index_text, lost_prose, merged_index, only_added
 from .plan import MOST_WAITING, NEW_BEYOND_REMOVED, THEIRS, TOO_MANY, DreamChange, DreamPlan, authors_of, plan, without
 from .record import ChangedFile, DreamRecord, SkippedChange, home, kept_copy, kill_requested, records, write_record
 from .stage import FOUND, MADE, DreamStage, look, there
@@ -92,23 +92,18 @@ def conclude(
 
 def _prepared(gated: GatedStore, stage: DreamStage, wanted: DreamPlan, record: DreamRecord) -> tuple[DreamPlan, DreamRecord]:
     """What goes back if anything goes wrong is on the disk before anything changes."""
-    root, theirs, kept = gated.store.root, dict[str, str](), list[tuple[ChangedFile, bytes | None]]()
-    for change in wanted.changes:
-        data, found = root.read_bytes(change.file, MOST_READ), root.stat(change.file)
-        if digest_of(data) != stage.base.get(change.file, ""):
-            theirs[change.file] = THEIRS
-        else:
-            kept.append((ChangedFile(change.file, digest_of(data), found.st_mtime_ns if found is not None else 0), data))
-    wanted = without(wanted, theirs)
-    here = {change.file for change in wanted.changes}
-    kept = [(changed, data) for changed, data in kept if changed.file in here]
-    index = root.read_bytes(INDEX, MOST_INDEX)
-    for file, data in [*((changed.file, data) for changed, data in kept), (INDEX, index)]:
-        if data is not None:
-            root.replace(kept_copy(record, file), data)
-    record = msgspec.structs.replace(
-        record, phase="applying", files=(), changes=tuple(changed for changed, _ in kept), index=digest_of(index)
-    )
+    root, changes = gated.store.root, list[ChangedFile]()
+    found = {change.file: (root.read_bytes(change.file, MOST_READ), root.stat(change.file)) for change in wanted.changes}
+    wanted = without(wanted, {file: THEIRS for file, (data, _) in found.items() if digest_of(data) != stage.base.get(file, "")})
+    copies = {INDEX: root.read_bytes(INDEX, MOST_INDEX)}
+    for file in (change.file for change in wanted.changes):
+        copies[file], stat = found[file]
+        changes.append(ChangedFile(file, digest_of(copies[file]), stat.st_mtime_ns if stat is not None else 0))
+    for file, copy in copies.items():
+        if copy is not None:
+            root.replace(kept_copy(record, file), copy)
+    index = digest_of(copies[INDEX])
+    record = msgspec.structs.replace(record, phase="applying", files=(), changes=tuple(changes), index=index)
     write_record(root, record)
     return wanted, record
 
@@ -156,33 +151,27 @@ class _Doing:
         why = Why("dream", _reason(change), self._record.session, dream=self._record.id)
         gated = self._asking if asks else self._gated
         try:
-            done: Saved | Proposed | bool
-            if change.text is None:
-                done = gated.drop(change.file, why=why, expected=data)
-            else:
-                done = gated.put(change.file, change.text, expected=data, why=why)
+            put, file = change.text, change.file
+            done = gated.drop(file, why=why, expected=data) if put is None else gated.put(file, put, expected=data, why=why)
         except InputError as error:
             self._not_done(change, _problem(change.file, error))
         except DiskError:
-            if isinstance(self._now(change.file), DiskError) or self._now(change.file) == data:
+            if not self._is_theirs(change.file, data):
                 raise
             self._not_done(change, THEIRS)
         else:
-            self._note(change, done)
+            if isinstance(done, Proposed):
+                self._waiting.append(done.id)
+            elif done is False:
+                self._skip(change.file, "is gone already")
+            else:
+                self._done[change.file] = change
 
-    def _now(self, file: str) -> bytes | DiskError | None:
+    def _is_theirs(self, file: str, data: bytes | None) -> bool:
         try:
-            return self._root.read_bytes(file, MOST_READ)
-        except DiskError as error:
-            return error
-
-    def _note(self, change: DreamChange, done: Saved | Proposed | bool) -> None:
-        if isinstance(done, Proposed):
-            self._waiting.append(done.id)
-        elif done is False:
-            self._skip(change.file, "is gone already")
-        else:
-            self._done[change.file] = change
+            return self._root.read_bytes(file, MOST_READ) != data
+        except DiskError:
+            return False
 
     def _not_done(self, change: DreamChange, why: str) -> None:
         """One change less is fine, unless others that may be done already rest on it."""
@@ -194,8 +183,8 @@ class _Doing:
         self._skipped.append(SkippedChange(file, why))
 
     def _index(self, work: str) -> None:
-        base = _text(self._stage.listing)
-        before = _text(self._root.read_bytes(kept_copy(self._record, INDEX), MOST_INDEX))
+        base = index_text(self._stage.listing)
+        before = index_text(self._root.read_bytes(kept_copy(self._record, INDEX), MOST_INDEX))
         texts = [change.text for change in self._done.values() if change.text is not None]
         if not only_added(base, before):
             self._skip(INDEX, THEIRS)
@@ -208,9 +197,9 @@ class _Doing:
         with self._hold.fence():
             now = self._root.read_bytes(INDEX, MOST_INDEX)
             files = [found.file for found in self._gated.store.scanner.files()]
-            text = merged_index(work, base=base, now=_text(now), files=files, changed=list(self._done))
+            text = merged_index(work, base=base, now=index_text(now), files=files, changed=list(self._done))
             # First what it will be: whatever stops this, an undo knows the dream's lines from those of others.
-            made = rewritten(text, _text(now), files, known=True).text.encode("utf-8", "surrogateescape")
+            made = rewritten(text, index_text(now), files, known=True).text.encode("utf-8", "surrogateescape")
             self._root.replace(f"{home(self._record.id)}/{FOUND}", now or b"")
             self._root.replace(f"{home(self._record.id)}/{MADE}", made)
             why = Why("dream", "put the index in order", self._record.session, dream=self._record.id)
@@ -249,12 +238,8 @@ def _some(skipped: list[SkippedChange]) -> tuple[SkippedChange, ...]:
 def _reason(change: DreamChange) -> str:
     if change.text is not None:
         said = "added" if change.new else "brought in order"
+    elif change.needs:
+        said = f"merged into {', '.join(change.needs)}"
     else:
-        said = (
-            f"merged into {', '.join(change.needs)}" if change.needs else "said elsewhere already" if change.merged else "removed"
-        )
+        said = "said elsewhere already" if change.merged else "removed"
     return f"{said}; {change.waits}" if change.waits else said
-
-
-def _text(data: bytes | None) -> str:
-    return (data or b"").decode("utf-8", "surrogateescape")

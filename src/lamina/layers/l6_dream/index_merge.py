@@ -15,6 +15,10 @@ from ...memory.store.topic import folded
 from .facts import folded_words, is_said
 
 
+def index_text(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "surrogateescape")
+
+
 def rows_of(text: str) -> dict[str, str]:
     """File, folded → its line; the first one where there are two."""
     found: dict[str, str] = {}

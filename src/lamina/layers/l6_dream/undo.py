@@ -33,7 +33,7 @@ from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore
 from ...memory.store.restore import Back, put_back
 from ...memory.store.topic import folded
-from .index_merge import IndexRewrite, index_back
+from .index_merge import IndexRewrite, index_back, index_text
 from .record import (
     DIRECTORY,
     DreamRecord,
@@ -51,6 +51,8 @@ from .stage import FOUND, KEPT, MADE, WORK, drop_work, prune
 
 SINCE = "was changed since; it stays as it is"
 FORGOTTEN = "what it said before is not kept any more; it stays as it is"
+_LIST = "`lamina dream --status` lists those that are kept"
+_RUNS = "`lamina dream --kill` ends it, and nothing is changed then"
 
 
 class UndoneDream(NamedTuple):
@@ -64,14 +66,19 @@ class UndoneDream(NamedTuple):
 
 def take_back(gated: GatedStore, record: DreamRecord, *, now: float, why: str) -> UndoneDream:
     """Undoes what a dream had applied so far; its record says that it failed."""
-    done = returned(gated.store, record, why=Why("dream", f"took back dream {record.id}: {why}", dream=record.id))
-    ended = finished(gated, record, now=now)
+    done = _returned(gated.store, record, why=Why("dream", f"took back dream {record.id}: {why}", dream=record.id))
+    ended = _finished(gated, record, now=now)
     ended = msgspec.structs.replace(ended, status="failed", why=why, files=(), removed=(), merged=(), waiting=(), changes=())
     write_record(gated.store.root, ended)
     return done._replace(record=ended)
 
 
-def finished(gated: GatedStore, record: DreamRecord, *, now: float) -> DreamRecord:
+def _undone(gated: GatedStore, record: DreamRecord, now: float) -> UndoneDream:
+    done = _returned(gated.store, record, why=Why("user", f"undid dream {record.id}", dream=record.id))
+    return done._replace(record=_finished(gated, record, now=now))
+
+
+def _finished(gated: GatedStore, record: DreamRecord, *, now: float) -> DreamRecord:
     """What waits for this dream is withdrawn, and its record says that it is undone."""
     for proposal in gated.inbox.waiting():
         if proposal.why.dream == record.id:
@@ -81,7 +88,7 @@ def finished(gated: GatedStore, record: DreamRecord, *, now: float) -> DreamReco
     return record
 
 
-def returned(store: DirectoryStore, record: DreamRecord, *, why: Why) -> UndoneDream:
+def _returned(store: DirectoryStore, record: DreamRecord, *, why: Why) -> UndoneDream:
     """Puts back all files of a dream that are as it left them, and their lines in the index."""
     known = _left_by(store, record)
     wanted, lacking = list[Back](), list[SkippedChange]()
@@ -107,11 +114,11 @@ def _left_by(store: DirectoryStore, record: DreamRecord) -> dict[str, set[str]]:
 
 def _index(store: DirectoryStore, record: DreamRecord, now: str, back: Collection[str]) -> str | None:
     data = store.root.read_bytes(kept_copy(record, INDEX), MOST_INDEX)
-    found, made = (_text(store.root.read_bytes(f"{home(record.id)}/{name}", MOST_INDEX)) for name in (FOUND, MADE))
-    own = IndexRewrite(found, made) if found is not None and made is not None else None
+    found, made = (store.root.read_bytes(f"{home(record.id)}/{name}", MOST_INDEX) for name in (FOUND, MADE))
+    own = IndexRewrite(index_text(found), index_text(made)) if found is not None and made is not None else None
     if digest_of(data) == record.index:
         stay = [change.file for change in record.changes if change.file not in back]
-        wanted = index_back(_text(data) or "", now, back, stay, own)
+        wanted = index_back(index_text(data), now, back, stay, own)
         return None if data is None and not wanted.strip() and not store.scanner.files() else wanted
     # Its copy was forgotten: every file that is back has a line, and that is all.
     listed = {folded(entry.file) for entry in entries(now)}
@@ -119,10 +126,6 @@ def _index(store: DirectoryStore, record: DreamRecord, now: str, back: Collectio
         if folded(file) not in listed and (topic := store.get(file)) is not None:
             now = with_entry(now, Entry(topic.name, topic.file, topic.description))
     return now
-
-
-def _text(data: bytes | None) -> str | None:
-    return None if data is None else data.decode("utf-8", "surrogateescape")
 
 
 def recover(gated: GatedStore, lock: Lock, *, now: float, hold: Hold | None = None) -> list[str]:
@@ -158,33 +161,21 @@ def _recovered(gated: GatedStore, lock: Lock, now: float, hold: Hold | None) -> 
 
 def _put_right(gated: GatedStore, record: DreamRecord, now: float) -> str:
     try:
-        said = _undone(gated, record, now) if record.phase in ("applying", "undoing") else _over(gated, record, now)
+        if record.phase == "undoing":
+            done = _undone(gated, record, now)
+            return f"The undo of dream {record.id} was stopped half way and is finished now{_left(done)}."
+        if record.phase == "applying":
+            done = take_back(gated, record, now=now, why="it was stopped while it changed memories")
+            return f"Dream {record.id} was stopped while it changed memories; {len(done.back)} of them are as they were{_left(done)}."
+        ended = msgspec.structs.replace(record, status="failed", ended=now, why="its process ended before it did")
+        write_record(gated.store.root, ended)
+        return f"Dream {record.id} was stopped before it changed anything; its copy was removed."
     except DiskError as error:
         return f"Dream {record.id} was stopped half way and could not be put right yet: {error}"
-    return said
-
-
-def _over(gated: GatedStore, record: DreamRecord, now: float) -> str:
-    ended = msgspec.structs.replace(record, status="failed", ended=now, why="its process ended before it did")
-    write_record(gated.store.root, ended)
-    return f"Dream {record.id} was stopped before it changed anything; its copy was removed."
-
-
-def _undone(gated: GatedStore, record: DreamRecord, now: float) -> str:
-    if record.phase == "undoing":
-        done = returned(gated.store, record, why=Why("user", f"undid dream {record.id}", dream=record.id))
-        finished(gated, record, now=now)
-        return f"The undo of dream {record.id} was stopped half way and is finished now{_left(done)}."
-    done = take_back(gated, record, now=now, why="it was stopped while it changed memories")
-    return f"Dream {record.id} was stopped while it changed memories; {len(done.back)} of them are as they were{_left(done)}."
 
 
 def _left(done: UndoneDream) -> str:
     return f"; somebody changed {', '.join(skipped.file for skipped in done.left[:5])} since, which stay" if done.left else ""
-
-
-_LIST = "`lamina dream --status` lists those that are kept"
-_RUNS = "`lamina dream --kill` ends it, and nothing is changed then"
 
 
 def undo(gated: GatedStore, dream: str | None = None, *, now: float) -> UndoneDream:
@@ -203,8 +194,7 @@ def undo(gated: GatedStore, dream: str | None = None, *, now: float) -> UndoneDr
     with hold if isinstance(hold, Hold) else nullcontext():
         write_record(root, msgspec.structs.replace(record, phase="undoing"))
         try:
-            done = returned(gated.store, record, why=Why("user", f"undid dream {record.id}", dream=record.id))
-            return done._replace(record=finished(gated, record, now=now), said=said)
+            return _undone(gated, record, now)._replace(said=said)
         except BaseException:
             if isinstance(hold, Hold):
                 hold.leave()
