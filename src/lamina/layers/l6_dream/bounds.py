@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -39,7 +38,7 @@ MOST_HITS = 50
 # A dream that suspects more than this is reading the past, not checking something.
 MOST_SEARCHES = 20
 # Fewer characters are in every line; a longer phrase is no search.
-TERM_CHARS = (3, 200)
+SHORTEST_TERM, LONGEST_TERM = 3, 200
 # Of what stands around a hit, enough to see what it is about.
 AROUND = 160
 # What the newest sessions hold of a term is what counts: 50 files, and 64 MB in all, take about a second.
@@ -47,23 +46,26 @@ SEARCHED_FILES = 50
 SEARCHED_BYTES = 64 << 20
 
 
-class TranscriptHit(NamedTuple):
-    session: str
-    line: int
-    text: str
+# Who changes more of a memory at once is not tidying it; the next dream goes on.
+MOST_FILES = 100
+# A hundred memories of a page each, and some pages more.
+MOST_BYTES = 512 << 10
+
+ELSEWHERE = "Only files of the copy that end in .md are written here: {work}"
+FIRST = f"Nothing is written before you have looked: Read {INDEX} and the memories it is about first, in an answer of its own."
+NO_INDEX = f"{INDEX} is the index of all memories and is not emptied; take out the lines that are wrong."
+TOO_MANY = f"A dream writes at most {MOST_FILES} files; that was the last. Finish with the index."
+TOO_LARGE = f"A dream writes at most {MOST_BYTES >> 10} KiB in all; leave the rest to the next one."
+NO_TERM = (
+    f"A search in transcripts takes a word or phrase of {SHORTEST_TERM} to {LONGEST_TERM} characters, as it is written there."
+)
+ONLY_SEARCHED = "Transcripts are not read: Grep in their directory for a narrow word or phrase."
+TOO_OFTEN = f"Transcripts were searched {MOST_SEARCHES} times, which is the most; go on with what is known."
 
 
-def term_problem(term: str) -> str | None:
-    """Why nothing is searched for this, as a sentence."""
-    shortest, longest = TERM_CHARS
-    if not shortest <= len(term.strip()) <= longest:
-        return f"A search in transcripts takes a word or phrase of {shortest} to {longest} characters, as it is written there."
-    return None
-
-
-def search(places: Iterable[Path], term: str) -> list[TranscriptHit]:
-    """The last hits, oldest first."""
-    wanted, found, left = term.strip().casefold(), list[TranscriptHit](), SEARCHED_BYTES
+def search(places: Iterable[Path], term: str) -> list[str]:
+    """The last hits, oldest first: session, line, and what stands around it."""
+    wanted, found, left = term.strip().casefold(), list[str](), SEARCHED_BYTES
     for path, size in _newest(places):
         left -= size
         if left < 0 or len(found) >= MOST_HITS:
@@ -81,14 +83,14 @@ def _newest(places: Iterable[Path]) -> list[tuple[Path, int]]:
     return [(path, size) for _, path, size in sorted(files, reverse=True)[:SEARCHED_FILES]]
 
 
-def _in_file(path: Path, wanted: str, room: int) -> Sequence[TranscriptHit]:
-    hits = deque[TranscriptHit](maxlen=room)
+def _in_file(path: Path, wanted: str, room: int) -> Sequence[str]:
+    hits = deque[str](maxlen=room)
     for number, line in enumerate(_lines(path), 1):
         text = line.decode("utf-8", "replace")
         at = text.casefold().find(wanted)
         if at >= 0:
-            shown = text[max(0, at - AROUND) : at + len(wanted) + AROUND].strip()
-            hits.append(TranscriptHit(path.stem, number, " ".join(shown.split())))
+            shown = text[max(0, at - AROUND) : at + len(wanted) + AROUND]
+            hits.append(f"{path.stem}:{number}: {' '.join(shown.split())}")
     return hits
 
 
@@ -98,22 +100,6 @@ def _lines(path: Path) -> Iterator[bytes]:
         if fd is not None:
             with open(fd, "rb") as file:
                 yield from file
-
-
-# Who changes more of a memory at once is not tidying it; the next dream goes on.
-MOST_FILES = 100
-# A hundred memories of a page each, and some pages more.
-MOST_BYTES = 512 << 10
-
-WRITERS = frozenset({"Write", "Edit"})
-ELSEWHERE = "Only files of the copy that end in .md are written here: {work}"
-FIRST = f"Nothing is written before you have looked: Read {INDEX} and the memories it is about first, in an answer of its own."
-NO_INDEX = f"{INDEX} is the index of all memories and is not emptied; take out the lines that are wrong."
-TOO_MANY = f"A dream writes at most {MOST_FILES} files; that was the last. Finish with the index."
-TOO_LARGE = f"A dream writes at most {MOST_BYTES >> 10} KiB in all; leave the rest to the next one."
-STOPPED = "The dream was stopped; nothing more is written."
-ONLY_SEARCHED = "Transcripts are not read: Grep in their directory for a narrow word or phrase."
-TOO_OFTEN = f"Transcripts were searched {MOST_SEARCHES} times, which is the most; go on with what is known."
 
 
 class DreamCopy(msgspec.Struct, frozen=True):
@@ -135,8 +121,8 @@ class DreamBounds:
         self._work = os.path.realpath(copy.work)
         self._memory = os.path.realpath(copy.memory)
         self._places = tuple(os.path.realpath(place) for place in copy.transcripts)
-        self._seen_index, self._seen_topic = not copy.index, not copy.topics
-        self._oriented = self._seen_index and self._seen_topic
+        self._unseen = {name for name, there in (("index", copy.index), ("topic", copy.topics)) if there}
+        self._oriented = not self._unseen
         self._size = 0
         self._searches = 0
         self.touched: dict[str, None] = {}  # files of the copy, in order
@@ -145,7 +131,7 @@ class DreamBounds:
 
     def asked(self) -> None:
         """The next answer is asked for: what was looked up until now is in front of the model."""
-        self._oriented = self._seen_index and self._seen_topic
+        self._oriented = not self._unseen
 
     def judge(self, call: ToolUse, verdict: Allow | Deny) -> Allow | Deny:
         """What a fork may do, less what is a transcript."""
@@ -171,29 +157,19 @@ class DreamBounds:
         if not self._is_past(asked):
             return None
         term = str(arguments.get("pattern", ""))
-        if (wrong := term_problem(term)) is not None:
-            return failure(wrong)
+        if not SHORTEST_TERM <= len(term.strip()) <= LONGEST_TERM:
+            return failure(NO_TERM)
         if self._searches >= MOST_SEARCHES:
             return failure(TOO_OFTEN)
         self._searches += 1
-        hits = search([Path(place) for place in self._places if within(asked, place)], term)
-        rows = [f"{hit.session}:{hit.line}: {hit.text}" for hit in hits]
+        rows = search([Path(place) for place in self._places if within(asked, place)], term)
         return Output("\n".join(rows) or f"No transcript says {term!r}.", facts={"lines": len(rows)})
 
-    def saw(self, ran: Ran) -> bool:
-        """A call was carried out; whether it changed the copy."""
-        if ran.output.is_error:
-            return False
-        if ran.call.name in WRITERS:
-            file = self._file(Path(_path(ran.call.input, "file_path", self._cwd)))
-            if file is not None:
-                self.touched[file] = None
-            return file is not None
-        if ran.call.name == "Read":
-            file = self._file(Path(_path(ran.call.input, "file_path", self._cwd)))
-            self._seen_index = self._seen_index or (file is not None and fold(file) == fold(INDEX))
-            self._seen_topic = self._seen_topic or (file is not None and fold(file) != fold(INDEX))
-        return False
+    def saw(self, ran: Ran) -> None:
+        """A call was carried out."""
+        file = self._file(Path(_path(ran.call.input, "file_path", self._cwd)))
+        if ran.call.name == "Read" and file is not None and not ran.output.is_error:
+            self._unseen.discard("index" if fold(file) == fold(INDEX) else "topic")
 
     # Writing
 
