@@ -40,13 +40,13 @@ def preview(gated: GatedStore, stage: DreamStage, *, now: float, new: int = NEW_
     work, real = look(stage), there(gated)
     digests = {file: digest_of(text.encode()) for file, text in real.items()}
     authors = authors_of(gated.store.history.lines(), digests)
-    ignored = [skipped.file for skipped in work.ignored]
     # Many small dreams in a row are one large one.
     day = [one for one in records(gated.store.root) if one.status == "completed" and abs(now - one.started) < DAY_SECONDS]
     lately = sum(len(one.removed) for one in day)
-    judged = plan(stage.base, real, work.texts, authors=authors, ignored=ignored, new=new, lately=lately)
+    judged = plan(stage.base, real, work.texts, authors=authors, ignored=work.ignored, new=new, lately=lately)
     listing = work.listing if work.listing is not None and work.listing.encode() != stage.listing else None
-    return _checked(gated, judged._replace(listing=listing, skipped=(*judged.skipped, *work.ignored)))
+    skipped = (*judged.skipped, *(SkippedChange(file, why) for file, why in work.ignored.items()))
+    return _checked(gated, judged._replace(listing=listing, skipped=skipped))
 
 
 def _checked(gated: GatedStore, wanted: DreamPlan) -> DreamPlan:

@@ -10,7 +10,7 @@ A crash at any line leaves a directory whose record says "running": the next rec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,7 +31,6 @@ from ...memory.store.scan import is_topic
 from .record import (
     DIRECTORY,
     DreamRecord,
-    SkippedChange,
     Status,
     dreams,
     home,
@@ -65,11 +64,11 @@ class DreamStage(NamedTuple):
 
 
 class StagedWork(NamedTuple):
-    """The copy as a dream left it. `ignored` are entries that are no texts of a memory; their files stay as they are."""
+    """The copy as a dream left it. `ignored` are entries that are no texts of a memory, and why; their files stay."""
 
     texts: Mapping[str, str]
     listing: str | None
-    ignored: tuple[SkippedChange, ...] = ()
+    ignored: Mapping[str, str]
 
 
 def begin(gated: GatedStore, record: DreamRecord) -> DreamStage:
@@ -88,8 +87,7 @@ def begin(gated: GatedStore, record: DreamRecord) -> DreamStage:
 def _copied(gated: GatedStore, work: RootDir) -> dict[str, str]:
     root, base, size = gated.store.root, dict[str, str](), 0
     files = sorted(found.file for found in gated.store.scanner.files())
-    for names in _batches(files):
-        texts = {file: data for file, data in read_heads(root, names, MOST_READ).items() if is_text(data)}
+    for texts in _text_files(root, files):
         base |= {file: digest_of(data) for file, data in texts.items()}
         size += sum(map(len, texts.values()))
         if len(base) > MOST_FILES or size > MOST_COPIED:
@@ -98,7 +96,7 @@ def _copied(gated: GatedStore, work: RootDir) -> dict[str, str]:
     return base
 
 
-def is_text(data: bytes) -> bool:
+def _is_text(data: bytes) -> bool:
     """Whether the store would change such a file at all: the others are read and left."""
     try:
         data.decode()
@@ -112,18 +110,15 @@ def look(stage: DreamStage) -> StagedWork:
     found = survey(stage.path, most=2 * MOST_FILES)
     if found is None or not found.whole:
         raise DiskError(str(stage.path), "is gone, or holds more than any memory", "nothing was changed; start the dream again")
-    usable = [seen for seen in found.entries if not _problem(seen)]
-    ignored = [SkippedChange(seen.path, problem) for seen in found.entries if (problem := _problem(seen))]
-    ignored += [SkippedChange(path, "could not be read") for path in found.unread]
+    ignored = {seen.path: problem for seen in found.entries if (problem := _problem(seen))}
+    usable = [seen.path for seen in found.entries if seen.path not in ignored]
+    ignored |= dict.fromkeys(found.unread, "could not be read")
     with RootDir.open(stage.path, create=False) as work:
-        texts = dict(_texts(work, [seen.path for seen in usable]))
-        data = work.read_bytes(INDEX, MOST_INDEX) if any(seen.path == INDEX for seen in usable) else None
-    ignored += [
-        SkippedChange(seen.path, "is no text, or could not be read")
-        for seen in usable
-        if seen.path not in texts and is_topic(seen.path)
-    ]
-    return StagedWork(texts, data.decode("utf-8", "replace") if data is not None else None, tuple(ignored))
+        texts = _topics(work, usable)
+        data = work.read_bytes(INDEX, MOST_INDEX) if INDEX in usable else None
+    lost = (path for path in usable if path not in texts and is_topic(path))
+    ignored |= dict.fromkeys(lost, "is no text, or could not be read")
+    return StagedWork(texts, data.decode("utf-8", "replace") if data is not None else None, ignored)
 
 
 def _problem(seen: Seen) -> str:
@@ -140,19 +135,18 @@ def _problem(seen: Seen) -> str:
 
 def there(gated: GatedStore) -> dict[str, str]:
     """The topic files as they are now, those a dream may change."""
-    return dict(_texts(gated.store.root, sorted(found.file for found in gated.store.scanner.files())))
+    return _topics(gated.store.root, sorted(found.file for found in gated.store.scanner.files()))
 
 
-def _texts(work: RootDir, files: list[str]) -> Iterator[tuple[str, str]]:
-    for names in _batches([file for file in files if is_topic(file)]):
-        for file, data in read_heads(work, names, MOST_READ).items():
-            if is_text(data):
-                yield file, data.decode()
+def _topics(root: RootDir, files: Iterable[str]) -> dict[str, str]:
+    batches = _text_files(root, [file for file in files if is_topic(file)])
+    return {file: data.decode() for texts in batches for file, data in texts.items()}
 
 
-def _batches(files: Sequence[str]) -> Iterator[list[str]]:
+def _text_files(root: RootDir, files: list[str]) -> Iterator[dict[str, bytes]]:
     for at in range(0, len(files), _BATCH):
-        yield list(files[at : at + _BATCH])
+        found = read_heads(root, files[at : at + _BATCH], MOST_READ)
+        yield {file: data for file, data in found.items() if _is_text(data)}
 
 
 def end(root: RootDir, record: DreamRecord, *, status: Status, now: float, why: str = "") -> DreamRecord:
