@@ -28,7 +28,7 @@ from ..fork.budget import LOCAL
 from ..fork.fork import run_fork
 from ..fork.handover import of_request
 from ..fork.model_call import Deadline
-from ..layers.l7_agents.summary import MOST_TOKENS, PURPOSE, LastExchange, accepted, directive, due, query, wait
+from ..layers.l7_agents.summary import MOST_TOKENS, PURPOSE, LastExchange, accepted, directive, query, seconds_until_due
 from ..providers.models import Cost, cost
 from .subagent import Job
 
@@ -93,7 +93,7 @@ class Progress:
                 break
             for job in jobs:
                 seen, now = job.seen, time.monotonic()
-                if seen is None or not due(now=now, last=job.asked_at, seen=seen.at, policy=self._c.policy.agents):
+                if seen is None or self._until(job) != 0.0:
                     continue
                 job.asked_at = now
                 if not self._affordable(ledger):
@@ -105,7 +105,7 @@ class Progress:
 
     def _until(self, job: Job) -> float | None:
         seen = job.seen.at if job.seen is not None else None
-        return wait(now=time.monotonic(), last=job.asked_at, seen=seen, policy=self._c.policy.agents)
+        return seconds_until_due(now=time.monotonic(), last=job.asked_at, seen=seen, policy=self._c.policy.agents)
 
     def _affordable(self, ledger: Ledger) -> bool:
         """B9, for each call: most agents end before the first, and one may be at work when the day's budget ends."""

@@ -8,7 +8,16 @@ import pytest
 
 from lamina.core.policy import AgentPolicy
 from lamina.layers.l7_agents.offline import answer
-from lamina.layers.l7_agents.summary import BYTES_PER_TOKEN, LastExchange, accepted, calls_in, directive, due, query, tail, wait
+from lamina.layers.l7_agents.summary import (
+    BYTES_PER_TOKEN,
+    LastExchange,
+    accepted,
+    calls_in,
+    directive,
+    query,
+    seconds_until_due,
+    tail,
+)
 from lamina.session.offline_table import offline
 
 POLICY = AgentPolicy()
@@ -46,20 +55,19 @@ SEEN = LastExchange(
 
 @pytest.mark.spec("A7")
 @pytest.mark.parametrize(
-    ("now", "last", "seen", "is_due", "left"),
+    ("now", "last", "seen", "left"),
     [
-        (29.9, 0.0, 5.0, False, pytest.approx(0.1)),
-        (30.0, 0.0, 5.0, True, 0.0),
-        (300.0, 0.0, None, False, None),  # it did nothing yet
-        (300.0, 100.0, 90.0, False, None),  # nothing since it was last asked
-        (130.0, 100.0, 101.0, True, 0.0),
+        (29.9, 0.0, 5.0, pytest.approx(0.1)),
+        (30.0, 0.0, 5.0, 0.0),
+        (300.0, 0.0, None, None),  # it did nothing yet
+        (300.0, 100.0, 90.0, None),  # nothing since it was last asked
+        (130.0, 100.0, 101.0, 0.0),
     ],
 )
 def test_it_is_asked_every_half_minute_while_it_does_something(
-    now: float, last: float, seen: float | None, is_due: bool, left: float | None
+    now: float, last: float, seen: float | None, left: float | None
 ) -> None:
-    assert due(now=now, last=last, seen=seen, policy=POLICY) is is_due
-    assert wait(now=now, last=last, seen=seen, policy=POLICY) == left
+    assert seconds_until_due(now=now, last=last, seen=seen, policy=POLICY) == left
 
 
 @pytest.mark.spec("A7")

@@ -116,9 +116,7 @@ def _capped(plan: DreamPlan, topics: int, lately: int, *, whole: bool) -> DreamP
     besides = f" (dreams of the last day removed {lately})" if lately else ""
     why = f"the dream would remove or empty {counted} of {topics} memories{besides}; more than {cap(topics)} need a yes"
     why = why if whole else "a part of what the dream wrote could not be read"
-    return plan._replace(
-        changes=tuple(change._replace(waits=change.waits or why) if change.counts else change for change in plan.changes)
-    )
+    return _waiting(plan, why, lambda change: change.counts)
 
 
 def _thinned(plan: DreamPlan, there: Mapping[str, str]) -> DreamPlan:
@@ -131,9 +129,12 @@ def _thinned(plan: DreamPlan, there: Mapping[str, str]) -> DreamPlan:
         if said >= SHARE * drops:
             return plan  # a large memory need not be counted to its end
     why = f"the dream would take {drops} of {said} facts out of memories; more than a tenth need a yes"
-    return plan._replace(
-        changes=tuple(change._replace(waits=change.waits or (why if change.drops else "")) for change in plan.changes)
-    )
+    return _waiting(plan, why, lambda change: change.drops > 0)
+
+
+def _waiting(plan: DreamPlan, why: str, which: Callable[[DreamChange], bool]) -> DreamPlan:
+    changes = (change._replace(waits=change.waits or why) if which(change) else change for change in plan.changes)
+    return plan._replace(changes=tuple(changes))
 
 
 def _wanted(

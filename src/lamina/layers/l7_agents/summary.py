@@ -58,14 +58,9 @@ class LastExchange(NamedTuple):
     at: float
 
 
-def due(*, now: float, last: float, seen: float | None, policy: AgentPolicy) -> bool:
-    """`last`: when it was asked before, or the agent began; `seen`: when the agent last did anything, None for nothing yet. What has
-    not changed is not asked about again."""
-    return seen is not None and seen > last and now - last >= policy.summary_seconds
-
-
-def wait(*, now: float, last: float, seen: float | None, policy: AgentPolicy) -> float | None:
-    """Seconds until it may be due; None: not before it does something."""
+def seconds_until_due(*, now: float, last: float, seen: float | None, policy: AgentPolicy) -> float | None:
+    """0.0: it is due; None: not before the agent does something, since what has not changed is not asked about again. `last`: when it
+    was asked before, or the agent began; `seen`: when the agent last did anything, None for nothing yet."""
     return max(0.0, last + policy.summary_seconds - now) if seen is not None and seen > last else None
 
 
