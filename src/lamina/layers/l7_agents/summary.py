@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -136,8 +137,8 @@ def names_in(seen: LastExchange, policy: AgentPolicy) -> frozenset[str]:
     text = tail(seen, policy)[:MOST_SEARCHED]
     words = (each["word"] for each in _WORD.finditer(text) if each["called"] or _INSIDE.search(each["word"]))
     found = {name for word in dict.fromkeys(words) for name in _spellings(word)}
-    for call in _CALL.finditer(text):  # `Makefile`, `Dockerfile`: what a call names is a name, whatever it looks like
-        found |= {name for value in _values(call["given"]) for name in _PLAIN.findall(Path(value).name.casefold())}
+    for _, given in _calls(text):  # `Makefile`, `Dockerfile`: what a call names is a name, whatever it looks like
+        found |= {name for value in _values(given) for name in _PLAIN.findall(Path(value).name.casefold())}
     return frozenset(name for name in found if len(name) >= SHORTEST_NAME)
 
 
@@ -151,13 +152,16 @@ def _spellings(word: str) -> Iterator[str]:
         yield end if len(end) > LONGEST_ENDING else name
 
 
-def _values(given: str) -> Iterable[str]:
+def _calls(text: str) -> Iterator[tuple[str, Wire]]:
+    """The calls in a tail."""
+    for call in _CALL.finditer(text):
+        with suppress(ValueError, RecursionError):
+            yield call["tool"], json.loads(call["given"])
+
+
+def _values(given: Wire) -> list[str]:
     """The words of a command, and of the other arguments those that are one word: paths, patterns, names."""
-    try:
-        values = json.loads(given)
-    except (ValueError, RecursionError):
-        return ()
-    texts = {key: value for key, value in values.items() if isinstance(value, str) and len(value) <= MOST_OF_ONE}
+    texts = {key: value for key, value in given.items() if isinstance(value, str) and len(value) <= MOST_OF_ONE}
     return [word for key, value in texts.items() if key == "command" or " " not in value for word in value.split()]
 
 
@@ -169,9 +173,4 @@ def calls_in(messages: Sequence[Wire]) -> Iterator[tuple[str, Wire]]:
             if block.get("type") == "tool_use" and isinstance(block.get("input"), dict):
                 yield str(block.get("name")), block["input"]
             elif block.get("type") == "text" and message.get("role") == "user":
-                for call in reversed([*_CALL.finditer(str(block["text"]))]):
-                    try:
-                        given = json.loads(call["given"])
-                    except (ValueError, RecursionError):
-                        continue
-                    yield call["tool"], given
+                yield from reversed([*_calls(str(block["text"]))])
