@@ -7,16 +7,7 @@ from typing import Any
 import pytest
 
 from lamina.core.view import Item
-from lamina.layers.l5_extract.plan import (
-    MOST_FAILURES,
-    UNSAID,
-    WROTE,
-    begins,
-    is_final,
-    skips,
-    why_not,
-    wrote_memory,
-)
+from lamina.layers.l5_extract.plan import MOST_FAILURES, UNSAID, WROTE, begins, is_final, skips, why_not, wrote_memory
 
 from .making import answered, attached, called, came, said
 

@@ -7,14 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lamina.layers.l6_dream.record import (
-    DreamRecord,
-    kill_requested,
-    new_id,
-    read_record,
-    records,
-    write_record,
-)
+from lamina.layers.l6_dream.record import DreamRecord, kill_requested, new_id, read_record, records, write_record
 from lamina.layers.l6_dream.stage import begin, end, prune
 
 from .staged import NOW, an_id, memory, some

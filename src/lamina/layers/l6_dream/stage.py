@@ -28,18 +28,7 @@ from ...memory.store.index_file import MOST_INDEX
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore
 from ...memory.store.scan import is_topic
-from .record import (
-    DIRECTORY,
-    DreamRecord,
-    Status,
-    dreams,
-    home,
-    is_open,
-    is_real,
-    read_record,
-    records,
-    write_record,
-)
+from .record import DIRECTORY, DreamRecord, Status, dreams, home, is_open, is_real, read_record, records, write_record
 
 WORK = "work"
 # The index right before a dream wrote it as a whole, and as it wrote it.
