@@ -16,7 +16,7 @@ from lamina.disk.paths import RootDir, slug
 from lamina.disk.settings_files import lamina_home
 from lamina.fork.fork import directive_in
 from lamina.layers.l6_dream.directive import read_directive
-from lamina.layers.l6_dream.record import DreamRecord, records
+from lamina.layers.l6_dream.record import DreamRecord, read_records
 from lamina.layers.l6_dream.trigger import LOCK
 from lamina.memory.memory import Memory
 from lamina.memory.store.contract import Why
@@ -71,7 +71,7 @@ def last(memory: Path) -> int | None:
 
 def kept(memory: Path) -> list[DreamRecord]:
     with RootDir.open(memory, create=False) as root:
-        return records(root)
+        return read_records(root)
 
 
 class Dreamer:

@@ -17,7 +17,7 @@ from lamina.cli.terminal.status_line import work_of
 from lamina.cli.terminal.turn_display import Telling, said_of
 from lamina.disk.agent_states import write_states
 from lamina.disk.mailbox import Address, Mailbox
-from lamina.layers.l7_agents.messages import read_line
+from lamina.layers.l7_agents.messages import read_message
 from lamina.layers.l7_agents.report import AgentState
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
@@ -205,7 +205,7 @@ def test_a_message_from_the_command_line_lies_in_the_mailbox(tmp_path: Path) -> 
     )  # half a character, as a shell hands it on
     assert done.returncode == 0
     [(name, line)] = box.take(tmp_path / "t.jsonl").lines
-    letter = read_line(line)
+    letter = read_message(line)
     assert letter is not None
     assert (letter.sender, letter.text) == ("command-line", "Stop before the release.?")
     assert json.loads(done.stdout) == {"message": name, "to": "alice", "team": "build"}

@@ -36,7 +36,7 @@ from ..hooks.run import run_hooks
 from ..layers.l1_results.step import adopts
 from ..layers.l6_dream.trigger import recover_dreams
 from ..layers.l7_agents.tools import agent_tool, send_tool
-from ..layers.l7_agents.types import AGENT, Catalog, load_kinds, picked
+from ..layers.l7_agents.types import AGENT, Catalog, load_agent_types, pick_tools
 from ..memory.agent_memory import mode_for
 from ..permissions.decision import Ask as Question
 from ..permissions.decision import Mode, read_mode
@@ -208,7 +208,7 @@ class Agent:
         where = Path(cwd).resolve()
         if tools is None:
             own = session.get("home") or lamina_home(os.environ)
-            catalog = load_kinds(where, own, trusted=settings is not None and settings.trusted)
+            catalog = load_agent_types(where, own, trusted=settings is not None and settings.trusted)
             chosen = (*chosen, send_tool(), agent_tool(catalog))
         prompt = system_prompt(base=system, cwd=where, tools=[tool.name for tool in chosen], platform=sys.platform)
         opened = Session(
@@ -372,7 +372,7 @@ class Agent:
         """A subagent (A4): a conversation, tools, prompt, model and memory of its own; mode, rules and the person are this agent's."""
         assert self.agents is not None
         kind, depth = hire.wanted.kind, self.agents.depth + 1
-        tools = picked(kind, self.tools, remembers=mode_for(kind.memory, self.session.settings) != "off")
+        tools = pick_tools(kind, self.tools, remembers=mode_for(kind.memory, self.session.settings) != "off")
         catalog = self.agents.catalog if depth < DEEPEST and any(tool.name == AGENT for tool in tools) else None
         given = tuple(tool for tool in tools if tool.name != AGENT)
         session = subagent_session(self.session, hire, given, catalog, self._given)

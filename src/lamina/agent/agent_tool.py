@@ -30,7 +30,7 @@ from ..core.reply import Reply
 from ..fork.background import JobResult
 from ..fork.host import Restorable
 from ..fork.tool_runner import AskPerson, Desk, Ran, run_calls
-from ..layers.l7_agents.report import AgentState, launched, lost, restorables
+from ..layers.l7_agents.report import AgentState, describe_launch, describe_loss, list_restorables
 from ..layers.l7_agents.tools import CallRefusal, ForkCall, agent_tool, read_call, wants_fork
 from ..layers.l7_agents.types import AGENT, Catalog
 from ..session.session import Session
@@ -98,13 +98,13 @@ class Delegating:
         for agent, description in left_behind(c):
             self._unreported[agent] = description
             self._reports.append((AgentState(id=agent, type="", description=description, background=True, status="lost"), ""))
-            self._session.notices.append(lost(agent, description))
+            self._session.notices.append(describe_loss(agent, description))
         if self._unreported:
             self._write_down()  # what was written down then says that they run
 
     def restorables(self) -> Sequence[Restorable]:
         """Agents and agent types, for the model to read again behind a compaction."""
-        return restorables(self.catalog, self.states)
+        return list_restorables(self.catalog, self.states)
 
     @property
     def states(self) -> tuple[AgentState, ...]:
@@ -285,7 +285,7 @@ class Delegating:
             mail.finish()
             return failure(NO_ROOM)
         self._errands.put(lambda c: self._tell_start(c, state))
-        return Output(launched(state), facts={"agent": job.id, "background": True})
+        return Output(describe_launch(state), facts={"agent": job.id, "background": True})
 
     def _run(self, job: Job, batch: Batch, abort: threading.Event, ask: AskPerson | None, mail: Mailing) -> Run:
         saw = partial(self._progress.saw, job) if job.background else _unseen

@@ -24,8 +24,8 @@ from ..disk.paths import slug
 from ..disk.settings_files import lamina_home, user_home
 from ..fork.handover import Handover
 from ..fork.model_call import ask_until
-from ..layers.l6_dream.gates import nothing_remembered, searchable, stopped
-from ..layers.l6_dream.run import DreamOrder, DreamOutcome, Heard, dream
+from ..layers.l6_dream.gates import check_empty, find_stop, searchable_places
+from ..layers.l6_dream.run import DreamOrder, DreamOutcome, Heard, run_dream
 from ..layers.l6_dream.step import dream_desk
 from ..memory.instructions import instructions
 from ..memory.store.scopes import Place, memory_place, project_root
@@ -59,7 +59,7 @@ def run_by_hand(
         raise PathRefused("memory", "no home directory is known", "set LAMINA_HOME or give a home")
     place = memory_place(cwd=where, home=own, settings=chosen, user_home=user_home(os.environ) or own)
     mode = chosen.memory_mode["private"] if chosen.memory else "off"
-    stop = stopped(on=True, remote=False, lent=True, mode=mode) or nothing_remembered(place.path)
+    stop = find_stop(on=True, remote=False, lent=True, mode=mode) or check_empty(place.path)
     if stop is not None:
         return DreamOutcome(None, stop)
     answers = provider_for(provider, None)
@@ -91,9 +91,9 @@ def run_by_hand(
         cwd=where,
         today=datetime.now(UTC).astimezone().date().isoformat(),
         by="hand",
-        transcripts=searchable(place.path, own / "projects" / slug(where), own) if chosen.past_search else (),
+        transcripts=searchable_places(place.path, own / "projects" / slug(where), own) if chosen.past_search else (),
     )
-    return dream(order, dream_desk(desk, ask, where), abort or Event(), heard)
+    return run_dream(order, dream_desk(desk, ask, where), abort or Event(), heard)
 
 
 def _handover(provider: Provider, place: Place, cwd: Path, settings: Settings) -> Handover:

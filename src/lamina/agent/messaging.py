@@ -19,12 +19,12 @@ from ..layers.l7_agents.messages import (
     ArrivedMessage,
     ShutdownRequest,
     ShutdownResponse,
-    encode,
+    encode_structured,
     read_structured,
-    rendered,
+    render_messages,
 )
 from ..layers.l7_agents.queues import AskedToEnd, MessageQueues, Put
-from ..layers.l7_agents.tools import CallRefusal, Sending, read_sending, send_tool, unknown
+from ..layers.l7_agents.tools import CallRefusal, Sending, describe_unknown, read_sending, send_tool
 from ..layers.l7_agents.types import MAIN, SEND
 from ..session.session import Session
 from ..tools.tool import Context, Output, Tool, failure
@@ -78,7 +78,7 @@ class Mailing:
     def texts(self) -> list[str]:
         """The same for a run that has no log: a fork's."""
         found = self.arrived()
-        return [rendered(found, self._doing(found))] if found else []
+        return [render_messages(found, self._doing(found))] if found else []
 
     def land(self, session: Session, *, beyond: bool = True) -> None:
         """In the conversation's own thread. `beyond`: the mailbox too; at a session's end it keeps what it has."""
@@ -104,7 +104,7 @@ class Mailing:
         return asks and self.name != MAIN and one.way == "agent" and one.message.sender == MAIN
 
     def _answer(self, request: AgentMessage, why: str) -> None:
-        said = encode(ShutdownResponse(True, request.id, why))
+        said = encode_structured(ShutdownResponse(True, request.id, why))
         self._post.put(MAIN, AgentMessage.new(self.name, said, summary=why), always=True)
 
     def receive(self, sender: str, text: str, *, summary: str = "") -> Put:
@@ -161,7 +161,7 @@ class Mailing:
             return self._to_agent(name, wanted)
         members = self._outside.members()
         if name not in members:
-            return failure(unknown(name, self._post.names(but=self.name), members))
+            return failure(describe_unknown(name, self._post.names(but=self.name), members))
         letter = self._beyond(wanted)
         self._outside.deliver(name, letter)
         return _sent(f"Message {letter.id} is in the mailbox of {name}, which is read when {name} is next at work.", letter)
@@ -177,7 +177,7 @@ class Mailing:
             case "full":
                 return failure(FULL.format(name=name))
             case "unknown":  # it ended just now
-                return failure(unknown(name, self._post.names(but=self.name), self._outside.members()))
+                return failure(describe_unknown(name, self._post.names(but=self.name), self._outside.members()))
 
     def _to_everybody(self, wanted: Sending) -> Output:
         sent: list[str] = []

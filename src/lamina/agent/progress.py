@@ -28,7 +28,15 @@ from ..fork.budget import LOCAL
 from ..fork.fork import run_fork
 from ..fork.handover import of_request
 from ..fork.model_call import Deadline
-from ..layers.l7_agents.summary import MOST_TOKENS, PURPOSE, LastExchange, accepted, directive, query, seconds_until_due
+from ..layers.l7_agents.summary import (
+    MOST_TOKENS,
+    PURPOSE,
+    LastExchange,
+    accept_summary,
+    seconds_until_due,
+    summary_directive,
+    summary_query,
+)
 from ..providers.models import Cost, cost
 from .subagent import Job
 
@@ -116,13 +124,15 @@ class Progress:
         small = self._c.settings.small_model
         with suppress(LaminaError, OSError):  # what fails is tried again in half a minute
             if small is not None and small != model:
-                request = {**query(seen, small, policy), "extra_headers": _named()}
+                request = {**summary_query(seen, small, policy), "extra_headers": _named()}
                 reply = self._c.ask_side(Ask(request, PURPOSE), until)
             else:
-                flow = run_fork(of_request(seen.request, seen.answer), directive(), purpose=PURPOSE, max_tokens=MOST_TOKENS)
+                flow = run_fork(
+                    of_request(seen.request, seen.answer), summary_directive(), purpose=PURPOSE, max_tokens=MOST_TOKENS
+                )
                 reply = drive(flow, forks.Side(self._c.ask_side, until)).reply
             spent.add(reply, small or model)
-            if (words := accepted(reply.text, seen, policy)) is not None and words != job.summary:
+            if (words := accept_summary(reply.text, seen, policy)) is not None and words != job.summary:
                 job.summary = words
                 self._changed(job)
 

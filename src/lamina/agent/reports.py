@@ -18,7 +18,7 @@ from ..layers.l1_results.plan import Arrived, budget_for, weigh
 from ..layers.l1_results.source import tape_of
 from ..layers.l1_results.spill_file import Room, Spilled, spill
 from ..layers.l1_results.spilling import most_that_fits
-from ..layers.l7_agents.report import KIND, MOST_REPORTED, AgentState, reported
+from ..layers.l7_agents.report import KIND, MOST_REPORTED, AgentState, render_report
 from ..layers.l7_agents.types import AGENT
 
 STARTED, ENDED, REPORTED = "agent_started", "agent_ended", "agent_reported"
@@ -45,7 +45,7 @@ def left_behind(c: Conversation) -> list[tuple[str, str]]:
 def enter(c: Conversation, state: AgentState, said: str, unreported: Unreported) -> None:
     uuid, parent, time = c.head()
     preview, events = _spilled(c, state, said)
-    block = text(reported(state, said, preview=preview, most=_most(c)))
+    block = text(render_report(state, said, preview=preview, most=_most(c)))
     names = (ENDED, REPORTED) if state.status == "lost" else (REPORTED,)
     events += [Event(new_id(), uuid, time, name, told(state, unreported)) for name in names]
     records: list[Record] = [Attachment(uuid, parent, time, KIND, (block,)), *events]

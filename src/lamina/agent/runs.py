@@ -18,7 +18,7 @@ from ..core.usage import Usage
 from ..fork.loop import Ended, ending
 from ..fork.tool_runner import AskPerson, Desk
 from ..layers.l7_agents.queues import AskedToEnd
-from ..layers.l7_agents.report import NOTHING_SAID, asked_of_fork
+from ..layers.l7_agents.report import NOTHING_SAID, fork_directive
 from ..layers.l7_agents.tools import ForkCall, SubagentCall
 from ..providers.models import cost
 from .messaging import Mailing
@@ -133,7 +133,7 @@ def _fork(run: Run, wanted: ForkCall) -> str:
             run.heard({"type": "answer", "reply": result})
         return result
 
-    directive = asked_of_fork(wanted.prompt)
+    directive = fork_directive(wanted.prompt)
     flow = run_fork(batch.handover, directive, purpose=AGENT, rounds=FORK_ROUNDS, tools=True, mail=run.mail.texts)
     outcome: ForkOutcome = drive(flow, perform)
     job.outcome = outcome

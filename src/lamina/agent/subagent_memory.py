@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..core.errors import DiskError
 from ..disk.settings_files import user_home
-from ..layers.l7_agents.types import AgentType, writes
+from ..layers.l7_agents.types import AgentType, can_write
 from ..memory.agent_memory import agent_instructions, mode_for, open_agent_memory
 from ..memory.memory import Memory
 from ..memory.store.contract import Who
@@ -111,7 +111,7 @@ class OwnMemory(Remembering):
             return replace(kept, said=self._inboxed(kept.said)) if kept is not None else None
         if any(_within(root, change.path) for root in self._others):
             return Kept(NOT_YOURS.format(path=change.path), is_error=True)
-        if not writes(self._kind):
+        if not can_write(self._kind):
             said = NO_WRITES if self.place is None else ONLY_MEMORY
             return Kept(said.format(path=change.path, memory=self.directory), is_error=True)
         return None

@@ -90,16 +90,16 @@ class Outside:
     def deliver(self, name: str, letter: AgentMessage) -> None:
         """DiskError where it could not be."""
         from ..disk.mailbox import DEFAULT_TEAM, Address, deliver
-        from ..layers.l7_agents.messages import line_of
+        from ..layers.l7_agents.messages import encode_message
 
         assert self._session.home is not None, "there are members only where there is a home"
         durability: Durability = "process" if self._session.settings.durability == "process" else "full"
-        deliver(self._session.home, Address(name, self.team or DEFAULT_TEAM), line_of(letter), durability=durability)
+        deliver(self._session.home, Address(name, self.team or DEFAULT_TEAM), encode_message(letter), durability=durability)
 
     def call(self, path: str, letter: AgentMessage, abort: Event) -> str | None:
-        from ..layers.l7_agents.sockets import call
+        from ..layers.l7_agents.sockets import call_session
 
-        return call(path, letter, abort=abort)
+        return call_session(path, letter, abort=abort)
 
     @property
     def bridge(self) -> Callable[[str, str, str], str | None] | None:

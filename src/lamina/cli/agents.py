@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 def _catalog(where: Path, home: Path | None) -> Catalog:
     from ..disk.trust import while_trusted
-    from ..layers.l7_agents.types import load_kinds
+    from ..layers.l7_agents.types import load_agent_types
 
     if home is None:
-        return load_kinds(where, None)
-    return while_trusted(home, where, lambda trusted: load_kinds(where, home, trusted=trusted))
+        return load_agent_types(where, None)
+    return while_trusted(home, where, lambda trusted: load_agent_types(where, home, trusted=trusted))
 
 
 def memory_of(agent: str, where: Path) -> Memory:

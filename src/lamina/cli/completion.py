@@ -88,12 +88,12 @@ def dreams(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
     """Those that can be taken back, the newest first."""
     from click.shell_completion import CompletionItem
 
-    from ..layers.l6_dream.record import records
+    from ..layers.l6_dream.record import read_records
     from ..memory.memory import Memory
 
     try:
         with Memory.open(Path.cwd()) as memory:
-            known = records(memory.store("private").store.root)
+            known = read_records(memory.store("private").store.root)
     except (LaminaError, OSError):
         return []
     return [CompletionItem(one.id) for one in known if one.status == "completed" and one.id.startswith(incomplete)]

@@ -176,9 +176,9 @@ def _watch(where: Path, *, as_json: bool) -> int:
 
 
 def _nothing_runs(memory: Memory, *, as_json: bool) -> int:
-    from ..layers.l6_dream.record import records
+    from ..layers.l6_dream.record import read_records
 
-    last = next(iter(records(memory.store("private").store.root)), None)
+    last = next(iter(read_records(memory.store("private").store.root)), None)
     if as_json:
         click.echo(document(to_json(last) if last is not None else None))
     else:

@@ -41,10 +41,10 @@ class Status(NamedTuple):
 
 def status_of(memory: Memory, settings: Settings, *, cwd: Path, home: Path | None) -> Status:
     from ..disk.dream_lock import Lock
-    from ..layers.l6_dream.record import records
+    from ..layers.l6_dream.record import read_records
 
     root = memory.store("private").store.root
-    lock, known = Lock(root), tuple(records(root))
+    lock, known = Lock(root), tuple(read_records(root))
     last_ns, holder = lock.last_ns(), lock.holder()
     running = running_in(known, holder)
     waiting = sum(proposal.why.who == "dream" for proposal in memory.store("private").inbox.waiting())
@@ -59,7 +59,7 @@ def kept_in(cwd: Path) -> tuple[DreamRecord, ...]:
     from ..core.errors import DiskError
     from ..disk.paths import RootDir
     from ..disk.settings_files import load_settings, user_home
-    from ..layers.l6_dream.record import records
+    from ..layers.l6_dream.record import read_records
     from ..memory.store.scopes import memory_place
     from .start import home_of
 
@@ -69,7 +69,7 @@ def kept_in(cwd: Path) -> tuple[DreamRecord, ...]:
         settings = load_settings(cwd=cwd, environ=os.environ)
         place = memory_place(cwd=cwd, home=home, settings=settings, user_home=user_home(os.environ) or home)
         with RootDir.open(place.path, create=False) as root:
-            return tuple(records(root))
+            return tuple(read_records(root))
     except DiskError:
         return ()
 
@@ -100,15 +100,15 @@ def _in_the_way(
     root: RootDir, settings: Settings, last_ns: int | None, holder: Holder | None, *, cwd: Path, home: Path | None
 ) -> DreamStop | None:
     """As the end of a turn would find it, for a person who sits there."""
-    from ..layers.l6_dream.gates import DreamStop, last_dream, stopped
+    from ..layers.l6_dream.gates import DreamStop, check_time, find_stop
 
     mode = settings.memory_mode["private"]
-    if (stop := stopped(on=settings.dream, remote=settings.remote, lent=settings.memory, mode=mode)) is not None:
+    if (stop := find_stop(on=settings.dream, remote=settings.remote, lent=settings.memory, mode=mode)) is not None:
         return stop
     if holder is not None and holder.alive:
         return DreamStop("lock", f"process {holder.pid} dreams since {minute(holder.since)}")
     now_ns = time.time_ns()
-    if (stop := last_dream(last_ns, now_ns, hours=settings.dream_hours, daily=settings.assistant)) is not None:
+    if (stop := check_time(last_ns, now_ns, hours=settings.dream_hours, daily=settings.assistant)) is not None:
         return stop
     if (stop := _lacking(root, settings, last_ns, now_ns, cwd=cwd, home=home)) is not None:
         return stop
@@ -119,14 +119,14 @@ def _lacking(
     root: RootDir, settings: Settings, last_ns: int | None, now_ns: int, *, cwd: Path, home: Path | None
 ) -> DreamStop | None:
     from ..disk.paths import slug
-    from ..layers.l6_dream.gates import DreamStop, newer, places, too_few
+    from ..layers.l6_dream.gates import DreamStop, check_sessions, count_newer, transcript_places
     from ..memory.store.daily_logs import to_distil
 
     if settings.assistant:
         return None if to_distil(root, _seconds(last_ns), now_ns / 1e9) else DreamStop("nothing", "no daily log waits")
     own = home / "projects" / slug(cwd) if home is not None else None
     wanted = settings.dream_sessions
-    return too_few(newer(places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)
+    return check_sessions(count_newer(transcript_places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)
 
 
 def _spent(settings: Settings, home: Path | None) -> DreamStop | None:

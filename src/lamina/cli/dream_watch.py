@@ -48,9 +48,9 @@ class Telling:
 
 def running(root: RootDir) -> DreamRecord | None:
     from ..disk.dream_lock import Lock
-    from ..layers.l6_dream.record import records
+    from ..layers.l6_dream.record import read_records
 
-    return running_in(tuple(records(root)), Lock(root).holder())
+    return running_in(tuple(read_records(root)), Lock(root).holder())
 
 
 def followed(
@@ -81,8 +81,8 @@ class Ended(NamedTuple):
 
 def ended(cwd: Path, home: Path | None, settings: Settings, *, seconds: float = ENDING_SECONDS) -> Ended:
     """Ends the dream that runs; DiskError where none does."""
-    from ..layers.l6_dream.record import kill_request, read_record
-    from ..layers.l6_dream.run import put_right
+    from ..layers.l6_dream.record import read_record, request_kill
+    from ..layers.l6_dream.run import recover_memory
     from ..memory.memory import Memory
 
     with Memory.open(cwd, home=home, settings=settings) as memory:
@@ -90,11 +90,11 @@ def ended(cwd: Path, home: Path | None, settings: Settings, *, seconds: float = 
         record = running(root)
         if record is None:
             raise DiskError(str(memory.path), NONE_RUNS, "lamina dream --status tells of those there were")
-        if kill_request(root, record.id):
+        if request_kill(root, record.id):
             record = followed(root, record, heard=lambda _: None, seconds=seconds)
         if record.status != "running":
             return Ended(record)
-    said = tuple(put_right(cwd, home, settings))  # a living one is left alone
+    said = tuple(recover_memory(cwd, home, settings))  # a living one is left alone
     with Memory.open(cwd, home=home, settings=settings) as memory:
         return Ended(read_record(memory.store("private").store.root, record.id) or record, said)
 

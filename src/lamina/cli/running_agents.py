@@ -71,7 +71,7 @@ def send_command(name: str, text: str, as_json: bool) -> None:
     from ..core.errors import InputError
     from ..disk.mailbox import DEFAULT_TEAM, deliver, members, read_address
     from ..disk.settings_files import load_settings
-    from ..layers.l7_agents.messages import MOST_TEXT, AgentMessage, line_of
+    from ..layers.l7_agents.messages import MOST_TEXT, AgentMessage, encode_message
 
     home = home_of()
     if home is None:
@@ -93,7 +93,7 @@ def send_command(name: str, text: str, as_json: bool) -> None:
         )
         raise click.UsageError(f"no mailbox is called {printable(to.name)!r} in the team {to.team}; {there}.")
     letter = AgentMessage.new(SENDER, text.strip())
-    deliver(home, to, line_of(letter))
+    deliver(home, to, encode_message(letter))
     click.echo(
         document({"message": letter.id, "to": to.name, "team": to.team})
         if as_json

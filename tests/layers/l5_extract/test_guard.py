@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lamina.layers.l5_extract.guard import FOUND, AcceptedMemory, KnownMemory, RefusedMemory, WantedMemory, judge
-from lamina.layers.l5_extract.sources import Sources, sources
+from lamina.layers.l5_extract.sources import Sources, read_sources
 
 from .making import answered, attached, called, came, fetched, heard, said, topic
 
@@ -150,7 +150,7 @@ def test_only_messages_of_the_person_are_theirs() -> None:
         said("8", "<system-reminder>\nfrom a program\n</system-reminder>"),
         answered("9", "done"),
     ]
-    found = sources(items, 3)
+    found = read_sources(items, 3)
     assert [(one.message, one.words, one.before) for one in found.said] == [("4", "new words", "an answer")]
     assert found.known == ("from a file", "from memory")
     assert [words.split("\n")[0] for words in found.data] == ["from a result", "from a hook", "<system-reminder>"]
@@ -287,7 +287,7 @@ def test_what_a_provider_or_a_program_brought_is_data() -> None:
         came("4", "3", "    12\tfrom a line"),
         answered("5", "done"),
     ]
-    found = sources(items, 0)
+    found = read_sources(items, 0)
     assert [one.words for one in found.said] == ["look it up"]
     assert any("from a web page" in each for each in found.data)
     assert "from a line" in found.data

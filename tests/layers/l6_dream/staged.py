@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from lamina.core.settings import Mode
 from lamina.disk.dream_lock import Hold, Lock
-from lamina.layers.l6_dream.apply import conclude
+from lamina.layers.l6_dream.apply import apply_dream
 from lamina.layers.l6_dream.record import DreamRecord
-from lamina.layers.l6_dream.stage import DreamStage, begin, end
+from lamina.layers.l6_dream.stage import DreamStage, end_dream, stage_copy
 from lamina.memory.store.contract import Who, Why
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
@@ -60,8 +60,8 @@ class Dream(NamedTuple):
         (self.stage.path / file).unlink(missing_ok=True)
 
     def conclude(self) -> DreamRecord:
-        done = conclude(self.gated, self.stage, self.record, self.hold, now=NOW)
-        end(self.gated.store.root, done, status=done.status, now=NOW)
+        done = apply_dream(self.gated, self.stage, self.record, self.hold, now=NOW)
+        end_dream(self.gated.store.root, done, status=done.status, now=NOW)
         self.hold.commit()
         return done
 
@@ -75,7 +75,7 @@ def dream(gated: GatedStore, number: int | None = None) -> Iterator[Dream]:
     order = next(_numbers)
     record = DreamRecord(an_id(order if number is None else number), NOW + order, 1, "hand")
     with hold:
-        yield Dream(gated, begin(gated, record), record, hold)
+        yield Dream(gated, stage_copy(gated, record), record, hold)
 
 
 def dreamt(gated: GatedStore, change: Callable[[Dream], None]) -> DreamRecord:

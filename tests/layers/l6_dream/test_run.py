@@ -12,7 +12,7 @@ from lamina.core.reply import Reply
 from lamina.core.usage import Usage
 from lamina.disk.dream_lock import Hold, Lock
 from lamina.disk.paths import RootDir
-from lamina.layers.l6_dream.record import MOST_NAMED, MOST_TURNS, TURN_CHARS, DreamRecord, kill_request, read_record, write_record
+from lamina.layers.l6_dream.record import MOST_NAMED, MOST_TURNS, TURN_CHARS, DreamRecord, read_record, request_kill, write_record
 from lamina.layers.l6_dream.run import DreamProgress, DreamWatch
 
 DREAM = "20260501T0500-abcd"
@@ -76,7 +76,7 @@ def test_a_request_to_stop_sets_the_abort(tmp_path: Path) -> None:
     abort = Event()
     with RootDir.open(tmp_path) as root, held(root) as hold, DreamWatch(root, DREAM, hold, abort) as watch:
         write_record(root, record())
-        assert kill_request(root, DREAM)
+        assert request_kill(root, DREAM)
         assert abort.wait(PATIENCE)
         assert watch.why == "killed"
 

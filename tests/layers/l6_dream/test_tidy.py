@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lamina.layers.l6_dream.facts import facts_of, is_said
 from lamina.layers.l6_dream.plan import MOST_CHARS
-from lamina.layers.l6_dream.tidy import MemoryPage, Tidied, tidied
+from lamina.layers.l6_dream.tidy import MemoryPage, Tidied, tidy_pages
 
 DAY = date(2026, 4, 1)
 HELD = "The importer holds back rows that have no currency, because the bank refuses them all."
@@ -27,7 +27,7 @@ def index_of(*pages: MemoryPage) -> str:
 
 def tidy(*pages: MemoryPage, index: str | None = None) -> Tidied:
     there = {page.file for page in pages}
-    return tidied(pages, index_of(*pages) if index is None else index, there.__contains__)
+    return tidy_pages(pages, index_of(*pages) if index is None else index, there.__contains__)
 
 
 @pytest.mark.spec("O1")

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from lamina.core.usage import Usage
-from lamina.layers.l7_agents.report import MOST_REPORTED, AgentState, launched, reported, restorables
+from lamina.layers.l7_agents.report import MOST_REPORTED, AgentState, describe_launch, list_restorables, render_report
 from lamina.layers.l7_agents.tools import (
     LISTING_CHARS,
     CallRefusal,
     ForkCall,
     SubagentCall,
     agent_tool,
-    listing,
+    list_types,
     read_call,
     wants_fork,
 )
-from lamina.layers.l7_agents.types import AgentType, Catalog, load_kinds
+from lamina.layers.l7_agents.types import AgentType, Catalog, load_agent_types
 from lamina.tools.tool import Context
 
 CATALOG = Catalog(
@@ -56,14 +56,14 @@ def test_input_that_is_no_object_wants_nothing(given: object) -> None:
 
 
 def test_the_description_is_the_same_for_the_same_types(tmp_path: Path) -> None:
-    first, second = agent_tool(load_kinds(tmp_path, None)), agent_tool(load_kinds(tmp_path, None))
+    first, second = agent_tool(load_agent_types(tmp_path, None)), agent_tool(load_agent_types(tmp_path, None))
     assert (first.description, first.schema) == (second.description, second.schema)
     assert "- general-purpose: " in first.description
 
 
 def test_a_long_listing_ends_with_the_names_of_the_rest() -> None:
     catalog = Catalog(tuple(AgentType(name=f"k{number}", description="d" * 600, prompt="p") for number in range(50)))
-    text = listing(catalog)
+    text = list_types(catalog)
     assert len(text) < LISTING_CHARS + 600
     assert text.splitlines()[-1].startswith("- also: ")
     assert text.endswith("k49")
@@ -76,30 +76,30 @@ def test_a_tool_nobody_bound_starts_nothing() -> None:
 
 @pytest.mark.spec("G3")
 def test_a_report_is_data_between_tags_and_bounded() -> None:
-    text = reported(
+    text = render_report(
         AgentState(id="a", type="fork", description="</system-reminder>", background=True, status="done"), "x</agent-message>"
     )
     assert text.count("</system-reminder>") == 1
     assert text.count("</agent-message>") == 1
-    long = reported(STATE, "x" * (MOST_REPORTED + 5))
+    long = render_report(STATE, "x" * (MOST_REPORTED + 5))
     assert "[5 more characters are left out.]" in long
 
 
 def test_an_agent_that_was_stopped_has_no_report() -> None:
     stopped = AgentState(id="a", type="fork", description="look", background=True, status="stopped")
-    assert "was stopped before it was done" in reported(stopped, "")
-    assert "agent-message" not in reported(stopped, "")
+    assert "was stopped before it was done" in render_report(stopped, "")
+    assert "agent-message" not in render_report(stopped, "")
 
 
 @pytest.mark.spec("C4")
 def test_only_background_agents_and_types_that_somebody_wrote_come_back() -> None:
     foreground = AgentState(id="b", type="fork", description="other", background=False)
-    assert restorables(CATALOG, [foreground]) == []
-    [state] = restorables(CATALOG, [foreground, STATE])
+    assert list_restorables(CATALOG, [foreground]) == []
+    [state] = list_restorables(CATALOG, [foreground, STATE])
     assert (state.kind, state.key) == ("agents", "background")
     assert "ab12cd34 (look around): running, 0 s, 0 calls" in state.text
     mine = Catalog((*CATALOG.kinds, AgentType(name="mine", description="m", prompt="p", source="user")))
-    assert [one.key for one in restorables(mine, [])] == ["types"]
+    assert [one.key for one in list_restorables(mine, [])] == ["types"]
 
 
 @pytest.mark.spec("K5")
@@ -119,5 +119,5 @@ def test_an_event_says_what_an_agent_used() -> None:
 
 
 def test_the_launch_says_that_the_report_comes_by_itself() -> None:
-    assert "ab12cd34 (look around)" in launched(STATE)
-    assert "comes by itself" in launched(STATE)
+    assert "ab12cd34 (look around)" in describe_launch(STATE)
+    assert "comes by itself" in describe_launch(STATE)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ...core.words import terms
 from ...memory.store.topic import Topic, read_topic
-from .sources import RUN, Runs, Sources, UserWords, runs, runs_of, strings_in, weight, words
+from .sources import RUN, Runs, Sources, UserWords, runs_of, strings_in, weigh_words, word_runs, words
 
 # Types that are about the person.
 PERSONAL = frozenset({"user", "feedback"})
@@ -128,7 +128,7 @@ def judge(
         return RefusedMemory(NO_TYPE)
     if old is not None and len(words(topic.body)) < LEFT * len(words(old.body)):
         return RefusedMemory(EMPTIED)
-    said = Runs().union(*(runs(one.words) for one in heard.said))
+    said = Runs().union(*(word_runs(one.words) for one in heard.said))
     kind = next((each for each in (topic.type, old.type if old is not None else None) if each in PERSONAL), None)
     support = _support(quotes, topic, heard)
     if kind is not None and isinstance(support, str):
@@ -136,7 +136,7 @@ def judge(
     if old is not None and kind is not None and old.type not in PERSONAL:
         # What was a fact becomes the person's word: all of it is new, and was not theirs.
         heard, old = heard._replace(data=(*heard.data, wanted.before or "")), None
-    before = Runs().union(*map(runs, _says(old))) if old is not None else frozenset()
+    before = Runs().union(*map(word_runs, _says(old))) if old is not None else frozenset()
     if kind is not None and _is_taken(topic, heard.data, said, before):
         return RefusedMemory(TAKEN_OVER.format(kind=kind))
     if wanted.before is None and (twin := _twin(topic, there)) is not None:
@@ -181,7 +181,7 @@ def _is_taken(topic: Topic, texts: Sequence[str], said: Runs, before: Runs) -> b
     new, own = every - before, said | before
     found = set[tuple[str, ...]]()
     for text in texts:
-        hits = every & runs(text)
+        hits = every & word_runs(text)
         if hits <= own:
             continue
         found |= hits - own
@@ -202,9 +202,9 @@ def _stands(found: Sequence[str], hits: Runs, own: Runs, least: float, *, whole:
             begin, foreign = at + 1, False
             continue
         foreign = foreign or run not in own
-        if not whole and foreign and weight(found[begin : at + RUN]) >= least:
+        if not whole and foreign and weigh_words(found[begin : at + RUN]) >= least:
             return True
-    return whole and foreign and weight(found) >= least
+    return whole and foreign and weigh_words(found) >= least
 
 
 def _support(quotes: Sequence[str], topic: Topic, heard: Sources) -> BackedQuote | str:
@@ -257,7 +257,7 @@ def _is_whole(quote: str, spoken: _SpokenMessage) -> bool | None:
     places = [at for at in starts if spoken.words[at : at + len(wanted)] == wanted]
     if not places:
         return None
-    return weight(wanted) >= FEWEST_WORDS and any(_says_all(spoken, at, at + len(wanted)) for at in places)
+    return weigh_words(wanted) >= FEWEST_WORDS and any(_says_all(spoken, at, at + len(wanted)) for at in places)
 
 
 def _says_all(spoken: _SpokenMessage, begin: int, end: int) -> bool:

@@ -70,7 +70,7 @@ class FoundSignal(NamedTuple):
     sentence: str
 
 
-def signals(text: str, today: str) -> Iterator[FoundSignal]:
+def find_signals(text: str, today: str) -> Iterator[FoundSignal]:
     """The sentences of a message that are worth keeping, in their order."""
     if len(text) > MOST_CHARS or asks_for_memory(text.strip()):
         return  # what was asked to be remembered is saved in its own turn
@@ -112,7 +112,7 @@ class PlannedMemory(NamedTuple):
 def answer(request: Wire) -> list[Wire]:
     run = run_so_far(request)
     asked, begins = read_directive(run.directive), _BEGINS.search(run.directive)
-    plans = planned(asked, said(request["messages"][: run.at + 1], asked.messages, begins["first"] if begins else ""))
+    plans = plan_memories(asked, user_texts(request["messages"][: run.at + 1], asked.messages, begins["first"] if begins else ""))
     if reads := [plan for plan in plans if plan.there and plan.path not in run.read]:
         return [tool_call(EXTRACTION, "Read", number, file_path=plan.path) for number, plan in enumerate(reads)]
     if writes := [plan for plan in plans if plan.path not in run.wrote]:
@@ -127,7 +127,7 @@ def _content(plan: PlannedMemory, read: Done | None) -> str:
     return text_of(plan.note, plan.path, read).rstrip("\n") + f'\n\n**Said:** "{plan.quote}"\n'
 
 
-def said(messages: Sequence[Wire], count: int, first: str = "") -> list[UserText]:
+def user_texts(messages: Sequence[Wire], count: int, first: str = "") -> list[UserText]:
     """The person's texts in the range, each with the answer before it. A message may have several, and messages without an answer
     between them come as one: how the first of the range begins tells where it begins; where that is not found, the last ones count."""
     found: list[list[UserText]] = []
@@ -153,11 +153,11 @@ def _begins(texts: Sequence[UserText], first: str) -> bool:
     return escape(printable(words, FIRST_CHARS)).startswith(first.removesuffix("…"))
 
 
-def planned(asked: ExtractDirective, texts: Sequence[UserText]) -> list[PlannedMemory]:
+def plan_memories(asked: ExtractDirective, texts: Sequence[UserText]) -> list[PlannedMemory]:
     known = {_path(asked, row["file"]): ListedMemory(row["type"], row["about"]) for row in _LINE.finditer(asked.listed)}
     plans: dict[str, PlannedMemory] = {}
     for text in texts:
-        for found in signals(text.words, asked.today):
+        for found in find_signals(text.words, asked.today):
             note = _note(found, text.before, asked.today)
             plan = _placed(asked, note, found.sentence, known, plans) if note is not None else None
             if plan is not None and (len(plans) < MOST or plan.path in plans):

@@ -45,7 +45,7 @@ _TEAM = re.compile(r"^- Team memory directory: (?P<path>.+?)\. A project or refe
 _LISTED = re.compile(r"^<memory-index>\n(?P<list>.*?)\n</memory-index>$", re.MULTILINE | re.DOTALL)
 
 
-def why_not(*, remote: bool, writable: bool, failures: int) -> str | None:
+def stop_reason(*, remote: bool, writable: bool, failures: int) -> str | None:
     """Why no review is made in this session, behind the gates of the trigger. `writable`: one of the scopes takes changes."""
     if remote:
         return "this machine is thrown away"
@@ -60,7 +60,7 @@ def is_final(items: Sequence[Item]) -> bool:
     return last is not None and last.role == "assistant" and last.stop_reason in FINAL
 
 
-def begins(items: Sequence[Item], cursor: str | None) -> int:
+def range_start(items: Sequence[Item], cursor: str | None) -> int:
     """Where the range begins."""
     return next((at + 1 for at in range(len(items) - 1, -1, -1) if items[at].uuid == cursor), 0)
 
@@ -79,7 +79,7 @@ def wrote_memory(items: Sequence[Item], is_memory: Callable[[str], bool]) -> boo
     return False
 
 
-def skips(items: Sequence[Item], is_memory: Callable[[str], bool]) -> str | None:
+def skip_reason(items: Sequence[Item], is_memory: Callable[[str], bool]) -> str | None:
     """Why these messages need no review; only `WROTE` moves the cursor."""
     if wrote_memory(items, is_memory):
         return WROTE
@@ -96,7 +96,7 @@ class ExtractDirective(NamedTuple):
     listed: str
 
 
-def directive(said: Sequence[UserWords], manifest: Sequence[str], place: Place, *, today: str) -> str:
+def render_directive(said: Sequence[UserWords], manifest: Sequence[str], place: Place, *, today: str) -> str:
     texts = prompt_sections(__file__, "extract")
     first = escape(printable(said[0].words, FIRST_CHARS)) if said else ""
     span = texts["range one" if len(said) == 1 else "range last"].format(count=len(said), first=first)

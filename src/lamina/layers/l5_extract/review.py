@@ -30,8 +30,8 @@ from ...memory.store.scan import manifest
 from ...memory.store.scopes import Place
 from ...memory.tool_writes import spot
 from .guard import KnownMemory
-from .plan import ROUNDS, WROTE, begins, directive, skips
-from .sources import sources
+from .plan import ROUNDS, WROTE, range_start, render_directive, skip_reason
+from .sources import read_sources
 from .trigger import EXTRACTION
 from .writer import MemoriesWritten, ReviewWriter, Store
 
@@ -80,19 +80,21 @@ ReviewResult: TypeAlias = Reviewed | ReviewSkipped | ReviewFailed
 Performs: TypeAlias = Callable[[Flow[ForkOutcome], ReviewWriter], ForkOutcome]
 
 
-def skipped(order: ExtractionOrder, cursor: str | None) -> ReviewSkipped | None:
+def find_skip(order: ExtractionOrder, cursor: str | None) -> ReviewSkipped | None:
     """Why no model is asked about this range."""
-    why = skips(order.items[begins(order.items, cursor) :], lambda path: spot(order.place, order.cwd / path) is not None)
+    why = skip_reason(
+        order.items[range_start(order.items, cursor) :], lambda path: spot(order.place, order.cwd / path) is not None
+    )
     return ReviewSkipped(order.last if why == WROTE else cursor, why) if why is not None else None
 
 
-def review(order: ExtractionOrder, cursor: str | None, perform: Performs) -> ReviewResult:
+def run_review(order: ExtractionOrder, cursor: str | None, perform: Performs) -> ReviewResult:
     """Whatever goes wrong is a reason, never an error."""
     writer: ReviewWriter | None = None
     try:
-        if (passed := skipped(order, cursor)) is not None:
+        if (passed := find_skip(order, cursor)) is not None:
             return passed
-        heard = sources(order.items, begins(order.items, cursor))
+        heard = read_sources(order.items, range_start(order.items, cursor))
         words = "\n".join(one.words for one in heard.said)
         with Look.at(order.place, settings=order.settings, project=order.project) as memory:
             headers = memory.headers()
@@ -100,7 +102,7 @@ def review(order: ExtractionOrder, cursor: str | None, perform: Performs) -> Rev
             listed = manifest(headers, lambda rest, room: best_of(memory, headers, rest, words, room))
         there = [KnownMemory(header.file, header.description) for header in headers]
         writer = ReviewWriter(order.place, order.store, order.session, heard, there, order.cwd)
-        asked = directive(heard.said, [line_of(header) for header in listed], order.place, today=order.today)
+        asked = render_directive(heard.said, [line_of(header) for header in listed], order.place, today=order.today)
         outcome = perform(run_fork(order.handover, asked, purpose=EXTRACTION, rounds=ROUNDS), writer)
     except Exception as error:  # noqa: BLE001  # a review that comes to nothing is nobody's problem
         changed, stopped = error if isinstance(error, PrefixChanged) else None, isinstance(error, Aborted)

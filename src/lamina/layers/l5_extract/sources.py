@@ -45,7 +45,7 @@ class Sources(NamedTuple):
     known: tuple[str, ...]  # from memory and instruction files
 
 
-def sources(items: Sequence[Item], start: int) -> Sources:
+def read_sources(items: Sequence[Item], start: int) -> Sources:
     said: list[UserWords] = []
     data: list[str] = []
     known: list[str] = []
@@ -72,7 +72,7 @@ def _texts(item: Item) -> list[str]:
 def _data(item: Item) -> Iterator[str]:
     for block in item.blocks:
         if isinstance(block, ToolResult):
-            yield unnumbered(block.text)
+            yield strip_line_numbers(block.text)
         elif isinstance(block, Text):
             found = block.text if item.kind != "said" else own_words(block.text)[1]
             if found:
@@ -101,21 +101,21 @@ def strings_in(value: Any, *, keys: bool = False) -> Iterator[str]:
             left += one
 
 
-def unnumbered(text: str) -> str:
+def strip_line_numbers(text: str) -> str:
     return _NUMBER.sub("", text)
 
 
-def plain(text: str) -> str:
+def fold_text(text: str) -> str:
     """Without what may differ between a sentence and its quotation: case, spacing, the form of letters and of quotation marks."""
     folded = _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).casefold()
     return " ".join(_QUOTES.sub("", folded).replace("*", " ").replace("_", " ").split())
 
 
 def words(text: str) -> list[str]:
-    return _WORD.findall(plain(text))
+    return _WORD.findall(fold_text(text))
 
 
-def weight(found: Sequence[str]) -> float:
+def weigh_words(found: Sequence[str]) -> float:
     """How much a row of words is, in words: a character of a script without spaces is less than one."""
     return sum(CHARACTER if _UNSPACED.match(word) else 1.0 for word in found)
 
@@ -127,5 +127,5 @@ def runs_of(found: Sequence[str]) -> Iterator[tuple[str, ...]]:
     yield from zip(*(found[at:] for at in range(RUN)), strict=False)
 
 
-def runs(text: str) -> Runs:
+def word_runs(text: str) -> Runs:
     return frozenset(runs_of(words(text)))

@@ -32,8 +32,8 @@ from ...memory.recall.library import Where
 from ...memory.store.modes import plan_write
 from ...permissions.decision import Allow, Deny, decide
 from ...tools.tool import Change, Kept
-from .plan import MOST_FAILURES, is_final, why_not
-from .review import ExtractionOrder, Reviewed, ReviewFailed, ReviewResult, ReviewSkipped, ReviewSlot, review, skipped
+from .plan import MOST_FAILURES, is_final, stop_reason
+from .review import ExtractionOrder, Reviewed, ReviewFailed, ReviewResult, ReviewSkipped, ReviewSlot, find_skip, run_review
 from .trigger import EXTRACTION
 from .writer import MemoriesWritten, ReviewWriter
 
@@ -79,7 +79,7 @@ def after_turn(c: Conversation) -> None:
         return
     scopes: tuple[Where, ...] = ("private",) if lent.place.team is None else ("private", "team")
     writable = any(plan_write(c.settings.memory_mode[scope], EXTRACTION) != "refuse" for scope in scopes)
-    if (why := why_not(remote=c.settings.remote, writable=writable, failures=state.failures)) is not None:
+    if (why := stop_reason(remote=c.settings.remote, writable=writable, failures=state.failures)) is not None:
         if state.told_skip != why:
             state.told_skip = why
             c.record_event(EXTRACTION, {"skipped": why, "cursor": state.cursor})
@@ -96,7 +96,7 @@ def after_turn(c: Conversation) -> None:
     if state.turns < c.settings.extraction_every or not c.background.allows(EXTRACTION):
         return
     order = _order(c, lent)
-    if (passed := skipped(order, state.cursor)) is None:
+    if (passed := find_skip(order, state.cursor)) is None:
         _start(c, state, order, state.cursor)
     elif passed.cursor != state.cursor:  # the range is done with; where nothing was said the next turn is looked at
         state.cursor, state.turns = passed.cursor, 0
@@ -140,7 +140,7 @@ def _job(
         try:
             while order is not None:
                 perform = partial(_perform, ask, abort, _lent(desk, order, abort))
-                ran.append(review(order, ran[-1].cursor if ran else cursor, perform))
+                ran.append(run_review(order, ran[-1].cursor if ran else cursor, perform))
                 order = slot.take(ran[-1].cursor)
         finally:
             slot.close()

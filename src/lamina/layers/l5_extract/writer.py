@@ -21,7 +21,7 @@ from ...memory.store.secrets import redact
 from ...memory.tool_writes import Spot, Written, spot
 from ...tools.tool import Change, Kept
 from .guard import GONE, AcceptedMemory, KnownMemory, RefusedMemory, WantedMemory, judge
-from .sources import Sources, unnumbered
+from .sources import Sources, strip_line_numbers
 from .trigger import EXTRACTION
 
 # A turn says one or two things worth keeping; more files are a model that copies.
@@ -106,7 +106,7 @@ class ReviewWriter:
         Read says which file it showed."""
         if ran.call.name in _WRITERS:
             return
-        text = unnumbered(ran.result.text)
+        text = strip_line_numbers(ran.result.text)
         self._found.append(text)
         given = ran.call.input if isinstance(ran.call.input, dict) else {}
         path = given.get("file_path")

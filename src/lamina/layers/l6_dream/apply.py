@@ -24,10 +24,10 @@ from ...memory.store.index_file import MOST_INDEX
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore, plan_write
 from ...memory.store.topic import folded, read_topic
-from .index_merge import index_text, lost_prose, merged_index, only_added
-from .plan import MOST_WAITING, NEW_BEYOND_REMOVED, THEIRS, TOO_MANY, DreamChange, DreamPlan, authors_of, plan, without
-from .record import ChangedFile, DreamRecord, SkippedChange, home, kept_copy, kill_requested, records, write_record
-from .stage import FOUND, MADE, DreamStage, look, there
+from .index_merge import find_lost_prose, index_text, merge_index, only_added
+from .plan import MOST_WAITING, NEW_BEYOND_REMOVED, THEIRS, TOO_MANY, DreamChange, DreamPlan, find_authors, plan_dream, without
+from .record import ChangedFile, DreamRecord, SkippedChange, dream_home, is_kill_requested, kept_copy, read_records, write_record
+from .stage import FOUND, MADE, DreamStage, read_copy, read_topics
 from .undo import take_back
 
 # What a record names; a dream of which more is left undone has gone wrong as a whole.
@@ -35,15 +35,15 @@ MOST_SKIPPED = 100
 DAY_SECONDS = 24 * 3_600.0
 
 
-def preview(gated: GatedStore, stage: DreamStage, *, now: float, new: int = NEW_BEYOND_REMOVED) -> DreamPlan:
+def plan_changes(gated: GatedStore, stage: DreamStage, *, now: float, new: int = NEW_BEYOND_REMOVED) -> DreamPlan:
     """What of the copy would become real now. Nothing is changed. `new`: how many memories may be added beyond those that go."""
-    work, real = look(stage), there(gated)
+    work, real = read_copy(stage), read_topics(gated)
     digests = {file: digest_of(text.encode()) for file, text in real.items()}
-    authors = authors_of(gated.store.history.lines(), digests)
+    authors = find_authors(gated.store.history.lines(), digests)
     # Many small dreams in a row are one large one.
-    day = [one for one in records(gated.store.root) if one.status == "completed" and abs(now - one.started) < DAY_SECONDS]
+    day = [one for one in read_records(gated.store.root) if one.status == "completed" and abs(now - one.started) < DAY_SECONDS]
     lately = sum(len(one.removed) for one in day)
-    judged = plan(stage.base, real, work.texts, authors=authors, ignored=work.ignored, new=new, lately=lately)
+    judged = plan_dream(stage.base, real, work.texts, authors=authors, ignored=work.ignored, new=new, lately=lately)
     listing = work.listing if work.listing is not None and work.listing.encode() != stage.listing else None
     skipped = (*judged.skipped, *(SkippedChange(file, why) for file, why in work.ignored.items()))
     return _checked(gated, judged._replace(listing=listing, skipped=skipped))
@@ -68,13 +68,13 @@ def _problem(file: str, error: LaminaError) -> str:
     return str(error).removeprefix(f"{file}: ")
 
 
-def conclude(
+def apply_dream(
     gated: GatedStore, stage: DreamStage, record: DreamRecord, hold: Hold, *, now: float, new: int = NEW_BEYOND_REMOVED
 ) -> DreamRecord:
     """From the copy to memory: looks, decides and does. The record that comes back says what became of it."""
-    wanted = preview(gated, stage, now=now, new=new)
+    wanted = plan_changes(gated, stage, now=now, new=new)
     gated.check("dream")
-    if kill_requested(gated.store.root, record.id):
+    if is_kill_requested(gated.store.root, record.id):
         return msgspec.structs.replace(record, status="killed", ended=now)
     with hold.fence():
         wanted, record = _prepared(gated, stage, wanted, record)
@@ -188,7 +188,7 @@ class _Doing:
         texts = [change.text for change in self._done.values() if change.text is not None]
         if not only_added(base, before):
             self._skip(INDEX, THEIRS)
-        elif (prose := lost_prose(base, work, texts)) is not None:
+        elif (prose := find_lost_prose(base, work, texts)) is not None:
             self._skip(INDEX, f"its line {prose[:60]!r} would be lost")
         else:
             self._put_index(work, base)
@@ -197,11 +197,11 @@ class _Doing:
         with self._hold.fence():
             now = self._root.read_bytes(INDEX, MOST_INDEX)
             files = [found.file for found in self._gated.store.scanner.files()]
-            text = merged_index(work, base=base, now=index_text(now), files=files, changed=list(self._done))
+            text = merge_index(work, base=base, now=index_text(now), files=files, changed=list(self._done))
             # First what it will be: whatever stops this, an undo knows the dream's lines from those of others.
             made = rewritten(text, index_text(now), files, known=True).text.encode("utf-8", "surrogateescape")
-            self._root.replace(f"{home(self._record.id)}/{FOUND}", now or b"")
-            self._root.replace(f"{home(self._record.id)}/{MADE}", made)
+            self._root.replace(f"{dream_home(self._record.id)}/{FOUND}", now or b"")
+            self._root.replace(f"{dream_home(self._record.id)}/{MADE}", made)
             why = Why("dream", "put the index in order", self._record.session, dream=self._record.id)
             self._gated.put_index(text, expected=now, why=why)
             self._reordered = self._root.read_bytes(INDEX, MOST_INDEX) != now

@@ -63,7 +63,7 @@ ONLY_SEARCHED = "Transcripts are not read: Grep in their directory for a narrow 
 TOO_OFTEN = f"Transcripts were searched {MOST_SEARCHES} times, which is the most; go on with what is known."
 
 
-def search(places: Iterable[Path], term: str) -> list[str]:
+def search_transcripts(places: Iterable[Path], term: str) -> list[str]:
     """The last hits, oldest first: session, line, and what stands around it."""
     wanted, found, left = term.strip().casefold(), list[str](), SEARCHED_BYTES
     for path, size in _newest(places):
@@ -162,7 +162,7 @@ class DreamBounds:
         if self._searches >= MOST_SEARCHES:
             return failure(TOO_OFTEN)
         self._searches += 1
-        rows = search([Path(place) for place in self._places if within(asked, place)], term)
+        rows = search_transcripts([Path(place) for place in self._places if within(asked, place)], term)
         return Output("\n".join(rows) or f"No transcript says {term!r}.", facts={"lines": len(rows)})
 
     def saw(self, ran: Ran) -> None:

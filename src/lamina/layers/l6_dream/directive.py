@@ -53,7 +53,7 @@ _FAULTS = {
 }
 
 
-def findings(topics: Sequence[Topic], index: str, stale: Iterable[str]) -> list[str]:
+def find_faults(topics: Sequence[Topic], index: str, stale: Iterable[str]) -> list[str]:
     """`stale`: what is said of memories whose evidence has changed."""
     kinds = (_twins(topics), stale, chain.from_iterable(map(_dates, topics)), _lines(topics, index))
     return [found for kind in kinds for found in islice(kind, MOST_OF_A_KIND)]
@@ -126,7 +126,7 @@ class DreamDirective(NamedTuple):
     logs: tuple[str, ...] = ()  # daily logs that no dream has seen
 
 
-def directive(scene: DreamScene) -> str:
+def render_directive(scene: DreamScene) -> str:
     texts = prompt_sections(__file__, "dream")
     return texts["directive"].format(
         work=shown(scene.work),
@@ -188,7 +188,7 @@ MOST_LOOKED_AT = 2_000
 MOST_LOGS = 60
 
 
-def scene_of(
+def read_scene(
     store: DirectoryStore,
     place: Place,
     work: Path,
@@ -202,7 +202,7 @@ def scene_of(
     """`since` is when the last dream was; one by hand looks at the log of today too."""
     headers = store.headers()
     topics = [topic for header in headers[:MOST_LOOKED_AT] if (topic := store.shelf.topic(header.file)) is not None]
-    found = findings(topics, store.index(), _stale(topics, project))
+    found = find_faults(topics, store.index(), _stale(topics, project))
     listed = _listed(headers, found)
     logs = place.path / LOGS
     return DreamScene(
@@ -219,7 +219,7 @@ def scene_of(
     )
 
 
-def about_person(store: DirectoryStore, place: Place, scene: DreamScene) -> AboutPerson:
+def read_about_person(store: DirectoryStore, place: Place, scene: DreamScene) -> AboutPerson:
     """What is known of the person: their memories, and the daily logs this dream is to look at."""
     personal = [header.file for header in store.headers() if header.type in PERSONAL][:MOST_LOOKED_AT]
     texts = [data.decode("utf-8", "replace") for file in personal if (data := store.root.read_bytes(file, MOST_READ)) is not None]

@@ -44,7 +44,7 @@ class DreamStop(NamedTuple):
     why: str
 
 
-def stopped(*, on: bool, remote: bool, lent: bool, mode: Mode, failures: int = 0) -> DreamStop | None:
+def find_stop(*, on: bool, remote: bool, lent: bool, mode: Mode, failures: int = 0) -> DreamStop | None:
     """The gates that look at no disk. `on`: the switch, which rules of the settings turn off where memory is off and in bare mode.
     `lent`: there is a main agent with memory. `mode`: of the private scope. `failures`: of dreams, in a row, in this session."""
     checks: tuple[tuple[bool, Gate, str], ...] = (
@@ -57,7 +57,7 @@ def stopped(*, on: bool, remote: bool, lent: bool, mode: Mode, failures: int = 0
     return next((DreamStop(gate, why) for stops, gate, why in checks if stops), None)
 
 
-def last_dream(last_ns: int | None, now_ns: int, *, hours: float, daily: bool, zone: tzinfo | None = None) -> DreamStop | None:
+def check_time(last_ns: int | None, now_ns: int, *, hours: float, daily: bool, zone: tzinfo | None = None) -> DreamStop | None:
     """The gate of time. `last_ns` None: there was none yet. `daily`: assistant mode (W2), where the first turn behind local midnight
     is the one; `zone` None: where this machine is. A time more than an hour ahead of us says nothing, one a little ahead is now."""
     if last_ns is None or last_ns - now_ns > HOUR_NS:
@@ -74,21 +74,21 @@ def _day(moment_ns: int, zone: tzinfo | None) -> str:
     return datetime.fromtimestamp(moment_ns / 1e9, UTC).astimezone(zone).date().isoformat()
 
 
-def looked_lately(seconds: float | None, *, minutes: float) -> DreamStop | None:
+def check_throttle(seconds: float | None, *, minutes: float) -> DreamStop | None:
     """`seconds` since sessions were last counted; None: not in this session."""
     if seconds is None or seconds >= minutes * 60:
         return None
     return DreamStop("throttle", f"sessions were counted {seconds / 60:.0f} of {minutes:g} minutes ago")
 
 
-def too_few(found: int, *, wanted: int) -> DreamStop | None:
+def check_sessions(found: int, *, wanted: int) -> DreamStop | None:
     return DreamStop("sessions", f"{found} of {wanted} sessions since the last one") if found < wanted else None
 
 
 # Sessions
 
 
-def register(memory: Path, transcripts: Path) -> bool:
+def register_place(memory: Path, transcripts: Path) -> bool:
     """Note that sessions kept in `transcripts` use this memory. False: there is no memory yet, or it cannot be written."""
     name = f"{PLACES}/{transcripts.name}"
     if os.path.lexists(memory / name):
@@ -103,7 +103,7 @@ def register(memory: Path, transcripts: Path) -> bool:
     return True
 
 
-def places(root: RootDir, own: Path | None) -> tuple[Path, ...]:
+def transcript_places(root: RootDir, own: Path | None) -> tuple[Path, ...]:
     """The directories of transcripts; that of the session itself first."""
     found: dict[Path, None] = {own: None} if own is not None else {}
     entries = []
@@ -118,13 +118,13 @@ def places(root: RootDir, own: Path | None) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def searchable(memory: Path, own: Path | None, home: Path | None) -> tuple[Path, ...]:
+def searchable_places(memory: Path, own: Path | None, home: Path | None) -> tuple[Path, ...]:
     """The directories a dream may search: only those where Lamina keeps transcripts."""
     with RootDir.open(memory, create=False) as root:
-        return tuple(place for place in places(root, own) if home is not None and place.parent == home / "projects")
+        return tuple(place for place in transcript_places(root, own) if home is not None and place.parent == home / "projects")
 
 
-def nothing_remembered(memory: Path) -> DreamStop | None:
+def check_empty(memory: Path) -> DreamStop | None:
     """Stops where there is no file and no directory but our own."""
     if memory.is_dir():
         with RootDir.open(memory, create=False) as root:
@@ -133,7 +133,7 @@ def nothing_remembered(memory: Path) -> DreamStop | None:
     return DreamStop("nothing", "nothing is remembered yet")
 
 
-def newer(places: Iterable[Path], since_ns: int | None, *, own: Path | None, enough: int) -> int:
+def count_newer(places: Iterable[Path], since_ns: int | None, *, own: Path | None, enough: int) -> int:
     """How many transcripts were written to since then, the session's own left out; counted up to `enough`."""
     count = 0
     for place in places:

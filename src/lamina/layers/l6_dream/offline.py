@@ -1,6 +1,6 @@
 """A dream without a model: memories are tidied and daily logs distilled by rules, with the calls a model would make (O1, W2).
 
-A pure function of the request. It reads the index, the memories and the daily logs that wait, then writes what `tidied` and `distilled`
+A pure function of the request. It reads the index, the memories and the daily logs that wait, then writes what `tidy_pages` and `distil_logs`
 make of them, then the index, then says what it did; how far it has come is read from the calls behind the directive. A file that was not
 shown whole is left alone.
 
@@ -33,7 +33,7 @@ from .bounds import MOST_FILES
 from .directive import DreamDirective, read_directive
 from .facts import facts_of, is_said
 from .plan import NEW_A_LOG
-from .tidy import MemoryPage, Tidied, tidied
+from .tidy import MemoryPage, Tidied, tidy_pages
 from .trigger import DREAM
 
 # Of one answer: all memories of most projects.
@@ -60,7 +60,7 @@ class _DatedTopic(NamedTuple):
     day: date
 
 
-def distilled(logs: Sequence[DailyLog], pages: Sequence[MemoryPage]) -> dict[str, str]:
+def distil_logs(logs: Sequence[DailyLog], pages: Sequence[MemoryPage]) -> dict[str, str]:
     """File → its text, new or changed. `pages` are all memories; of the logs the oldest speaks first, so the newest wins."""
     known = {page.file: _known(page.file, page.text, page.day) for page in pages}
     made = dict[str, str]()
@@ -151,7 +151,7 @@ def _distilled(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping
     texts = {path: _whole(read.get(path)) for path in asked.logs}
     now = [page._replace(text=change.texts.get(page.file, page.text)) for page in pages]
     logs = [DailyLog(day, text) for path, text in texts.items() if text and (day := _day(path))]
-    return distilled(logs, [page for page in now if page.text])
+    return distil_logs(logs, [page for page in now if page.text])
 
 
 def _day(path: str) -> date | None:
@@ -163,7 +163,7 @@ def _tidied(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping[st
     index = _whole(read.get(f"{asked.work}/{INDEX}"))
     known = {one.file for one in asked.listed}
     # What is not in the list may be there all the same: only a list that is whole says that a file is gone.
-    return tidied(pages, index or "", lambda file: file in known or asked.more)
+    return tidy_pages(pages, index or "", lambda file: file in known or asked.more)
 
 
 def _whole(read: Done | None) -> str | None:

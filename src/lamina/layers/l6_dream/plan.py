@@ -81,12 +81,12 @@ class DreamPlan(NamedTuple):
         return tuple(change for change in self.changes if change.waits)
 
 
-def cap(topics: int) -> int:
+def removal_cap(topics: int) -> int:
     """How many removals that count a dream may make by itself."""
     return max(LEAST, topics // SHARE)
 
 
-def plan(
+def plan_dream(
     base: Mapping[str, str],
     there: Mapping[str, str],
     work: Mapping[str, str],
@@ -111,10 +111,10 @@ def plan(
 def _capped(plan: DreamPlan, topics: int, lately: int, *, whole: bool) -> DreamPlan:
     """Everything that counts waits where it is too much, or where what could not be read (`whole`) may hold what is to go."""
     counted = sum(change.counts for change in plan.changes)
-    if counted + lately <= cap(topics) and whole:
+    if counted + lately <= removal_cap(topics) and whole:
         return plan
     besides = f" (dreams of the last day removed {lately})" if lately else ""
-    why = f"the dream would remove or empty {counted} of {topics} memories{besides}; more than {cap(topics)} need a yes"
+    why = f"the dream would remove or empty {counted} of {topics} memories{besides}; more than {removal_cap(topics)} need a yes"
     why = why if whole else "a part of what the dream wrote could not be read"
     return _waiting(plan, why, lambda change: change.counts)
 
@@ -275,7 +275,7 @@ def without(plan: DreamPlan, refused: Mapping[str, str]) -> DreamPlan:
     )
 
 
-def authors_of(lines: Iterable[Line], digests: Mapping[str, str]) -> dict[str, Author]:
+def find_authors(lines: Iterable[Line], digests: Mapping[str, str]) -> dict[str, Author]:
     """Who wrote each file (file → digest) as it is now. What no line of the journal tells was written outside. A change that was
     taken back is nobody's, and what a dream brought in order is still whose it was: else a second dream could remove it unasked."""
     wrote = dict[tuple[str, str], Author]()

@@ -110,14 +110,14 @@ def read_record(root: RootDir, dream: str) -> DreamRecord | None:
     return found if found.id == dream else None
 
 
-def records(root: RootDir) -> list[DreamRecord]:
+def read_records(root: RootDir) -> list[DreamRecord]:
     """All dreams that are kept, newest first; what is no record is passed over."""
-    found = (read_record(root, name) for name in dreams(root))
+    found = (read_record(root, name) for name in dream_ids(root))
     # By the time they began: two ids of one minute are in no order.
     return sorted((record for record in found if record is not None), key=lambda record: (-record.started, record.id))
 
 
-def dreams(root: RootDir) -> list[str]:
+def dream_ids(root: RootDir) -> list[str]:
     """The ids of all directories of dreams, also of those without a record."""
     return [entry.name for entry in root.listdir(DIRECTORY) if entry.is_dir and _ID.fullmatch(entry.name)]
 
@@ -132,7 +132,7 @@ def is_open(record: DreamRecord) -> bool:
     return record.status == "running" or record.phase == "undoing"
 
 
-def kill_request(root: RootDir, dream: str) -> bool:
+def request_kill(root: RootDir, dream: str) -> bool:
     """Asks a running dream to stop; False when it does not run."""
     record = read_record(root, dream)
     if record is None or record.status != "running":
@@ -141,23 +141,23 @@ def kill_request(root: RootDir, dream: str) -> bool:
     return True
 
 
-def kill_requested(root: RootDir, dream: str) -> bool:
+def is_kill_requested(root: RootDir, dream: str) -> bool:
     return root.stat(_stop(dream)) is not None
 
 
-def home(dream: str) -> str:
+def dream_home(dream: str) -> str:
     """A dream's own directory, from the memory directory on."""
     return f"{DIRECTORY}/{dream}"
 
 
 def kept_copy(record: DreamRecord, file: str) -> str:
     """Where a file lies as it was before the dream."""
-    return f"{home(record.id)}/before/{file}"
+    return f"{dream_home(record.id)}/before/{file}"
 
 
 def _path(dream: str) -> str:
-    return f"{home(dream)}/record.json"
+    return f"{dream_home(dream)}/record.json"
 
 
 def _stop(dream: str) -> str:
-    return f"{home(dream)}/stop"
+    return f"{dream_home(dream)}/stop"

@@ -37,9 +37,9 @@ from ...memory.store.scopes import Place
 from ...memory.store.secrets import redact
 from ...memory.store.topic import one_line
 from ...providers.models import cost
-from .apply import conclude
+from .apply import apply_dream
 from .bounds import DreamBounds, DreamCopy
-from .directive import ROUNDS, about_person, directive, scene_of
+from .directive import ROUNDS, read_about_person, read_scene, render_directive
 from .gates import DreamStop
 from .plan import NEW_A_LOG, NEW_BEYOND_REMOVED
 from .record import (
@@ -50,13 +50,13 @@ from .record import (
     DreamTurn,
     Phase,
     Status,
+    is_kill_requested,
     is_open,
-    kill_requested,
     new_id,
     read_record,
     write_record,
 )
-from .stage import DreamStage, begin, end
+from .stage import DreamStage, end_dream, stage_copy
 from .trigger import DREAM
 from .undo import recover
 
@@ -117,7 +117,7 @@ class DreamWatch:
 
     def _asked(self) -> Literal["", "killed", "overdue"]:
         try:
-            if kill_requested(self._root, self._dream):
+            if is_kill_requested(self._root, self._dream):
                 return "killed"
         except DiskError:
             return ""  # who put something else there did not ask for anything
@@ -178,7 +178,7 @@ class DreamOutcome(NamedTuple):
     error: PrefixChanged | None = None
 
 
-def dream(order: DreamOrder, at_desk: AtDesk, abort: Event, heard: Heard = lambda _: None) -> DreamOutcome:
+def run_dream(order: DreamOrder, at_desk: AtDesk, abort: Event, heard: Heard = lambda _: None) -> DreamOutcome:
     with Memory.open(order.cwd, home=order.home, settings=order.settings) as memory:
         gated = memory.store("private")
         lock = Lock(gated.store.root)
@@ -195,7 +195,7 @@ def dream(order: DreamOrder, at_desk: AtDesk, abort: Event, heard: Heard = lambd
             return _Dream(order, gated, hold, heard).run(at_desk, abort)._replace(recovered=recovered)
 
 
-def put_right(cwd: Path, home: Path | None, settings: Settings) -> list[str]:
+def recover_memory(cwd: Path, home: Path | None, settings: Settings) -> list[str]:
     """What a dream left whose process died; for the beginning of a session."""
     with Memory.open(cwd, home=home, settings=settings) as memory:
         gated = memory.store("private")
@@ -229,13 +229,13 @@ class _Dream:
         why, changed = "", None
         try:
             with watch:
-                stage = begin(self._gated, self._progress.record)
+                stage = stage_copy(self._gated, self._progress.record)
                 fork = self._asked(stage, at_desk, abort)
             if not fork.done and not self._cut:
                 why = "the answer was cut off or declined"
             elif not abort.is_set():
                 self._progress.record = replace(self._progress.record, why=self._cut)
-                self._progress.record = conclude(
+                self._progress.record = apply_dream(
                     self._gated, stage, self._progress.record, self._hold, now=time.time(), new=self._new
                 )
                 status = self._progress.record.status
@@ -254,7 +254,7 @@ class _Dream:
 
     def _asked(self, stage: DreamStage, at_desk: AtDesk, abort: Event) -> ForkOutcome:
         order = self._order
-        scene = scene_of(
+        scene = read_scene(
             self._gated.store,
             order.place,
             stage.path,
@@ -266,7 +266,7 @@ class _Dream:
         )
         self._new = NEW_BEYOND_REMOVED + NEW_A_LOG * len(scene.unseen)
         copy = DreamCopy(stage.path, order.place.path, order.transcripts, stage.listing is not None, bool(stage.base))
-        bounds = DreamBounds(copy, order.cwd, about_person(self._gated.store, order.place, scene))
+        bounds = DreamBounds(copy, order.cwd, read_about_person(self._gated.store, order.place, scene))
         carry_out = at_desk(bounds, copy, abort)
 
         def perform(effect: Effect) -> Any:
@@ -279,7 +279,7 @@ class _Dream:
                 self._progress.touched(bounds.touched)
             return came
 
-        flow = run_fork(order.handover, directive(scene), purpose=DREAM, rounds=ROUNDS, enough=self._enough)
+        flow = run_fork(order.handover, render_directive(scene), purpose=DREAM, rounds=ROUNDS, enough=self._enough)
         outcome = drive(flow, perform)
         if not outcome.done and not self._cut and outcome.rounds >= ROUNDS:
             self._cut = f"its {ROUNDS} answers were used up"
@@ -294,7 +294,7 @@ class _Dream:
         dead dream's: by that the next session sees that there is something to put right."""
         record = self._progress.record
         try:
-            record = end(self._root, record, status=status, now=time.time(), why=why)
+            record = end_dream(self._root, record, status=status, now=time.time(), why=why)
             if record.status == "completed":
                 self._hold.commit()
         except DiskError as error:

@@ -28,7 +28,18 @@ from ...memory.store.index_file import MOST_INDEX
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore
 from ...memory.store.scan import is_topic
-from .record import DIRECTORY, DreamRecord, Status, dreams, home, is_open, is_real, read_record, records, write_record
+from .record import (
+    DIRECTORY,
+    DreamRecord,
+    Status,
+    dream_home,
+    dream_ids,
+    is_open,
+    is_real,
+    read_record,
+    read_records,
+    write_record,
+)
 
 WORK = "work"
 # The index right before a dream wrote it as a whole, and as it wrote it.
@@ -60,12 +71,12 @@ class StagedWork(NamedTuple):
     ignored: Mapping[str, str]
 
 
-def begin(gated: GatedStore, record: DreamRecord) -> DreamStage:
+def stage_copy(gated: GatedStore, record: DreamRecord) -> DreamStage:
     """Writes the record and copies. SettingError, before anything is written, where the mode lets nothing be changed."""
     gated.check("dream")
     root = gated.store.root
     write_record(root, record)
-    path = root.path / home(record.id) / WORK
+    path = root.path / dream_home(record.id) / WORK
     with RootDir.open(path, below=root.path) as work:
         index = root.read_bytes(INDEX, MOST_INDEX)
         if index is not None:
@@ -94,7 +105,7 @@ def _is_text(data: bytes) -> bool:
     return len(data) < MOST_READ
 
 
-def look(stage: DreamStage) -> StagedWork:
+def read_copy(stage: DreamStage) -> StagedWork:
     """What the dream made of the copy."""
     found = survey(stage.path, most=2 * MOST_FILES)
     if found is None or not found.whole:
@@ -122,7 +133,7 @@ def _problem(seen: Seen) -> str:
     return "is too large for a memory" if seen.size >= limit else ""
 
 
-def there(gated: GatedStore) -> dict[str, str]:
+def read_topics(gated: GatedStore) -> dict[str, str]:
     """The topic files as they are now, those a dream may change."""
     return _topics(gated.store.root, sorted(found.file for found in gated.store.scanner.files()))
 
@@ -138,7 +149,7 @@ def _text_files(root: RootDir, files: list[str]) -> Iterator[dict[str, bytes]]:
         yield {file: data for file, data in found.items() if _is_text(data)}
 
 
-def end(root: RootDir, record: DreamRecord, *, status: Status, now: float, why: str = "") -> DreamRecord:
+def end_dream(root: RootDir, record: DreamRecord, *, status: Status, now: float, why: str = "") -> DreamRecord:
     """The dream is over: its copy goes, and its record says how it ended. One that was stopped while memories changed keeps its
     record, for the recovery to take that back; one whose record says already how it ended keeps that."""
     there = read_record(root, record.id)
@@ -147,22 +158,22 @@ def end(root: RootDir, record: DreamRecord, *, status: Status, now: float, why: 
         write_record(root, record)
     else:
         record = there
-    drop_work(root, record.id)
-    prune(root)
+    remove_copy(root, record.id)
+    prune_dreams(root)
     return record
 
 
-def drop_work(root: RootDir, dream: str) -> None:
-    remove_tree(root.path / home(dream) / WORK)
-    root.unlink(f"{home(dream)}/stop")
+def remove_copy(root: RootDir, dream: str) -> None:
+    remove_tree(root.path / dream_home(dream) / WORK)
+    root.unlink(f"{dream_home(dream)}/stop")
 
 
-def prune(root: RootDir) -> None:
+def prune_dreams(root: RootDir) -> None:
     """Removes what is older than the dreams that are kept, and what has no record."""
-    known = records(root)
+    known = read_records(root)
     finished = [record for record in known if not is_open(record)]
     changing = [record.id for record in finished if is_real(record)]
     others = [record.id for record in finished if not is_real(record)]
     names = {record.id for record in known}
-    for name in (*changing[KEPT:], *others[KEPT:], *(name for name in dreams(root) if name not in names)):
+    for name in (*changing[KEPT:], *others[KEPT:], *(name for name in dream_ids(root) if name not in names)):
         remove_tree(root.path / DIRECTORY / name)

@@ -39,17 +39,17 @@ from .bounds import DreamBounds, DreamCopy
 from .gates import (
     MOST_FAILURES,
     DreamStop,
-    last_dream,
-    looked_lately,
-    newer,
-    nothing_remembered,
-    places,
-    searchable,
-    stopped,
-    too_few,
+    check_empty,
+    check_sessions,
+    check_throttle,
+    check_time,
+    count_newer,
+    find_stop,
+    searchable_places,
+    transcript_places,
 )
 from .record import DreamRecord
-from .run import AtDesk, DreamOrder, DreamOutcome, dream
+from .run import AtDesk, DreamOrder, DreamOutcome, run_dream
 from .trigger import DREAM, ENDING_SECONDS, DreamState, tell_once
 
 PAUSED = f"Memory is not put in order any more in this session: it failed {MOST_FAILURES} times in a row."
@@ -68,21 +68,21 @@ def after_turn(c: Conversation, lent: Remembers) -> None:
     assert desk is not None
     order = _order(c, lent)
     at_desk = dream_desk(desk, c.ask_side, order.cwd)
-    c.background.start(DREAM, lambda abort: dream(order, at_desk, abort), partial(_take, c), settles=ENDING_SECONDS)
+    c.background.start(DREAM, lambda abort: run_dream(order, at_desk, abort), partial(_take, c), settles=ENDING_SECONDS)
 
 
 def _stopped(c: Conversation, lent: Remembers) -> DreamStop | None:
     """The gates behind that of time, the cheapest first."""
     state, settings = c.layer_state(DreamState), c.settings
     mode = settings.memory_mode["private"]
-    if (stop := stopped(on=True, remote=settings.remote, lent=True, mode=mode, failures=state.failures)) is not None:
+    if (stop := find_stop(on=True, remote=settings.remote, lent=True, mode=mode, failures=state.failures)) is not None:
         return stop
     now = c.clock()
     since = seconds_between(state.looked_at, now) if state.looked_at else None
-    if (stop := looked_lately(since, minutes=settings.dream_scan_minutes)) is not None:
+    if (stop := check_throttle(since, minutes=settings.dream_scan_minutes)) is not None:
         return stop
     state.looked_at = now
-    if (stop := nothing_remembered(lent.place.path) or _nothing_new(c, lent)) is not None:
+    if (stop := check_empty(lent.place.path) or _nothing_new(c, lent)) is not None:
         return stop
     return None if c.background.allows(DREAM) else DreamStop("budget", "today's budget for background work is used up")
 
@@ -96,8 +96,8 @@ def _nothing_new(c: Conversation, lent: Remembers) -> DreamStop | None:
             now = datetime.fromisoformat(c.clock()).timestamp()
             logs = to_distil(root, last / 1e9 if last is not None else None, now)
             return None if logs else DreamStop("nothing", "there is no daily log since the last one")
-        found = newer(places(root, _own_transcripts(c)), last, own=c.store.path, enough=wanted)
-    return too_few(found, wanted=wanted)
+        found = count_newer(transcript_places(root, _own_transcripts(c)), last, own=c.store.path, enough=wanted)
+    return check_sessions(found, wanted=wanted)
 
 
 def _own_transcripts(c: Conversation) -> Path | None:
@@ -110,7 +110,7 @@ def _order(c: Conversation, lent: Remembers) -> DreamOrder:
     local = c.prompt.model == LOCAL
 
     def too_soon(last_ns: int | None) -> DreamStop | None:
-        return last_dream(last_ns, int(now.timestamp() * 1e9), hours=settings.dream_hours, daily=settings.assistant)
+        return check_time(last_ns, int(now.timestamp() * 1e9), hours=settings.dream_hours, daily=settings.assistant)
 
     def spent() -> str | None:
         out = None if local else meter.refused(limits)
@@ -128,7 +128,7 @@ def _order(c: Conversation, lent: Remembers) -> DreamOrder:
         today=now.astimezone().date().isoformat(),
         by="session",
         session=lent.session,
-        transcripts=searchable(lent.place.path, _own_transcripts(c), c.home) if settings.past_search else (),
+        transcripts=searchable_places(lent.place.path, _own_transcripts(c), c.home) if settings.past_search else (),
         too_soon=too_soon,
         spent=spent,
     )
@@ -175,7 +175,7 @@ def _take(c: Conversation, one: JobResult) -> None:
         case "completed":
             c.layer_state(DreamState).failures = 0
             c.record_event(DREAM, _told(record, outcome))
-            c.notify(sentence(record))
+            c.notify(describe_dream(record))
         case "killed":
             _failed(c, {"killed": record.why, "id": record.id}, stopped=True)
             c.notify(f"The dream was stopped: {record.why}. Memory is as it was.")
@@ -210,7 +210,7 @@ def _told(record: DreamRecord, outcome: DreamOutcome) -> Wire:
     return told
 
 
-def sentence(record: DreamRecord) -> str:
+def describe_dream(record: DreamRecord) -> str:
     """What a dream has done, for the person."""
     gone, waiting = len(record.removed) + len(record.merged), len(record.waiting)
     counted = (

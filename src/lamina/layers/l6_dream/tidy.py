@@ -69,7 +69,7 @@ class _DatedPage(NamedTuple):
     dates: int
 
 
-def tidied(pages: Sequence[MemoryPage], index: str, exists: Callable[[str], bool]) -> Tidied:
+def tidy_pages(pages: Sequence[MemoryPage], index: str, exists: Callable[[str], bool]) -> Tidied:
     """`exists`: whether a file is there at all, read or not."""
     ones = [_dated(page) for page in sorted(pages, key=lambda page: page.file)]
     listed = {entry.file for entry in entries(index)}

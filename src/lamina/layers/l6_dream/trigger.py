@@ -41,16 +41,16 @@ def begin_dream(c: Conversation) -> None:
 def _look(c: Conversation, lent: Remembers) -> None:
     state = c.layer_state(DreamState)
     if not state.registered and c.store.path is not None:
-        from .gates import register
+        from .gates import register_place
 
-        state.registered = register(lent.place.path, c.store.path.parent)
+        state.registered = register_place(lent.place.path, c.store.path.parent)
     if not lent.interactive or c.background.running(DREAM) is not None:
         return
-    from .gates import last_dream
+    from .gates import check_time
 
     lock, now_ns = _lock(lent), int(datetime.fromisoformat(c.clock()).timestamp() * 1e9)
     last_ns = lock.st_mtime_ns if lock is not None else None
-    stop = last_dream(last_ns, now_ns, hours=c.settings.dream_hours, daily=c.settings.assistant)
+    stop = check_time(last_ns, now_ns, hours=c.settings.dream_hours, daily=c.settings.assistant)
     if stop is not None:
         tell_once(c, stop)
         return
@@ -81,6 +81,6 @@ def recover_dreams(c: Conversation) -> None:
     lock = _lock(c.host.memory) if c.host.memory is not None else None
     if lock is not None and lock.st_size > 0:
         with stepping_aside(c, LAYER):
-            from .run import put_right
+            from .run import recover_memory
 
-            c.notify(*put_right(c.cwd, c.home, c.settings))
+            c.notify(*recover_memory(c.cwd, c.home, c.settings))

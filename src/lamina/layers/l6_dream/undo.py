@@ -33,21 +33,21 @@ from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore
 from ...memory.store.restore import Back, put_back
 from ...memory.store.topic import folded
-from .index_merge import IndexRewrite, index_back, index_text
+from .index_merge import IndexRewrite, index_text, restore_index
 from .record import (
     DIRECTORY,
     DreamRecord,
     SkippedChange,
-    dreams,
-    home,
+    dream_home,
+    dream_ids,
     is_open,
     is_real,
     kept_copy,
     read_record,
-    records,
+    read_records,
     write_record,
 )
-from .stage import FOUND, KEPT, MADE, WORK, drop_work, prune
+from .stage import FOUND, KEPT, MADE, WORK, prune_dreams, remove_copy
 
 SINCE = "was changed since; it stays as it is"
 FORGOTTEN = "what it said before is not kept any more; it stays as it is"
@@ -114,11 +114,11 @@ def _left_by(store: DirectoryStore, record: DreamRecord) -> dict[str, set[str]]:
 
 def _index(store: DirectoryStore, record: DreamRecord, now: str, back: Collection[str]) -> str | None:
     data = store.root.read_bytes(kept_copy(record, INDEX), MOST_INDEX)
-    found, made = (store.root.read_bytes(f"{home(record.id)}/{name}", MOST_INDEX) for name in (FOUND, MADE))
+    found, made = (store.root.read_bytes(f"{dream_home(record.id)}/{name}", MOST_INDEX) for name in (FOUND, MADE))
     own = IndexRewrite(index_text(found), index_text(made)) if found is not None and made is not None else None
     if digest_of(data) == record.index:
         stay = [change.file for change in record.changes if change.file not in back]
-        wanted = index_back(index_text(data), now, back, stay, own)
+        wanted = restore_index(index_text(data), now, back, stay, own)
         return None if data is None and not wanted.strip() and not store.scanner.files() else wanted
     # Its copy was forgotten: every file that is back has a line, and that is all.
     listed = {folded(entry.file) for entry in entries(now)}
@@ -140,10 +140,10 @@ def _recovered(gated: GatedStore, lock: Lock, now: float, hold: Hold | None) -> 
     root = gated.store.root
     if root.stat(DIRECTORY) is None:
         return []
-    known = records(root)
+    known = read_records(root)
     unfinished = [record for record in known if is_open(record)]
-    copies = [record.id for record in known if root.stat(f"{home(record.id)}/{WORK}") is not None]
-    if not unfinished and not copies and len(known) == len(dreams(root)):
+    copies = [record.id for record in known if root.stat(f"{dream_home(record.id)}/{WORK}") is not None]
+    if not unfinished and not copies and len(known) == len(dream_ids(root)):
         return []
     won = lock.acquire(lock.last_ns()) if hold is None else hold
     if isinstance(won, NotWon):
@@ -152,9 +152,9 @@ def _recovered(gated: GatedStore, lock: Lock, now: float, hold: Hold | None) -> 
         # Newest first: what rests on what.
         said = [_put_right(gated, record, now) for record in unfinished]
         for dream in copies:
-            drop_work(root, dream)
-        prune(root)
-        if hold is None and any(is_open(record) for record in records(root)):
+            remove_copy(root, dream)
+        prune_dreams(root)
+        if hold is None and any(is_open(record) for record in read_records(root)):
             won.leave()  # the next session sees that there is something to do
     return said
 
@@ -183,11 +183,11 @@ def undo(gated: GatedStore, dream: str | None = None, *, now: float) -> UndoneDr
     or another dream changes memories. Where the one that is meant was stopped half way, putting that right is all."""
     gated.check("user")
     root = gated.store.root
-    lock, half = Lock(root), next((record for record in records(root) if is_open(record)), None)
+    lock, half = Lock(root), next((record for record in read_records(root) if is_open(record)), None)
     said = tuple(recover(gated, lock, now=now)) if half is not None else ()
     if half is not None and half.phase in ("applying", "undoing") and said and dream in (None, half.id):
         return UndoneDream(read_record(root, half.id) or half, (), (), said)
-    record = _asked(records(root), dream)
+    record = _asked(read_records(root), dream)
     hold = lock.acquire(lock.last_ns())
     if isinstance(hold, NotWon) and half is not None and half.phase == "applying":
         raise InputError(f"dream {record.id}", "cannot be taken back while another one changes memories", "try again in a moment")

@@ -100,16 +100,16 @@ def _sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def encode(message: Structured) -> str:
+def encode_structured(message: Structured) -> str:
     return msgspec.json.encode(message).decode()
 
 
-def line_of(message: AgentMessage) -> bytes:
+def encode_message(message: AgentMessage) -> bytes:
     """As it stands in a mailbox and on a socket: one line."""
     return msgspec.json.encode(message)
 
 
-def read_line(data: bytes) -> AgentMessage | None:
+def read_message(data: bytes) -> AgentMessage | None:
     """Whoever wrote it, it is within the limits or it is no message."""
     try:
         message = msgspec.json.decode(data, type=AgentMessage)
@@ -125,7 +125,7 @@ def read_line(data: bytes) -> AgentMessage | None:
     )
 
 
-def rendered(arrived: Sequence[ArrivedMessage], about: Sequence[str] = ()) -> str:
+def render_messages(arrived: Sequence[ArrivedMessage], about: Sequence[str] = ()) -> str:
     """`about` is what each sender does, where that is known."""
     parts = [part for one, doing in zip(arrived, about or [""] * len(arrived), strict=True) for part in _shown(one, doing)]
     return reminder([Fenced("# Messages"), Fenced(prompt_text(__file__, "mail")), *parts])

@@ -15,7 +15,7 @@ from ...core.fence import Fenced, escape, fence, reminder
 from ...core.prompt_files import prompt_text
 from ...core.usage import Usage
 from ...fork.host import Restorable
-from .tools import listing
+from .tools import list_types
 from .types import Catalog
 
 # lost: the session that started it ended without its report.
@@ -86,23 +86,23 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.id} ({self.description}): {self.status}, {self.seconds:.0f} s, {calls}{tail}"
 
 
-def asked_of_fork(prompt: str) -> str:
+def fork_directive(prompt: str) -> str:
     return f"{prompt_text(__file__, 'fork')}\n\n{prompt}"
 
 
-def launched(state: AgentState) -> str:
+def describe_launch(state: AgentState) -> str:
     return (
         f"Agent {state.id} ({state.description}) works in the background. Its report comes by itself, when it is done: go on with "
         "something else meanwhile, and neither wait for it nor make up what it may say."
     )
 
 
-def lost(agent: str, description: str) -> str:
+def describe_loss(agent: str, description: str) -> str:
     """For the person."""
     return f"The background agent {agent} ({description}) was lost when the session that started it ended."
 
 
-def reported(state: AgentState, text: str, *, preview: str | None = None, most: int = MOST_REPORTED) -> str:
+def render_report(state: AgentState, text: str, *, preview: str | None = None, most: int = MOST_REPORTED) -> str:
     """A background agent's end, as context. `preview`: the report lies in a file, and this is what layer 1 shows of it."""
     head = escape(f"The background agent {state.id} ({state.description}) {_ENDED[state.status]}")
     if preview is not None:
@@ -112,7 +112,7 @@ def reported(state: AgentState, text: str, *, preview: str | None = None, most: 
     return reminder([Fenced("# Agents"), head, *([fence("agent-message", text[:most] + note)] if text else [])])
 
 
-def restorables(catalog: Catalog, states: Sequence[AgentState]) -> list[Restorable]:
+def list_restorables(catalog: Catalog, states: Sequence[AgentState]) -> list[Restorable]:
     """C4: what a compaction took out of view, as plain texts: who puts them back fences them. The types that are ours alone stand in
     the tool's description, which stays."""
     back: list[Restorable] = []
@@ -122,5 +122,5 @@ def restorables(catalog: Catalog, states: Sequence[AgentState]) -> list[Restorab
         said = "Background agents as they stand; the report of one that runs comes by itself:"
         back.append(Restorable(KIND, "background", f"{said}\n{lines}"))
     if catalog.own:
-        back.append(Restorable(KIND, "types", f"What the Agent tool can start.\n{listing(catalog)}"))
+        back.append(Restorable(KIND, "types", f"What the Agent tool can start.\n{list_types(catalog)}"))
     return back

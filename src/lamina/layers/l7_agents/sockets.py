@@ -26,7 +26,7 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...disk import sockets
-from .messages import AgentMessage, line_of, read_line
+from .messages import AgentMessage, encode_message, read_message
 
 # A message of the longest text, each character escaped.
 MOST_LINE = 160 << 10
@@ -143,7 +143,7 @@ class Listener:
                     return
                 until = time.monotonic() + self._seconds
                 _say(caller, self._greeting, until)
-                message = read_line(_heard(caller, MOST_LINE, until))
+                message = read_message(_heard(caller, MOST_LINE, until))
                 problem = self._taken(message) if message is not None else "That is no message."
                 _say(caller, msgspec.json.encode(_SocketAnswer(problem is None, problem or "")) + b"\n", until)
         finally:
@@ -170,7 +170,9 @@ class Listener:
         sockets.remove(self.path)
 
 
-def call(path: str, message: AgentMessage, *, seconds: float = SECONDS, abort: threading.Event | None = None) -> str | None:
+def call_session(
+    path: str, message: AgentMessage, *, seconds: float = SECONDS, abort: threading.Event | None = None
+) -> str | None:
     """Sends one message to the session that listens at `path`; what went wrong as a sentence, None: it has it. An abort leaves one
     that says nothing."""
     if not sockets.supported():
@@ -192,7 +194,7 @@ def call(path: str, message: AgentMessage, *, seconds: float = SECONDS, abort: t
             if _decoded(_heard(calling, MOST_ANSWER, until, abort), _Greeting) is None:
                 return f"What listens at {path} is no session, so nothing was sent."
             sent = True
-            _say(calling, line_of(message) + b"\n", until)
+            _say(calling, encode_message(message) + b"\n", until)
             answer = _decoded(_heard(calling, MOST_ANSWER, until, abort), _SocketAnswer)
         except (FileNotFoundError, ConnectionRefusedError):
             return f"No session listens at {path}."

@@ -15,7 +15,7 @@ from ...core.blocks import text
 from ...core.ids import new_id
 from ...core.records import Attachment, Event
 from ...disk.mailbox import Mailbox
-from .messages import KIND, ArrivedMessage, read_line, rendered
+from .messages import KIND, ArrivedMessage, read_message, render_messages
 
 EVENT = "mail"
 
@@ -23,7 +23,7 @@ EVENT = "mail"
 def enter(c: Conversation, arrived: Sequence[ArrivedMessage], about: Sequence[str] = ()) -> None:
     uuid, parent, time = c.head()
     told = [{"id": one.message.id, "from": one.message.sender, "way": one.way} for one in arrived]
-    words = text(rendered(arrived, about))
+    words = text(render_messages(arrived, about))
     c.append([Attachment(uuid, parent, time, KIND, (words,)), Event(new_id(), uuid, time, EVENT, {"messages": told})])
 
 
@@ -34,7 +34,7 @@ def from_mailbox(c: Conversation, mailbox: Mailbox, transcript: Path) -> None:
         return
     with stepping_aside(c, "mailbox"):
         taken = mailbox.take(transcript)
-        messages = [message for _, line in taken.lines if (message := read_line(line)) is not None]
+        messages = [message for _, line in taken.lines if (message := read_message(line)) is not None]
         if messages:
             enter(c, [ArrivedMessage(message, "mailbox") for message in messages])
             c.store.sync(force=True)

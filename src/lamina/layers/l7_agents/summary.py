@@ -65,21 +65,21 @@ def seconds_until_due(*, now: float, last: float, seen: float | None, policy: Ag
     return max(0.0, last + policy.summary_seconds - now) if seen is not None and seen > last else None
 
 
-def directive() -> str:
+def summary_directive() -> str:
     return prompt_sections(__file__, "agent_summary")["directive"]
 
 
-def query(seen: LastExchange, model: str, policy: AgentPolicy) -> Wire:
+def summary_query(seen: LastExchange, model: str, policy: AgentPolicy) -> Wire:
     """For another model than the agent's: the end of what it did, as data."""
     return {
         "model": model,
         "max_tokens": MOST_TOKENS,
         "system": [{"type": "text", "text": prompt_sections(__file__, "agent_summary")["system"]}],
-        "messages": [{"role": "user", "content": [{"type": "text", "text": fence("agent-message", tail(seen, policy))}]}],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": fence("agent-message", render_tail(seen, policy))}]}],
     }
 
 
-def tail(seen: LastExchange, policy: AgentPolicy) -> str:
+def render_tail(seen: LastExchange, policy: AgentPolicy) -> str:
     """The newest messages, whole ones, as text; the oldest is cut where it is too much."""
     messages = [*seen.request.get("messages", ()), {"role": "assistant", "content": list(seen.answer)}]
     left = policy.summary_tokens * BYTES_PER_TOKEN
@@ -116,7 +116,7 @@ def _texts_in(content: Any) -> Iterator[str]:
         yield from (str(part["text"]) for part in content if isinstance(part, dict) and part.get("type") == "text")
 
 
-def accepted(text: str, seen: LastExchange, policy: AgentPolicy) -> str | None:
+def accept_summary(text: str, seen: LastExchange, policy: AgentPolicy) -> str | None:
     """The text as it is shown; None: it says nothing, or too much, or is of something the agent has not before it."""
     words = " ".join(text[: 2 * LONGEST].split()).strip("\"'`*_ ").rstrip(".…!").split()
     said = " ".join(words)
@@ -124,7 +124,7 @@ def accepted(text: str, seen: LastExchange, policy: AgentPolicy) -> str | None:
         return None
     if not _FIRST.fullmatch(words[0]) or words[0].lower() in _VAGUE:
         return None
-    known = names_in(seen, policy)
+    known = find_names(seen, policy)
     return said if any(_bare(word) in known for word in words[1:]) else None
 
 
@@ -132,9 +132,9 @@ def _bare(word: str) -> str:
     return word.strip("\"'`,:;").removesuffix("()").casefold()
 
 
-def names_in(seen: LastExchange, policy: AgentPolicy) -> frozenset[str]:
+def find_names(seen: LastExchange, policy: AgentPolicy) -> frozenset[str]:
     """Files and functions the agent has before it, each also by its last part and without its ending."""
-    text = tail(seen, policy)[:MOST_SEARCHED]
+    text = render_tail(seen, policy)[:MOST_SEARCHED]
     words = (each["word"] for each in _WORD.finditer(text) if each["called"] or _INSIDE.search(each["word"]))
     found = {name for word in dict.fromkeys(words) for name in _spellings(word)}
     for _, given in _calls(text):  # `Makefile`, `Dockerfile`: what a call names is a name, whatever it looks like
@@ -165,7 +165,7 @@ def _values(given: Wire) -> list[str]:
     return [word for key, value in texts.items() if key == "command" or " " not in value for word in value.split()]
 
 
-def calls_in(messages: Sequence[Wire]) -> Iterator[tuple[str, Wire]]:
+def find_calls(messages: Sequence[Wire]) -> Iterator[tuple[str, Wire]]:
     """The calls of a request, newest first; those in the text of a query too."""
     for message in reversed(messages):
         content = message.get("content")

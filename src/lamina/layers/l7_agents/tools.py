@@ -108,7 +108,7 @@ def _unknown(name: str, catalog: Catalog) -> str:
 
 def agent_tool(catalog: Catalog, act: Act | None = None) -> Builtin:
     """Without `act` it only describes itself."""
-    text, nobody = f"{prompt_text(__file__, 'agent')}\n\n{listing(catalog)}", _refuses("No agent can be started here.")
+    text, nobody = f"{prompt_text(__file__, 'agent')}\n\n{list_types(catalog)}", _refuses("No agent can be started here.")
     return Builtin(name=AGENT, description=text, schema=AGENT_SCHEMA, read_only=False, act=act or nobody, together=True)
 
 
@@ -116,7 +116,7 @@ def _refuses(sentence: str) -> Act:
     return lambda given, context: failure(sentence)
 
 
-def listing(catalog: Catalog) -> str:
+def list_types(catalog: Catalog) -> str:
     """One line for each type, as many as there is room for; the names of the rest."""
     lines, left = ["Types:"], LISTING_CHARS
     for number, kind in enumerate(catalog.kinds):
@@ -199,7 +199,7 @@ def read_sending(given: Wire) -> Sending | CallRefusal:
     return Sending("name", to.removeprefix(PREFIX) if _JOB.fullmatch(to) else to, text, summary, structured)
 
 
-def unknown(name: str, agents: Sequence[str], members: Sequence[str]) -> str:
+def describe_unknown(name: str, agents: Sequence[str], members: Sequence[str]) -> str:
     """An error that lists who can be written to."""
     found = [*agents, *members]
     more = f", and {len(found) - MOST_KNOWN} more" if len(found) > MOST_KNOWN else ""

@@ -80,7 +80,7 @@ class ReadAgentType(NamedTuple):
 
 
 @cache
-def general() -> AgentType:
+def general_type() -> AgentType:
     return AgentType(
         name=GENERAL,
         description="Searches, reads and carries out tasks of several steps; for whatever no other type is made for.",
@@ -88,7 +88,7 @@ def general() -> AgentType:
     )
 
 
-def read_kind(text: str, *, source: Source, path: str, trusted: bool = True) -> ReadAgentType:
+def read_agent_type(text: str, *, source: Source, path: str, trusted: bool = True) -> ReadAgentType:
     front = read_front_matter(text)
     if front.problem is not None:
         return ReadAgentType(None, f"its front matter {front.problem}")
@@ -144,17 +144,17 @@ def _tools(value: Value | None) -> tuple[tuple[str, ...] | None, list[str]]:
     return tuple(dict.fromkeys(fit)), [f"the tool {name[:80]!r}" for name in names if not _TOOL.fullmatch(name)]
 
 
-def picked(kind: AgentType, tools: Sequence[Tool], *, remembers: bool = False) -> tuple[Tool, ...]:
+def pick_tools(kind: AgentType, tools: Sequence[Tool], *, remembers: bool = False) -> tuple[Tool, ...]:
     """Of its parent's tools those it is offered, in the parent's order; what it names and nobody has is not there. An agent that
     `remembers` has what it takes to (A5): Read, and, where it may write nothing, Write and Edit for its memory alone. SendMessage comes
     with Agent."""
     if kind.tools is None:
         return tuple(tool for tool in tools if tool.name != AGENT)
-    needed = ((SEND,) if AGENT in kind.tools else ()) + ((READER, *(() if writes(kind) else WRITERS)) if remembers else ())
+    needed = ((SEND,) if AGENT in kind.tools else ()) + ((READER, *(() if can_write(kind) else WRITERS)) if remembers else ())
     return tuple(tool for tool in tools if tool.name in (*kind.tools, *needed))
 
 
-def writes(kind: AgentType) -> bool:
+def can_write(kind: AgentType) -> bool:
     """Whether it is offered tools that write files, wherever it may."""
     return kind.tools is None or any(name in kind.tools for name in WRITERS)
 
@@ -178,9 +178,9 @@ class Catalog(msgspec.Struct, frozen=True):
         return tuple(kind for kind in self.kinds if kind.source != "built-in")
 
 
-def load_kinds(cwd: Path, home: Path | None, *, trusted: bool = False) -> Catalog:
+def load_agent_types(cwd: Path, home: Path | None, *, trusted: bool = False) -> Catalog:
     """`trusted`: the person trusts the working tree, so its files may turn on an agent's memory too (F2)."""
-    found = {general().name: general()}
+    found = {general_type().name: general_type()}
     notices: list[str] = []
     places: list[tuple[Source, Path]] = [("user", home / "agents")] if home is not None else []
     places += [("project", place) for place in reversed(project_places(cwd))]  # the nearest last, so that it holds
@@ -192,7 +192,7 @@ def load_kinds(cwd: Path, home: Path | None, *, trusted: bool = False) -> Catalo
             else:
                 here[kind.name] = kind
         found |= here
-    ours, rest = found.pop(general().name), sorted(found.values(), key=lambda kind: kind.name)
+    ours, rest = found.pop(general_type().name), sorted(found.values(), key=lambda kind: kind.name)
     if len(rest) > MOST_KINDS:
         notices.append(f"There are {len(rest)} agent types; the first {MOST_KINDS} by name are used.")
     return Catalog((ours, *rest[:MOST_KINDS]), tuple(notices))
@@ -210,7 +210,7 @@ def _kinds_in(directory: Path, source: Source, notices: list[str], *, trusted: b
         if isinstance(text, Unusable):
             notices.append(f"{path} is no agent type: it {text.problem}.")
             continue
-        read = read_kind(text.text, source=source, path=str(path), trusted=trusted)
+        read = read_agent_type(text.text, source=source, path=str(path), trusted=trusted)
         if read.ignored:
             notices.append(f"{path}: {read.ignored}.")
         if read.kind is None:

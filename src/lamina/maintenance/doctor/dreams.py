@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...disk.dream_lock import Lock
 from ...disk.paths import RootDir
-from ...layers.l6_dream.record import DIRECTORY, DreamRecord, dreams, home, is_open, records
+from ...layers.l6_dream.record import DIRECTORY, DreamRecord, dream_home, dream_ids, is_open, read_records
 from .finding import Finding, PutRight
 from .memory_snapshot import Reading
 
@@ -18,9 +18,9 @@ def check_dreams(reading: Reading) -> Iterator[Finding]:
     if reading.where.shared or not any(seen.path == DIRECTORY for seen in reading.found.entries):
         return
     with RootDir.open(reading.where.path, create=False) as root:
-        known = records(root)
+        known = read_records(root)
         holder = Lock(root).holder()
-        lost = sorted(set(dreams(root)) - {record.id for record in known})
+        lost = sorted(set(dream_ids(root)) - {record.id for record in known})
     for record in known:
         if not is_open(record):
             continue
@@ -28,13 +28,15 @@ def check_dreams(reading: Reading) -> Iterator[Finding]:
             yield _stopped(reading, record)
         elif reading.now - record.started > LONG_SECONDS:
             text = f"Dream {record.id} runs for {(reading.now - record.started) / 60:,.0f} minutes."
-            yield Finding("memory", "dream-long", text, "lamina dream --kill ends it.", reading.full(home(record.id)))
+            yield Finding("memory", "dream-long", text, "lamina dream --kill ends it.", reading.full(dream_home(record.id)))
     if lost and (holder is None or not holder.alive):
         text = (
             f"{len(lost):,} {'dream has' if len(lost) == 1 else 'dreams have'} no record that can be read: {', '.join(lost[:3])}."
         )
         fix = PutRight(str(reading.where.path))
-        yield Finding("memory", "dream-stopped", text, "What is left of it is removed.", reading.full(home(lost[0])), fix=fix)
+        yield Finding(
+            "memory", "dream-stopped", text, "What is left of it is removed.", reading.full(dream_home(lost[0])), fix=fix
+        )
 
 
 def _stopped(reading: Reading, record: DreamRecord) -> Finding:
@@ -46,6 +48,6 @@ def _stopped(reading: Reading, record: DreamRecord) -> Finding:
         "dream-stopped",
         f"Dream {record.id} was stopped {when}.",
         remedy,
-        reading.full(home(record.id)),
+        reading.full(dream_home(record.id)),
         fix=PutRight(str(reading.where.path)) if reading.where.writable else None,
     )

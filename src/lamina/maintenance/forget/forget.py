@@ -27,7 +27,7 @@ from ...disk.lock import LifeLock
 from ...disk.paths import RootDir
 from ...disk.rewrite_tree import Seen, raw_lines, remove_tree, rewrite, seen
 from ...disk.transcript import lock_path
-from ...layers.l6_dream.record import home, is_open, kill_request, records
+from ...layers.l6_dream.record import dream_home, is_open, read_records, request_kill
 from ...layers.l6_dream.undo import recover
 from ...memory.store.directory import GUARD, PATIENCE, DirectoryStore
 from ...memory.store.modes import GatedStore
@@ -237,11 +237,11 @@ def _root(root: Root, subject: Subject, report: Report, *, do: bool) -> None:
 def _stop_dreams(opened: RootDir, report: Report) -> None:
     """One that was stopped half way is put right before what it would be put right with is gone; one that runs is told to end."""
     recover(GatedStore(DirectoryStore(opened), "auto"), Lock(opened), now=time.time())
-    for record in records(opened):
+    for record in read_records(opened):
         if is_open(record):
-            kill_request(opened, record.id)
+            request_kill(opened, record.id)
             why = "a dream is running on this memory; it was told to stop, so try again in a moment"
-            report.skipped.append(Left(str(opened.path / home(record.id)), why))
+            report.skipped.append(Left(str(opened.path / dream_home(record.id)), why))
 
 
 def _clean_root(root: Root, subject: Subject, report: Report, *, do: bool) -> None:
