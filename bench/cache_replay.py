@@ -90,8 +90,8 @@ def replay(messages: list[dict[str, Any]], *, sdk: bool) -> dict[str, int]:
                 print(f"refused: {error.read()[:300]!r}", file=sys.stderr)
                 break
         figures["prompt"], figures["read"] = session.usage.prompt, session.usage.cache_read
-        figures["breaks"] = session.breaks
-        figures["unexplained"] = len(session.cache_findings)
+        figures["breaks"] = session.status.cache_breaks
+        figures["unexplained"] = len(session.status.cache_misses)
     return figures
 
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from lamina.conversation.compaction.files import listed, used_in
+from lamina.conversation.compaction.compose import listed, used_in
 from lamina.conversation.window.estimate import estimate
 from lamina.conversation.window.features import measure_all
 from lamina.core.blocks import Text, ToolUse

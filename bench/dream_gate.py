@@ -59,7 +59,7 @@ def _measure(name: str, home: Path, project: Path, days: int, settings: Settings
     os.utime(lock, (then, then))
     with (
         Agent.open("offline", cwd=project, home=home, settings=settings, interactive=True) as agent,
-        agent.session.working() as c,
+        agent.session._working() as c,
     ):
         begin_dream(c)  # what is loaded and said once is behind us
         took = []

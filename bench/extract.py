@@ -19,7 +19,7 @@ from typing import NamedTuple
 from lamina.agent.agent import Agent
 from lamina.memory.memory import Memory
 from lamina.providers.offline import DEFAULT_TABLE, OfflineProvider
-from lamina.session.offline_table import offline
+from lamina.session.provider import offline
 
 
 class Turn(NamedTuple):

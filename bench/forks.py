@@ -31,7 +31,7 @@ from growing import MODEL, RESULT, SYSTEM, TOOLS, answered, settle
 from msgspec.structs import replace
 
 from lamina.conversation import forks
-from lamina.conversation.job_results import take_job_results
+from lamina.conversation.isolate import take_job_results
 from lamina.core.cache import count_block
 from lamina.core.effects import drive
 from lamina.core.policy import CLASSIC
@@ -60,7 +60,7 @@ class Row(NamedTuple):
 
 
 def row(kind: str, parent: Received, fork: Received) -> Row:
-    assert parent.use is not None
+    assert parent.switch_model is not None
     assert fork.use is not None
     assert parent.prompt is not None
     assert fork.prompt is not None
@@ -72,7 +72,7 @@ def row(kind: str, parent: Received, fork: Received) -> Row:
     return Row(
         kind,
         use.total,
-        parent.use.total,
+        parent.switch_model.total,
         use.read,
         sum(piece.tokens for piece in pieces[shared:-1]),
         pieces[-1].tokens,
@@ -121,7 +121,7 @@ def newest(server: MessagesServer) -> tuple[Received, list[Received]]:
 
 
 def forked(session: Session, directive: str, purpose: str = "extract") -> None:
-    with session.working() as c:
+    with session._working() as c:
         drive(run_fork(forks.hand_over(c), directive, purpose=purpose), forks.side(c))
 
 
@@ -162,7 +162,7 @@ def together(size: int) -> list[Row]:
     """Three at once, from an answer whose calls nobody has carried out yet."""
     with opened(size) as (session, server):
         asked(session, server, ["open1", "open2"], results=False)
-        with session.working() as c:
+        with session._working() as c:
             handover, side = forks.hand_over(c), forks.side(c)
         jobs = [
             threading.Thread(target=lambda at=at: drive(run_fork(handover, f"{at}. {EXTRACTION}", purpose="extract"), side))
@@ -174,7 +174,7 @@ def together(size: int) -> list[Row]:
             job.join()
         parent, found = newest(server)
         assert len(found) == TOGETHER
-        with session.working() as c:
+        with session._working() as c:
             take_job_results(c)
         return [row(f"{at + 1} of {TOGETHER} at once", parent, one) for at, one in enumerate(found)]
 

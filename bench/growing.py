@@ -69,11 +69,11 @@ def step(session: Session, server: MessagesServer, number: int) -> None:
 
 def settle(session: Session) -> None:
     """What works in the background is waited for, so that what follows knows it is done."""
-    with session.working() as c:
+    with session._working() as c:
         for name in ("notes", "summary"):
             c.background.wait(name, PATIENCE)
 
 
 def in_view(session: Session) -> list[Item]:
-    with session.working() as c:
+    with session._working() as c:
         return list(c.log.view.items)

@@ -23,7 +23,7 @@ from lamina.core.errors import NothingToSend, WindowFull
 from lamina.core.reply import Reply, read_response
 from lamina.core.settings import Settings
 from lamina.providers import Capabilities
-from lamina.session.offline_table import offline
+from lamina.session.provider import offline
 
 # No window at all, for the harness's timing of a check that never compacts.
 ENDLESS = 1_000_000_000
@@ -155,7 +155,7 @@ class LaminaPeer(common.Adapter):  # type: ignore[misc]  # the harness has no ty
 
     def close(self) -> None:
         self.session.close()
-        self.note = f"{self.session.breaks} breaks announced, {self.unannounced} not; {self.note}"
+        self.note = f"{self.session.status.cache_breaks} breaks announced, {self.unannounced} not; {self.note}"
         if self.unannounced:
             raise SystemExit(f"{self.name} broke the prefix {self.unannounced} times without a word")
 

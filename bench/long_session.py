@@ -30,7 +30,7 @@ from typing import Any
 
 from growing import MODEL, settle
 
-from lamina.conversation.job_results import take_job_results
+from lamina.conversation.isolate import take_job_results
 from lamina.core.errors import UsageError
 from lamina.core.log import Log
 from lamina.core.receipts import open_receipt, read_receipt
@@ -140,7 +140,7 @@ def move(session: Session, turns: int) -> bool:
     else:
         session.ask()
         settle(session)
-        with session.working() as c:
+        with session._working() as c:
             take_job_results(c)
     return True
 
@@ -172,7 +172,7 @@ def played(place: Path, turns: int) -> tuple[list[str], dict[str, Any]]:
                 pass
             assert session.path is not None
             written = list(read_transcript(session.path))
-            breaks = session.breaks
+            breaks = session.status.cache_breaks
         told = shown(written)
         found = check_prefixes(server.requests, decisions=sum(told.values()))
         sizes = [received.use.total for received in server.requests if received.use is not None]

@@ -24,7 +24,7 @@ from typing import Any
 from beside import Beside, answer, says_nothing
 from cache_replay import conversation, hear
 
-from lamina.conversation.compaction.files import listed_in
+from lamina.conversation.compaction.compose import listed_in
 from lamina.core.blocks import Text
 from lamina.core.errors import LaminaError
 from lamina.core.log import Log
@@ -126,7 +126,7 @@ def play(messages: list[dict[str, Any]], marks: list[tuple[int, str]], way: str)
                 continue
             if waiting and waiting[0][0] <= at:
                 _, written = waiting.pop(0)
-                with session.working() as c:
+                with session._working() as c:
                     c.background.wait("notes", 60)
                 done = session.compact()
                 if done.done:

@@ -48,12 +48,12 @@ def one(home: Path, latency: float, *, with_notes: bool) -> dict[str, Any]:
         with Session(provider, home=home, cwd=home, window=WINDOW, settings=settings) as session:
             told: list[tuple[str, dict[str, Any]]] = []
             session.lend(Host(observer=lambda name, data: told.append((name, data))))
-            with session.working() as c:
+            with session._working() as c:
                 threshold = c.limits.autocompact
             while session.tokens < threshold - 3_000:
                 session.add_user(STEP)
                 session.ask()
-                with session.working() as c:
+                with session._working() as c:
                     c.background.wait("notes", 60)
                 session.end_turn()
             session.add_user(STEP * 3)

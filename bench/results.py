@@ -45,7 +45,7 @@ def small(home: Path, size: int, runs: int, number: int = 2_000) -> dict[str, fl
         session.add_user("go")
         session.before_call()
         session.after_call(answer(1))
-        with session.working() as c:
+        with session._working() as c:
             for _ in range(runs):
                 began = time.process_time()
                 for _ in range(number):
@@ -80,8 +80,8 @@ def one_large(kind: str, source: Path, home: Path) -> dict[str, float]:
         if kind == "copy":
             shutil.copyfile(source, home / "copy")
         else:
-            with session.working() as c:
-                session.add_results([results.given(c, "c0", given)])
+            with session._working() as c:
+                session._add_results([results.hand_in(c, "c0", given)])
         seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {"seconds": seconds, "cpu": cpu, "megabytes": (peak - before) / 1024}

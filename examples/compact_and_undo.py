@@ -65,7 +65,7 @@ def main() -> None:
         whole = str(session.before_call()["messages"])
         print(f"{SERVICES} turns: about {session.tokens:,} tokens")
 
-        seen = session.preview()
+        seen = session.preview_compaction()
         print(f"a compaction would put a summary in place of {len(seen.summarised)} records and keep {len(seen.kept)}")
         done = session.compact("Keep the ports.")
         print(f"compacted: {done.tokens_before:,} → {done.tokens_after:,} tokens")

@@ -46,7 +46,9 @@ def main() -> None:
                 print(prompt)
                 print(f"  → {turn(session, client, prompt)}")
             used = session.usage
-            print(f"{used.cache_read / used.prompt:.0%} of all input was read from the cache, {session.breaks} breaks")
+            print(
+                f"{used.cache_read / used.prompt:.0%} of all input was read from the cache, {session.status.cache_breaks} breaks"
+            )
 
 
 if __name__ == "__main__":

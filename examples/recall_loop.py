@@ -66,7 +66,9 @@ def main() -> None:
                 print(f"{prompt}\n  in the request: {', '.join(brought(request)) or 'nothing remembered'}")
             print(f"my list holds {len(mine)} messages and none of it: {'recalled-memory' not in str(mine)}")
             used = session.usage
-            print(f"{used.cache_read / used.prompt:.0%} of all input was read from the cache, {session.breaks} breaks")
+            print(
+                f"{used.cache_read / used.prompt:.0%} of all input was read from the cache, {session.status.cache_breaks} breaks"
+            )
 
 
 if __name__ == "__main__":

@@ -26,7 +26,6 @@ LOOPS = {
     "cli/terminal/questions.py:yes_or_no": "each pass waits for a person, whose Ctrl-D or y ends it",
     "disk/temp_files.py:_rename": "a deadline",
     "agent/main_thread.py:_answered": "a person's answer; an abort",
-    "fork/fork.py:run_fork": "its number of rounds",
     "fork/loop.py:run": "its number of rounds; a request is mended once",
     "layers/l3_notes/update.py:_one_try": "the fork's own end",
     "providers/retry.py:asking": "the policy's tries and seconds; a request is reworded a few times at most",
@@ -49,8 +48,6 @@ QUEUES = {
 # Caches that forget nothing: of functions without arguments, or of few possible ones.
 CACHES = {
     "core/settings/numbers.py:policy_defaults": "the names of the policies",
-    "layers/l3_notes/template.py:parts": "the names of our own prompts",
-    "layers/l3_notes/template.py:whole": "the names of our own prompts",
     "core/prompt_files.py:prompt_text": "the names of our own prompts",
     "core/prompt_files.py:prompt_sections": "the names of our own prompts",
 }

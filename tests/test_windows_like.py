@@ -63,7 +63,7 @@ with Session(home=home, system="s", session_id="first") as session:
         told = second.notices
         second.add_user("in the fork")
     session.sync([{"role": "user", "content": "a"}, {"role": "assistant", "content": "other"}])
-    assert session.trouble is None, session.trouble
+    assert session.status.write_error is None, session.status.write_error
 with Session(home=home, resume="first") as again:
     again.add_user("c")
     sent = again.before_call()

@@ -14,6 +14,6 @@ except OSError:  # it was removed
 if sys.path[:1] in ([""], [here]) and not sys.flags.safe_path:
     del sys.path[0]
 
-from lamina.cli import run  # only now
+from .cli import run  # only now
 
 run()

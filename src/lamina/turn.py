@@ -16,12 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .conversation import repair as mending
-from .conversation import triggers as near
+from .conversation import repair, triggers
 from .conversation.answers import is_handed_in_again, record_answer
 from .conversation.cache_breaks import announce_break, remember_prompt
-from .conversation.isolate import stepping_aside
-from .conversation.job_results import take_job_results
+from .conversation.isolate import stepping_aside, take_job_results
 from .conversation.state import Conversation
 from .core.blocks import Block, Wire, text, tool_result
 from .core.effects import Flow
@@ -30,6 +28,7 @@ from .core.flatten import MISSING_RESULT
 from .core.records import Attachment, Message, Record
 from .core.reply import Reply
 from .layers.l1_results import step as results
+from .layers.l1_results.step import HandedIn
 from .layers.l2_micro import step as micro
 from .layers.l5_extract.trigger import begin_extraction
 from .layers.l6_dream.trigger import begin_dream
@@ -37,12 +36,13 @@ from .layers.recall.state import bring_memories, leave_selection
 from .prompt.cache_marks import mark_messages
 
 if TYPE_CHECKING:  # the dear layers are loaded when they are first needed (conversation/triggers.py)
-    from .layers.l4_compact.step import Compacted, Pivot
+    from .conversation.compaction.commit import Compacted
+    from .layers.l4_compact.plan import Pivot
 
 
 def add_user(c: Conversation, blocks: Sequence[Block]) -> Message:
     """A full window takes no more, unless a compaction makes room before the next call."""
-    if near.blocking(c):
+    if triggers.blocking(c):
         from .layers.l4_compact import step as compact
 
         if not compact.will_help(c):
@@ -50,11 +50,12 @@ def add_user(c: Conversation, blocks: Sequence[Block]) -> Message:
     return _say(c, blocks)
 
 
-def add_results(c: Conversation, blocks: Sequence[Block], *, synthetic: bool = False) -> Message:
+def add_results(c: Conversation, given: Sequence[Block | HandedIn], *, synthetic: bool = False) -> Message:
     """Results are taken at any fullness: the call was made, and its result is owed to the model."""
     decided: list[Record] = []
+    blocks = [results.block_of(one) for one in given]
     with stepping_aside(c, "l1_results"):
-        decided, blocks = results.arriving(c, blocks)
+        decided, blocks = results.arriving(c, given)
     return _say(c, blocks, decided, synthetic=synthetic)
 
 
@@ -77,14 +78,15 @@ def before_call(c: Conversation) -> Flow[Wire]:
     with stepping_aside(c, "l2_micro"):
         micro.clear(c)
     with stepping_aside(c, "l4_compact"):
-        if near.collapse(c):
+        if triggers.collapse(c):
             from .layers.l4_compact import collapse as fold
 
             fold.collapse(c)
-        if near.compaction(c):
+        if triggers.compaction(c):
+            from .layers.l3_notes import step as notes
             from .layers.l4_compact import step as compact
 
-            yield from compact.if_needed(c)
+            yield from compact.if_needed(c, notes.compact)
     bring_memories(c)
     check_window(c)
     request = assemble(c)
@@ -92,18 +94,19 @@ def before_call(c: Conversation) -> Flow[Wire]:
     return micro.with_edits(c, request)
 
 
-def mend(c: Conversation, error: ProviderError) -> Flow[bool]:
+def recover(c: Conversation, error: ProviderError) -> Flow[bool]:
     """The server refused the request: whether another one is worth sending. Too long: compact. A block it objects to: leave it out."""
     match error:
         case PromptTooLong():
+            from .layers.l3_notes import step as notes
             from .layers.l4_compact import step as compact
 
             helped = False
             with stepping_aside(c, "l4_compact"):
-                helped = yield from compact.too_long(c, error)
+                helped = yield from compact.too_long(c, error, notes.compact)
             return helped
         case BadRequest():
-            return mending.mend(c, error)
+            return repair.leave_out(c, error)
         case _:
             return False
 
@@ -113,9 +116,10 @@ def compact_now(c: Conversation, instructions: str = "", pivot: Pivot | None = N
     take_job_results(c)
     with stepping_aside(c, "l1_results"):
         results.settle(c)
+    from .layers.l3_notes import step as notes
     from .layers.l4_compact import step as compact
 
-    return (yield from compact.compact(c, instructions=instructions, pivot=pivot))
+    return (yield from compact.compact(c, notes.compact, instructions=instructions, pivot=pivot))
 
 
 def answer_open_calls(c: Conversation) -> None:
@@ -127,13 +131,13 @@ def answer_open_calls(c: Conversation) -> None:
 
 def check_window(c: Conversation) -> None:
     """T7: at the blocking limit nothing more is taken; what makes room still works."""
-    if near.blocking(c):
+    if triggers.blocking(c):
         raise WindowFull(c.count.judged, c.limits.blocking)
 
 
 def assemble(c: Conversation) -> Wire:
     """The request: a new list whose message dicts are shared with earlier requests, but for the copies that carry a mark."""
-    messages = mending.applied(c, c.log.view.messages())
+    messages = repair.applied(c, c.log.view.messages())
     if not messages or (messages[-1]["role"] == "assistant" and not _paused(c)):
         raise NothingToSend()
     remember_prompt(c)  # what is not sent is not remembered: a resumed session takes it for what the provider's cache holds
@@ -156,7 +160,7 @@ def after_call(c: Conversation, reply: Reply) -> Sequence[Message]:
     with stepping_aside(c, "l2_micro"):
         micro.confirmed(c, reply)
     with stepping_aside(c, "l3_notes"):
-        if near.notes(c):
+        if triggers.notes(c):
             from .layers.l3_notes import step as notes
 
             notes.after_answer(c)

@@ -53,7 +53,7 @@ def events(agent: Agent, name: str) -> list[dict[str, Any]]:
 
 def wait_for(agent: Agent) -> None:
     """Until no agent works in the background."""
-    with agent.session.working() as conversation:
+    with agent.session._working() as conversation:
         background = conversation.background
     for name in background.names:
         assert background.wait(name, PATIENCE)

@@ -10,7 +10,7 @@ from threading import Event
 from typing import Any
 
 from lamina.agent.agent import Agent
-from lamina.conversation.job_results import take_job_results
+from lamina.conversation.isolate import take_job_results
 from lamina.core.settings import Settings
 from lamina.disk.paths import RootDir, slug
 from lamina.disk.settings_files import lamina_home
@@ -92,7 +92,7 @@ class Dreamer:
         self.agent.run(words)
 
     def settle(self) -> None:
-        with self.agent.session.working() as c:
+        with self.agent.session._working() as c:
             assert c.background.wait("dream", PATIENCE)
             take_job_results(c)
 

@@ -58,8 +58,8 @@ def test_a_task_from_start_to_end(opened: Open, messages_server: MessagesServer,
     assert [canonical(first.body[name]) for name in ("system", "tools")] == [
         canonical(fifth.body[name]) for name in ("system", "tools")
     ]
-    assert agent.session.breaks == 0
-    assert agent.session.cache_findings == ()
+    assert agent.session.status.cache_breaks == 0
+    assert agent.session.status.cache_misses == ()
 
 
 def test_the_same_task_on_the_other_wire(opened: Open, messages_server: MessagesServer, project: Path) -> None:

@@ -31,7 +31,7 @@ def test_the_repair_from_start_to_end_without_a_model(agent: Agent, project: Pat
     agent.run('replace "a - b" with "a + b" in calc.py')
     assert (project / "calc.py").read_text() == "def add(a, b):\n    return a + b\n"
     assert "all is well" in agent.run(run).text
-    assert agent.session.breaks == 0
+    assert agent.session.status.cache_breaks == 0
     assert agent.session.usage.output_tokens > 0
 
 

@@ -73,8 +73,8 @@ def test_three_forks_of_one_answer_run_at_once_and_read_the_conversation_from_th
     last = last_of_parent(messages_server)
     assert results(last) == {"a1": "report", "a2": "report", "a3": "report"}
     assert hit_rate(last) >= ALMOST_ALL
-    assert agent.session.breaks == 0
-    assert not agent.session.cache_findings
+    assert agent.session.status.cache_breaks == 0
+    assert not agent.session.status.cache_misses
     assert [row["status"] for row in events(agent, "agent_ended")] == ["done"] * 3
     assert min(row["hit_rate"] for row in events(agent, "agent_ended")) >= ALMOST_ALL
     assert len(events(agent, "agent_started")) == 3
@@ -128,10 +128,10 @@ def test_what_agents_use_is_counted_beside_the_conversation(opened: Open, messag
     agent.run("Look")
     beside = sum((received.use.total for received in messages_server.requests if not for_parent(received) and received.use), 0)
     own = [received for received in messages_server.requests if for_parent(received)]
-    assert agent.session.side_usage.prompt == beside
+    assert agent.session.status.side_usage.prompt == beside
     assert agent.session.usage.prompt == sum(received.use.total for received in own if received.use)
-    assert agent.session.side_usage != Usage()
-    assert agent.session.tokens < agent.session.usage.prompt + agent.session.side_usage.prompt
+    assert agent.session.status.side_usage != Usage()
+    assert agent.session.tokens < agent.session.usage.prompt + agent.session.status.side_usage.prompt
     assert {row["purpose"] for row in events(agent, "fork")} == {"agent", "subagent"}
 
 
@@ -359,7 +359,7 @@ def test_a_background_report_comes_with_the_next_turn_behind_what_the_person_say
     assert words[0] == "And?"
     assert f"The background agent {state.id} (task 1) is done. Its report:" in words[-1]
     assert "It is &lt;/agent-message> well." in words[-1]
-    assert agent.session.breaks == 0
+    assert agent.session.status.cache_breaks == 0
     [now] = agent.agents.states if agent.agents else ()
     assert now.status == "done"
     messages_server.reply(text="Bye.", when=for_parent)
@@ -373,7 +373,7 @@ def test_a_background_report_comes_at_the_next_round_of_tools(opened: Open, mess
     messages_server.reply(text="All is well.", fork="agent")
 
     it_is_in = threading.Event()
-    with agent.session.working() as conversation:
+    with agent.session._working() as conversation:
         jobs = conversation.background
 
     def wait_for_it() -> None:
@@ -392,7 +392,7 @@ def test_a_background_report_comes_at_the_next_round_of_tools(opened: Open, mess
     last = last_of_parent(messages_server)
     assert last.messages[-1]["content"][0]["tool_use_id"] == "r1"
     assert "All is well." in texts(last.messages[-1])[-1]
-    assert agent.session.breaks == 0
+    assert agent.session.status.cache_breaks == 0
 
 
 @pytest.mark.spec("C4")
@@ -513,7 +513,7 @@ def test_close_waits_for_a_background_agent_and_its_report_is_in_the_transcript(
     messages_server.reply(text="I see.", when=for_parent)
     again.run("And?")
     assert "All is well." in str(last_of_parent(messages_server).messages)
-    assert again.session.breaks == 0
+    assert again.session.status.cache_breaks == 0
 
 
 def test_close_ends_what_is_not_done_in_time(opened: Open, messages_server: MessagesServer) -> None:

@@ -51,7 +51,7 @@ def goes_on(agent: Agent, server: MessagesServer, *, breaks: int = 0) -> Receive
     assert agent.run("And now?").text == "Here I am."
     last = last_of_parent(server)
     well_formed(last)
-    assert agent.session.breaks == breaks
+    assert agent.session.status.cache_breaks == breaks
     return last
 
 
@@ -251,7 +251,7 @@ def test_a_report_for_a_turn_that_was_rewound_comes_all_the_same(
     messages_server.reply(text="All is well.", delay=release, **own(kind))
     messages_server.reply(text="It runs.", when=for_parent)
     agent.run("Go")
-    with agent.session.working() as conversation:
+    with agent.session._working() as conversation:
         rewind(conversation, before)
     release.set()
     wait_for(agent)
@@ -296,13 +296,13 @@ def test_another_model_ends_what_was_asked_in_the_name_of_the_first(
     agent.run("Go")
     provider = agent.session.provider
     other = provider.with_model("claude-haiku-5-5")  # type: ignore[attr-defined]
-    agent.session.use(other)
+    agent.session.switch_model(other)
     wait_for(agent)
     release.set()
     last = goes_on(agent, messages_server, breaks=1)
     assert last.body["model"] == "claude-haiku-5-5"
     assert sum("was stopped before it was done" in said for said in reminders(last)) == 2
-    agent.session.use(provider)
+    agent.session.switch_model(provider)
 
 
 @pytest.mark.prefix_free("two sessions go on from the same words")
@@ -387,7 +387,7 @@ def test_half_of_a_character_in_a_report_is_replaced(opened: Open, messages_serv
     messages_server.reply(text="Hello.")
     agent.run("Hello")
     messages_server.reply(text="Yes.")
-    with agent.session.working() as conversation:
+    with agent.session._working() as conversation:
         agent.session.add_user("And?")
         for number, said in enumerate(("\ud800 half", "\udcff" * 40_000)):
             state = AgentState(id=f"x{number}", type="fork", description="\ud83d", background=True, status="done")

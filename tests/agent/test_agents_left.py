@@ -89,7 +89,7 @@ def test_a_background_agent_that_a_crash_took_is_reported_as_lost_once(
     last = last_of_parent(messages_server)
     assert texts(last.messages[-1])[0] == "Go on."
     assert "(task 1) was lost when the session that started it ended" in texts(last.messages[-1])[-1]
-    assert agent.session.breaks == 0
+    assert agent.session.status.cache_breaks == 0
     well_formed(last)
     [ended] = events(agent, "agent_ended")
     assert (ended["status"], ended["unreported"]) == ("lost", [])
@@ -150,7 +150,7 @@ def test_what_a_log_says_of_agents_is_read_with_care(opened: Open, messages_serv
     agent = opened()
     messages_server.reply(text="Hello.")
     agent.run("Hello")
-    with agent.session.working() as conversation:
+    with agent.session._working() as conversation:
         conversation.record_event("agent_started", {"unreported": rows})
     agent.close()
     again = opened(resume=agent.session.id)
@@ -189,7 +189,7 @@ def test_a_background_report_too_long_to_show_lies_in_a_file(
     messages_server.reply(text="Read.", when=for_parent)
     agent.run("Read it")
     assert "a finding" in results(last_of_parent(messages_server))["r1"]
-    assert agent.session.breaks == 0
+    assert agent.session.status.cache_breaks == 0
 
 
 def test_a_long_report_of_a_session_without_files_is_cut_and_says_so(opened: Open, messages_server: MessagesServer) -> None:
@@ -275,11 +275,11 @@ def test_what_comes_back_of_agents_after_a_compaction_is_fenced_once(
 def test_an_agent_takes_restorables_as_its_session_does(opened: Open, messages_server: MessagesServer) -> None:
     messages_server.answer_with(summarising())
     agent = opened(settings=quiet())
-    agent.restorable("plan", "plan.md", "Paint the fence.")
-    agent.restorable("skill", "old", "Forget me.")
-    agent.restorable("skill", "old", None)
+    agent.restore_after_compaction("plan", "plan.md", "Paint the fence.")
+    agent.restore_after_compaction("skill", "old", "Forget me.")
+    agent.restore_after_compaction("skill", "old", None)
     with pytest.raises(InputError, match="empty"):
-        agent.restorable("", "x", "y")
+        agent.restore_after_compaction("", "x", "y")
     messages_server.reply(text="Long.")
     agent.run(LONG)
     assert agent.compact().done

@@ -26,11 +26,11 @@ def test_an_agent_in_the_background_runs_and_is_no_line_of_the_ledger(opened: Op
     messages_server.reply(text="It works in the background.")
     messages_server.reply(text="All is well.", fork="agent")
     agent.run("Look around")
-    with agent.session.working() as c:
+    with agent.session._working() as c:
         background, home = c.background, c.home
     for name in background.names:
         assert background.wait(name, PATIENCE)
     assert [received.fork for received in messages_server.requests if received.fork]
-    assert agent.session.resting is None
+    assert agent.session.status.budget_exhausted is None
     assert home is not None
     assert lines_of(home, day_of(time.time())) == []

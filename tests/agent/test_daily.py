@@ -64,7 +64,7 @@ def turn(agent: Agent, server: MessagesServer, words: str = "Go on.") -> None:
 
 
 def moved(agent: Agent, now: str) -> None:
-    with agent.session.working() as conversation:
+    with agent.session._working() as conversation:
         conversation.clock = lambda: now
 
 
@@ -135,7 +135,7 @@ def test_a_turn_that_goes_past_midnight_is_told_behind_its_results_and_writes_to
     messages_server.reply(tool_use=("Write", {"file_path": old, "content": "- late"}, "w1"))
     messages_server.reply(tool_use=("Write", {"file_path": new, "content": "- early"}, "w2"))
     messages_server.reply(text="Done.")
-    with agent.session.working() as conversation:
+    with agent.session._working() as conversation:
         agent.on_event = lambda event: setattr(conversation, "clock", lambda: NIGHT) if event["type"] == "tool_call" else None
     agent.run("Go on.")
     first, second, third = accepted(messages_server)
@@ -204,7 +204,7 @@ def test_the_first_turn_after_midnight_starts_a_dream_that_makes_memories_of_the
 ) -> None:
     agent = opened(provider=OfflineProvider(), settings=ASSISTANT, interactive=True)
     agent.run("Remember: deploys happen on Thursdays because Friday is short")
-    assert agent.session.background == (), "the day is not over"
+    assert agent.session.status.background_jobs == (), "the day is not over"
     moved(agent, NIGHT)
     agent.run("Hello again.")
     agent.close()

@@ -461,7 +461,7 @@ def test_a_turn_that_is_too_early_pays_one_stat(opened: Open, project: Path) -> 
         if event == "c_call" and getattr(what, "__module__", "") in ("posix", "nt") and what.__name__ not in FREE:
             calls.append(what.__name__)
 
-    with one.agent.session.working() as c:
+    with one.agent.session._working() as c:
         before = sys.getprofile()
         sys.setprofile(seen)
         try:

@@ -12,7 +12,7 @@ import pytest
 
 from lamina.agent.agent import Agent
 from lamina.cli.terminal.undo import undo_turn
-from lamina.conversation.job_results import take_job_results
+from lamina.conversation.isolate import take_job_results
 from lamina.core.errors import Aborted
 from lamina.core.settings import Settings
 from lamina.fork.fork import directive_in
@@ -50,7 +50,7 @@ class Watched:
             self.told.append((event["name"], event["data"]))
 
     def settle(self) -> None:
-        with self.agent.session.working() as c:
+        with self.agent.session._working() as c:
             assert c.background.wait("extraction", PATIENCE)
             take_job_results(c)
 
@@ -446,7 +446,7 @@ def test_when_the_last_reviewed_message_is_gone_all_that_is_visible_counts(
     one = watched()
     for words in ("First message.", "Second message.", "Third message."):
         one.run(words)
-    with one.agent.session.working() as c:
+    with one.agent.session._working() as c:
         assert undo_turn(c) is not None
         assert one.events[-1]["cursor"] not in {item.uuid for item in c.log.view.items}
     one.run("Fourth message.")
@@ -467,7 +467,7 @@ def test_a_compaction_keeps_the_cursor_for_those_who_resume(
     path, cursor = one.agent.session.path, one.events[-1]["cursor"]
     one.agent.close()
     again = watched(resume=str(path), settings=Settings(session_notes=False))
-    with again.agent.session.working() as c:
+    with again.agent.session._working() as c:
         assert cursor in {item.uuid for item in c.log.view.items}
     again.run("Later.")
     assert 'begins with "Later."' in (directive_in(forks(messages_server)[-1].body) or "")

@@ -295,7 +295,7 @@ def test_what_was_taken_back_is_not_saved_and_the_next_turn_is_reviewed(watched:
     writes(messages_server, one.memory / "testing-db.md", RULE, when=arrives(begun), delay=gate)
     one.agent.run(WORDS)
     assert begun.wait(PATIENCE)
-    with one.agent.session.working() as c:
+    with one.agent.session._working() as c:
         assert undo_turn(c) is not None
     gate.set()
     one.settle()

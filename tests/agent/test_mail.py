@@ -86,7 +86,7 @@ def test_a_message_to_a_running_agent_stands_behind_its_next_results_as_data(
     if kind:
         well_formed(asked)
     assert not asked.refused
-    assert agent.session.breaks == 0
+    assert agent.session.status.cache_breaks == 0
 
 
 @pytest.mark.spec("A6")
@@ -240,7 +240,7 @@ def test_mail_in_the_team_mailbox_is_read_once_and_allows_nothing(
     last = last_of_parent(messages_server)
     assert results(last)["w1"].startswith("!Not allowed: Nobody is there to allow it.")
     assert mail_of(last) == [words], "once, and what was sent stays as it is"
-    with agent.session.working() as conversation:
+    with agent.session._working() as conversation:
         heard = read_sources(conversation.log.view.items, 0)
     assert [each.words for each in heard.said] == ["What is new?"], "nothing of it is the person's own words"
     assert any("First." in each for each in heard.data)
@@ -251,7 +251,7 @@ def test_mail_in_the_team_mailbox_is_read_once_and_allows_nothing(
     other.mail.open()
     assert not any("belongs to another session" in each for each in other.session.notices)
     assert Mailbox.open(home, Address("alice", "build")) is None, "it is the other's now"
-    assert agent.session.breaks == 0
+    assert agent.session.status.cache_breaks == 0
 
 
 @pytest.mark.spec("A6")
@@ -334,7 +334,7 @@ def test_mail_stays_in_the_mailbox_until_the_disk_has_it_in_the_transcript(
     deliver(home, alice, encode_message(AgentMessage.new("bob", "And this.")))
     box = agent.mail._outside.mailbox if agent.mail is not None else None
     assert box is not None
-    with agent.session.working() as conversation, watched(full):
+    with agent.session._working() as conversation, watched(full):
         from_mailbox(conversation, box, path)
         assert b"And this." in inbox.read_bytes()
         from_mailbox(conversation, box, path)  # it is in view already, and waits for room

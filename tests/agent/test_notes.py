@@ -9,7 +9,7 @@ import pytest
 from tests.session.hosts import lend
 
 from lamina.agent.agent import Agent
-from lamina.conversation.job_results import take_job_results
+from lamina.conversation.isolate import take_job_results
 from lamina.fork.fork import directive_in
 from lamina.layers.l3_notes import offline as local
 from lamina.testing import Answer, MessagesServer, Received
@@ -24,7 +24,7 @@ def notes_file(agent: Agent) -> Path:
 
 
 def settle(agent: Agent) -> None:
-    with agent.session.working() as c:
+    with agent.session._working() as c:
         assert c.background.wait("notes", 120)
         take_job_results(c)
 
@@ -112,7 +112,7 @@ def test_an_edit_of_a_heading_is_refused_and_the_old_notes_stay(
 
 @pytest.mark.spec("O1")
 def test_offline_the_local_function_edits_too(opened: Callable[..., Agent]) -> None:
-    from lamina.session.offline_table import offline
+    from lamina.session.provider import offline
 
     agent = opened(provider=offline())
     agent.run("Mend the parser. " + LONG * 3)

@@ -140,7 +140,7 @@ def test_an_abort_ends_a_choice_under_way(opened: Open, messages_server: Message
     try:
         with pytest.raises(Aborted):
             agent.run(QUESTION)
-        with agent.session.working() as conversation:
+        with agent.session._working() as conversation:
             assert conversation.background.wait("select", PATIENCE)  # though its server has not answered
     finally:
         gate.set()

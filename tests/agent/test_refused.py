@@ -33,7 +33,7 @@ def test_a_refused_request_is_mended_and_the_turn_goes_on(opened: Open, messages
     messages_server.reply(text="And here.")
     assert agent.run("And now?").text == "And here."
     assert thoughts(messages_server) == [0, 1, 0, 0]
-    assert agent.session.breaks == 1
+    assert agent.session.status.cache_breaks == 1
 
 
 def test_a_server_that_refuses_twice_is_heard(opened: Open, messages_server: MessagesServer) -> None:

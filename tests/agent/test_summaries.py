@@ -89,7 +89,7 @@ def test_a_fork_of_the_agent_says_what_it_does_and_it_is_shown_everywhere(
     assert used["input"] + used["cache_read"] + used["cache_write"] > 0
     [row] = read_states(agent.session.path.with_suffix(""))
     assert row["status"] == "done"
-    assert agent.session.breaks == 0
+    assert agent.session.status.cache_breaks == 0
 
 
 @pytest.mark.spec("A7", "B9")
@@ -146,14 +146,14 @@ def test_a_short_agent_costs_no_summary_and_nobody_waits_for_one(opened: Open, m
     watched = Watched(messages_server, None)
     agent = opened(policy=CLASSIC)
     agent.run("Start it")
-    assert "agent_summary" in agent.session.background
+    assert "agent_summary" in agent.session.status.background_jobs
     end(agent, watched)
-    assert agent.session.background == ()
+    assert agent.session.status.background_jobs == ()
     assert watched.asked(messages_server) == []
 
 
 def resting(agent: Agent) -> str | None:
-    return agent.session.resting
+    return agent.session.status.budget_exhausted
 
 
 @pytest.mark.spec("A7", "B9")

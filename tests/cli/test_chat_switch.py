@@ -37,7 +37,7 @@ def test_another_model_goes_on_with_the_same_conversation(
     with Agent.open(model(client, "claude-sonnet-5-5"), cwd=tmp_path, home=tmp_path / "home") as agent:
         agent.run("first")
         before = agent.session.tokens
-        agent.session.use(model(client, "claude-haiku-4-5"))
+        agent.session.switch_model(model(client, "claude-haiku-4-5"))
         assert agent.session.tokens == pytest.approx(before, rel=0.2), "an estimate until the new model reports"
         agent.run("second")
         path = agent.session.path
@@ -52,11 +52,11 @@ def test_another_model_goes_on_with_the_same_conversation(
 
 def test_a_smaller_window_counts_from_the_switch_on(tmp_path: Path) -> None:
     with Agent.open("anthropic:claude-sonnet-5-5", cwd=tmp_path, in_memory=True) as agent:
-        wide = agent.session.window.percent_left
+        wide = agent.session.window_state.percent_left
         agent.session.add_user("word " * 50_000)
-        before = agent.session.window.percent_left
-        agent.session.use(open_provider("offline"))
-        assert wide > before > agent.session.window.percent_left
+        before = agent.session.window_state.percent_left
+        agent.session.switch_model(open_provider("offline"))
+        assert wide > before > agent.session.window_state.percent_left
 
 
 def test_another_programs_session_gets_the_tools_it_does_not_tell_of(
@@ -91,20 +91,20 @@ def test_another_programs_session_gets_the_tools_it_does_not_tell_of(
 def test_a_window_that_was_asked_for_stays_with_another_model(tmp_path: Path) -> None:
     with Session("anthropic:claude-sonnet-5-5", in_memory=True, window=50_000, cwd=tmp_path) as session:
         asked = session._c.limits
-        session.use(open_provider("offline"))
+        session.switch_model(open_provider("offline"))
         assert session._c.limits.window == asked.window == 50_000
-        session.use(open_provider("offline"), window=30_000)
-        session.use(open_provider("offline"))
+        session.switch_model(open_provider("offline"), window=30_000)
+        session.switch_model(open_provider("offline"))
         assert session._c.limits.window == 30_000
 
 
 def test_no_window_that_was_asked_for_is_wider_than_the_new_model_takes(tmp_path: Path) -> None:
     with Session("offline", in_memory=True, window=900_000, cwd=tmp_path) as session:
-        session.use(open_provider("anthropic:claude-haiku-4-5", client=object()))
+        session.switch_model(open_provider("anthropic:claude-haiku-4-5", client=object()))
         assert session._c.limits.window == 200_000
-        session.use(open_provider("offline"))
+        session.switch_model(open_provider("offline"))
         assert session._c.limits.window == 900_000
         with pytest.raises(InputError, match="too few"):
-            session.use(open_provider("anthropic:claude-haiku-4-5", client=object()), window=10)
+            session.switch_model(open_provider("anthropic:claude-haiku-4-5", client=object()), window=10)
         assert session.provider.name == "offline"
         assert session._c.limits.window == 900_000

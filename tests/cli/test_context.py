@@ -63,7 +63,7 @@ def test_every_kind_has_its_tokens_and_files_read_again_are_named(
     with talk(messages_server, client, work) as agent:
         live = report(agent.session.id)
         assert live["session_id"] == agent.session.id
-        tokens, left = agent.session.tokens, agent.session.window.percent_left
+        tokens, left = agent.session.tokens, agent.session.window_state.percent_left
     found = report(live["session_id"][:8])
     assert found == live, "a live session reads as a recorded one"
     for kind in ("human", "assistant", "thinking", "memory", "system_and_tools"):
@@ -154,7 +154,7 @@ def test_what_was_taken_back_no_longer_counts(tmp_path: Path, work: Path) -> Non
         before = report(agent.session.id)
         agent.run("Remember: two, " + "and so on " * 500)
         assert report(agent.session.id)["human"] > before["human"] + 500
-        with agent.session.working() as conversation:
+        with agent.session._working() as conversation:
             undo_turn(conversation)
         assert report(agent.session.id)["human"] == before["human"]
 
@@ -215,7 +215,7 @@ def test_two_requests_are_compared_block_by_block(
 ) -> None:
     with talk(messages_server, client, work, rounds=2) as agent:
         name = agent.session.id
-        with agent.session.working() as conversation:
+        with agent.session._working() as conversation:
             undo_turn(conversation)
         messages_server.reply(text="Something else.")
         agent.run("And now?")

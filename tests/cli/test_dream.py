@@ -33,7 +33,7 @@ from lamina.memory.memory import Memory
 from lamina.memory.store.contract import Why
 from lamina.providers import OnEvent
 from lamina.providers.offline import OfflineProvider
-from lamina.session.offline_table import offline
+from lamina.session.provider import offline
 from lamina.session.session import Session
 
 from .running import failed, here, misused

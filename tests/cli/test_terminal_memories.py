@@ -31,7 +31,7 @@ def remember(project: Path, home: Path | None = None) -> None:
 
 def brought(agent: Agent) -> list[Came]:
     assert agent.session.path is not None
-    with agent.session.working() as c:
+    with agent.session._working() as c:
         branch, view = set(c.log.tree.members), {item.uuid for item in c.log.view.items}
     return came(read_transcript(agent.session.path), branch, view)
 
@@ -45,7 +45,7 @@ def test_what_came_is_told_with_its_reason_and_not_once_it_was_taken_back(tmp_pa
         assert brought(agent) == []
         agent.run(QUESTION)
         assert brought(agent) == [Came("testing-db.md", WHY, True)]
-        with agent.session.working() as c:
+        with agent.session._working() as c:
             assert undo_turn(c) is not None
         assert brought(agent) == []
 

@@ -22,11 +22,11 @@ from lamina.cli.terminal.completion import Choice, Completing
 from lamina.cli.terminal.screen import Style, clean, fit, folded, wrapped
 from lamina.cli.terminal.status_line import Status, fitted, parts
 from lamina.cli.terminal.text_stream import Flow
+from lamina.conversation.compaction.commit import Compacted
 from lamina.conversation.window.breakdown import Breakdown
 from lamina.conversation.window.thresholds import State, state_of, thresholds
 from lamina.core.policy import WindowPolicy
 from lamina.core.usage import Usage
-from lamina.layers.l4_compact.step import Compacted
 
 CWD = Path("/work/app")
 

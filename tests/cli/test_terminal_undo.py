@@ -18,7 +18,7 @@ def test_calls_and_results_of_the_turn_leave_with_it(tmp_path: Path) -> None:
         agent.run("Remember: our tests run against Postgres.")
         before = agent.session.messages
         agent.run("write notes.txt: one")
-        with agent.session.working() as conversation:
+        with agent.session._working() as conversation:
             removed = undo_turn(conversation)
         assert removed is not None
         assert removed.calls == ("Write",)
@@ -34,7 +34,7 @@ def test_calls_and_results_of_the_turn_leave_with_it(tmp_path: Path) -> None:
 def test_a_turn_that_got_no_answer_is_taken_back_too(tmp_path: Path) -> None:
     with Session("offline", cwd=tmp_path, in_memory=True) as session:
         session.add_user("a question " * 20)
-        with session.working() as conversation:
+        with session._working() as conversation:
             removed = undo_turn(conversation)
             assert removed is not None
             assert removed.sentence().startswith('Taken back: "a question a question')
@@ -49,6 +49,6 @@ def test_the_first_reminder_stays_where_it_was(tmp_path: Path) -> None:
         first = str(agent.session.messages)
         assert "Use tabs." in first
         agent.run("hello")
-        with agent.session.working() as conversation:
+        with agent.session._working() as conversation:
             assert undo_turn(conversation) is not None
         assert str(agent.session.messages) == first

@@ -35,10 +35,13 @@ class Notebook:
         self.said.append(reply)
         return reply
 
+    def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
+        self.results((yield RunTools(calls)))
+
     def results(self, results: Sequence[ToolResult]) -> None:
         self.said.append(tuple(results))
 
-    def mend(self, error: ProviderError) -> Flow[bool]:
+    def recover(self, error: ProviderError) -> Flow[bool]:
         yield from ()
         self.said.append(error)
         return "something" in str(error)

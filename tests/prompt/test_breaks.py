@@ -82,7 +82,7 @@ def talk(session: Session, server: MessagesServer, text: str) -> None:
 
 
 def causes(session: Session) -> list[str]:
-    return [found.cause for found in session.cache_findings]
+    return [found.cause for found in session.status.cache_misses]
 
 
 @pytest.mark.spec("K2")
@@ -113,6 +113,6 @@ def test_a_changed_system_prompt_is_announced_with_its_reason_and_is_no_finding(
     messages_server.announce_break("system")
     with Session(f"anthropic:{MODEL}", system=LONG + "Be brief.", home=tmp_path, cwd=tmp_path, resume=name) as session:
         talk(session, messages_server, "two")
-        assert session.cache_findings == ()
+        assert session.status.cache_misses == ()
         assert session.path is not None
         assert [record.reason for record in read_transcript(session.path) if isinstance(record, Break)] == ["system"]

@@ -60,9 +60,9 @@ def test_a_call_without_an_id_keeps_the_one_it_was_given() -> None:
         ids = [block["id"] for message in session.messages for block in message["content"] if block["type"] == "tool_use"]
         assert ids == ["call_1_0", "call_1_1", "call_4_0", "call_4_1", "call_7_0", "call_7_1"]
         assert session.open_calls == ()
-        assert session.breaks == 0
+        assert session.status.cache_breaks == 0
         session.sync([dict(row) for row in rows])
-        assert session.breaks == 0
+        assert session.status.cache_breaks == 0
 
 
 def test_the_sdks_own_message_may_stand_in_the_list() -> None:
@@ -98,4 +98,4 @@ def test_a_row_that_cannot_be_read_is_named_and_changes_nothing(wrong: Any) -> N
             session.sync([*rows, wrong])
         session.sync([*rows, {"role": "user", "content": "c"}])
         assert [message["content"] for message in session.before_call()["messages"]] == ["a", "b", "c"]
-        assert session.breaks == 0
+        assert session.status.cache_breaks == 0

@@ -16,7 +16,7 @@ from lamina.replay.run import Report, Wanted, replay
 from lamina.replay.script import read_script
 from lamina.replay.table import remarks
 from lamina.replay.variants import variants
-from lamina.session.offline_table import offline
+from lamina.session.provider import offline
 
 from .recording import Recording, long_work, page, text, use
 

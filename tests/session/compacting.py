@@ -62,7 +62,7 @@ def opened(
         closing(provider_at(server)) as provider,
         Session(provider, home=home, cwd=home, policy=policy, window=window, **given) as session,
     ):
-        server.follow(breaks=lambda: [None] * session.breaks)
+        server.follow(breaks=lambda: [None] * session.status.cache_breaks)
         yield session
 
 
@@ -108,7 +108,7 @@ def summaries(server: MessagesServer) -> list[Received]:
 
 
 def records(session: Session) -> list[Record]:
-    with session.working() as c:
+    with session._working() as c:
         return list(c.store.read())
 
 
@@ -121,12 +121,12 @@ def told(session: Session, name: str) -> list[Wire]:
 
 
 def kinds(session: Session) -> list[str]:
-    with session.working() as c:
+    with session._working() as c:
         return [item.kind for item in c.log.view.items]
 
 
 def ids(session: Session) -> list[str]:
-    with session.working() as c:
+    with session._working() as c:
         return [item.uuid for item in c.log.view.items]
 
 

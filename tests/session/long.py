@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lamina.conversation.job_results import take_job_results
+from lamina.conversation.isolate import take_job_results
 from lamina.core.blocks import ToolResult
 from lamina.core.log import Log
 from lamina.core.receipts import Told, open_receipt, read_receipt
@@ -136,7 +136,7 @@ class Work:
 
 def settle(session: Session) -> None:
     """What works in the background is waited for, so that a run gives the same decisions twice."""
-    with session.working() as c:
+    with session._working() as c:
         assert c.background.wait("notes", PATIENCE)
         assert c.background.wait("summary", PATIENCE)
         take_job_results(c)

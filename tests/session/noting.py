@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.session.hosts import lend
 
-from lamina.conversation.job_results import take_job_results
+from lamina.conversation.isolate import take_job_results
 from lamina.core.receipts import Told, open_receipt, read_receipt
 from lamina.core.records import Boundary
 from lamina.fork.fork import directive_in
@@ -73,7 +73,7 @@ def connected(server: MessagesServer, home: Path, **given: Any) -> Iterator[Sess
     given = {"window": WINDOW, "system": "Be careful.", "cwd": home, "home": home, **given}
     session = Session(provider, **given)
     lend(session, observer=Seen())
-    server.follow(breaks=lambda: [None] * session.breaks, session=None)
+    server.follow(breaks=lambda: [None] * session.status.cache_breaks, session=None)
     try:
         yield session
     finally:
@@ -97,7 +97,7 @@ def talk(session: Session, *words: str) -> None:
 
 
 def settle(session: Session) -> None:
-    with session.working() as c:
+    with session._working() as c:
         assert c.background.wait("notes", PATIENCE)
         assert c.background.wait("summary", PATIENCE)
         take_job_results(c)

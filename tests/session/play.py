@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import copy
 
-from lamina.conversation import revision
-from lamina.core.blocks import read_content
+from lamina.conversation.compaction.commit import Replacement, Wanted, commit
+from lamina.conversation.compaction.restoration import Put
 from lamina.core.errors import InputError, NothingToSend
-from lamina.core.records import Boundary, Message
 from lamina.session.session import Session
 
 from .words import Wire, answer, call, cut_off, text, thinking
@@ -24,13 +23,13 @@ def turns(session: Session, *words: str) -> list[Wire]:
 
 
 def compact(session: Session, summary: str, kept: tuple[str, ...] = ()) -> str:
-    """A compaction as a layer would enter it; the id of its boundary."""
+    """A compaction as a layer would commit it; the id of its boundary."""
     c = session._c
-    uuid, parent, time = c.head()
-    boundary = Boundary(uuid, parent, time, "manual", kept=kept)
-    words = Message(f"summary-of-{uuid}", uuid, time, "user", read_content(summary), summary=True)
-    revision.compact(c, boundary, [words])
-    return uuid
+    uuid, _, time = c.head()
+    items = tuple(c.log.view.items)
+    gone = tuple(item.uuid for item in items if item.uuid not in kept)
+    new = Replacement(uuid, f"summary-of-{uuid}", summary, "summary", gone, Put((), {}, (), (), ()))
+    return commit(c, items, new, Wanted("manual", time, c.count.tokens)).boundary
 
 
 class Play:
@@ -81,4 +80,4 @@ class Play:
             return
         self.sent.append(request)
         self.copies.append(copy.deepcopy(request))
-        self.announced.append(self.session.breaks)
+        self.announced.append(self.session.status.cache_breaks)

@@ -101,7 +101,7 @@ class Script(Work):
 
     def check(self) -> None:
         """The view is the fold of the log; no layer had to step aside."""
-        with self.session.working() as c:
+        with self.session._working() as c:
             whole = Log.load(c.store.read)
             assert unmarked(self.session.messages) == unmarked(whole.view.messages())
             assert c.log.view.pins == whole.view.pins
@@ -182,7 +182,7 @@ class Script(Work):
         return [record.text for record in before if isinstance(record, Pin) and record.text and record.uuid not in revoked]
 
     def handed_over(self) -> Wire | None:
-        with self.session.working() as c:
+        with self.session._working() as c:
             if not c.log.view.items or c.log.view.flat.open_calls:
                 return None
             handed = forks.hand_over(c)
@@ -203,10 +203,10 @@ class Script(Work):
         if items:
             first = pick % len(items)
             last = min(len(items) - 1, first + pick % 5)
-            self.taken_back(pick, lambda: self.session.snip(items[first], items[last]))
+            self.taken_back(pick, lambda: self.session.hide_messages(items[first], items[last]))
 
     def items(self) -> list[str]:
-        with self.session.working() as c:
+        with self.session._working() as c:
             return [item.uuid for item in c.log.view.items]
 
     def taken_back(self, pick: int, do: Callable[[], str]) -> None:
@@ -239,7 +239,7 @@ class Script(Work):
 
     def do_preview(self, pick: int) -> None:
         before = len(records(self.session)) if self.session.path and self.session.path.exists() else 0
-        self.session.preview()
+        self.session.preview_compaction()
         assert before in (0, len(records(self.session)))
 
     # What happens to it
@@ -289,7 +289,7 @@ class Script(Work):
 
     def do_fork(self, pick: int) -> None:
         """A fork that shares the prefix, with calls left open or not; its request is valid."""
-        with self.session.working() as c:
+        with self.session._working() as c:
             if not c.log.view.items:
                 return
             with suppress(Overloaded, ServerFault):
@@ -312,7 +312,7 @@ class Script(Work):
             return
         self.models += 1  # each reports by its own measure; where one began is not written down
         self.provider = self.model(f"model-{1 + self.models}")
-        self.session.use(self.provider)
+        self.session.switch_model(self.provider)
 
     def do_sync(self, pick: int) -> None:
         """The caller's own list in new objects: nothing that was said is said again; or one word more."""
@@ -337,13 +337,13 @@ class Script(Work):
 
     def set_clock(self, session: Session) -> None:
         if year := self.year:
-            with session.working() as c:
+            with session._working() as c:
                 c.clock = lambda: f"{year}-01-01T00:00:00.000Z"
 
     def do_switch(self, pick: int) -> None:
         name = SWITCHES[pick % len(SWITCHES)]
         self.switches[name] = not getattr(Settings(**self.switches), name)
-        with self.session.working() as c:
+        with self.session._working() as c:
             self.session.settings = c.settings = Settings(**self.switches)
 
     def do_fault(self, pick: int) -> None:

@@ -27,8 +27,8 @@ def asked(session: Session, *calls: Wire, words: str = "look", name: str = "m") 
 
 def hand_in(session: Session, call_id: str, output: object, *, is_error: bool = False) -> None:
     """As add_tool_result does it, whatever the output is."""
-    with session.working() as c:
-        session.add_results([results.given(c, call_id, output, is_error=is_error)])
+    with session._working() as c:
+        session._add_results([results.hand_in(c, call_id, output, is_error=is_error)])
 
 
 def contents(request: Wire) -> dict[str, Any]:

@@ -211,7 +211,7 @@ def test_a_directory_whose_name_is_no_text_can_be_worked_in(tmp_path: Path) -> N
     cwd.mkdir()
     with Session(home=tmp_path / "home", cwd=cwd) as session:
         turns(session, "a")
-        assert session.trouble is None
+        assert session.status.write_error is None
     with Session(home=tmp_path / "home", cwd=cwd, resume=session.id) as again:
         assert said(again.messages) == ["a", "about a"]
         assert again.notices == []

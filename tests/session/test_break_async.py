@@ -189,7 +189,7 @@ def test_notes_are_kept_with_an_async_client_alone(messages_server: MessagesServ
     async def run() -> None:
         async with anthropic.AsyncAnthropic(api_key="any", base_url=messages_server.url) as client:
             session = AsyncSession("anthropic:claude-sonnet-5-5", client=client, home=tmp_path, cwd=tmp_path, window=60_000)
-            messages_server.follow(breaks=lambda: [None] * session.breaks)
+            messages_server.follow(breaks=lambda: [None] * session.status.cache_breaks)
             for number in range(6):
                 session.add_user(f"Step {number}. {LONG}")
                 await session.ask()
@@ -292,7 +292,7 @@ def test_no_thread_is_left_behind(messages_server: MessagesServer, tmp_path: Pat
     before = set(threading.enumerate())
     provider = provider_at(messages_server)
     session = Session(provider, home=tmp_path, cwd=tmp_path, window=60_000, settings=Settings())
-    messages_server.follow(breaks=lambda: [None] * session.breaks)
+    messages_server.follow(breaks=lambda: [None] * session.status.cache_breaks)
     for number in range(6):
         session.add_user(f"Step {number}. {LONG}")
         session.ask()

@@ -83,7 +83,7 @@ def follow(session: Session, rows: list[Wire]) -> None:
 
 def folded(session: Session) -> list[Wire]:
     """The messages as the whole log gives them."""
-    with session.working() as c:
+    with session._working() as c:
         shown: list[Wire] = unmarked(Log.load(c.store.read).view.messages())
         return shown
 
@@ -165,7 +165,7 @@ def test_a_result_is_recognised_in_a_new_list_whatever_became_of_it(
     if since == "compacted":
         assert session.compact("all").done
     elif since == "snipped":
-        session.snip(session._c.log.view.items[0].uuid, session._c.log.view.items[5].uuid)
+        session.hide_messages(session._c.log.view.items[0].uuid, session._c.log.view.items[5].uuid)
     elif since == "cleared":
         session._c.clock = lambda: "2099-01-01T00:00:00.000Z"
         session.sync([*rows, user("after a pause")])
@@ -201,7 +201,7 @@ def test_a_session_resumed_behind_a_compaction_that_nothing_answered_announces_t
         if then == "undo":
             again.undo()
         request = again.before_call()
-        assert extends(sent, request) or again.breaks == 1
+        assert extends(sent, request) or again.status.cache_breaks == 1
         assert request.get("extra_headers", {}).get("x-lamina-break") != "unexplained"
 
 
@@ -392,10 +392,10 @@ def test_another_model_does_not_answer_what_was_asked_of_the_first(tmp_path: Pat
             held.set()
             raise Aborted
 
-        with session.working() as c:
+        with session._working() as c:
             assert c.background.wait("notes", 120)
             assert c.background.start("notes", job)
-        session.use(second)
+        session.switch_model(second)
         assert held.wait(120)
         session.add_user("go on")
         assert session.before_call()["model"] == "model-2"
@@ -433,7 +433,7 @@ class Random:
     def step(self, kind: str, pick: int) -> None:
         with suppress(WindowFull, NothingToSend, InputError, UsageError):
             getattr(self, kind)(pick)
-        with self.session.working() as c:
+        with self.session._working() as c:
             whole = Log.load(c.store.read)
             assert unmarked(self.session.messages) == unmarked(whole.view.messages())
             assert [item.uuid for item in c.log.view.items] == [item.uuid for item in whole.view.items]
@@ -474,7 +474,7 @@ class Random:
     def snip(self, pick: int) -> None:
         items = self.session._c.log.view.items
         if items:
-            self.taken_back(pick, lambda: self.session.snip(items[pick % len(items)].uuid))
+            self.taken_back(pick, lambda: self.session.hide_messages(items[pick % len(items)].uuid))
 
     def taken_back(self, pick: int, do: Callable[[], str]) -> None:
         before = unmarked(self.session.messages)

@@ -76,7 +76,7 @@ def test_over_the_budget_notes_rest_and_it_is_said_once(
         assert event["used"] >= event["limit"]
         [sentence] = [notice for notice in session.notices if "rests until tomorrow" in notice]
         assert what.capitalize() in sentence
-        assert session.resting == what
+        assert session.status.budget_exhausted == what
         asked = len(asked_for_notes(messages_server))
         assert 0 < before <= asked
         fill(session, session.tokens + 3_000)
@@ -95,10 +95,10 @@ def test_what_other_sessions_used_counts_and_nobody_else_is_told(messages_server
         assert len(asked_for_notes(messages_server)) == 1, "one call is left"
         fill(session, 9_000)
         assert len(asked_for_notes(messages_server)) == 1
-        assert session.resting == "calls"
+        assert session.status.budget_exhausted == "calls"
     with connected(messages_server, tmp_path / "other home") as session:
         fill(session, 5_000, f"Elsewhere. {LONG}")
-        assert session.resting is None
+        assert session.status.budget_exhausted is None
         assert len(asked_for_notes(messages_server)) > 1
 
 
@@ -118,7 +118,7 @@ def test_sessions_at_once_exceed_it_by_what_is_under_way_only(messages_server: M
             noting.settle(session)
             fill(session, 8_000)
         assert len(used(tmp_path)) <= 201
-        assert one.resting == other.resting == "calls"
+        assert one.status.budget_exhausted == other.status.budget_exhausted == "calls"
 
 
 @pytest.mark.spec("B9", "C1")
@@ -178,7 +178,7 @@ def test_a_model_without_a_price_counts_in_tokens(messages_server: MessagesServe
     ) as session:
         lend(session, observer=noting.Seen())
         fill(session, 5_000)
-        assert session.resting is None
+        assert session.status.budget_exhausted is None
         assert {line.usd for line in used(tmp_path)} == {None}
         assert sum(line.input + line.cache_write for line in used(tmp_path)) > 0
     provider.close()
@@ -189,7 +189,7 @@ def test_what_local_functions_answer_is_neither_counted_nor_kept_waiting(tmp_pat
         lend(session, observer=noting.Seen())
         fill(session, 5_000)
         assert told(session).named("notes")
-        assert session.resting is None
+        assert session.status.budget_exhausted is None
     assert used(tmp_path) == []
 
 
@@ -198,8 +198,8 @@ def test_a_session_in_memory_has_a_budget_of_its_own(messages_server: MessagesSe
     settings = compacting.quiet(budget_calls=1)
     with compacting.opened(messages_server, tmp_path, policy=AHEAD, settings=settings, in_memory=True) as session:
         compacting.until_compacted(session, messages_server)
-        with session.working() as c:
+        with session._working() as c:
             assert c.background.wait("summary", PATIENCE)
         compacting.until_compacted(session, messages_server, start=100)
-        assert session.resting == "calls"
+        assert session.status.budget_exhausted == "calls"
         assert not (tmp_path / "ledger").exists()

@@ -109,7 +109,7 @@ def test_switched_off_nothing_new_goes_and_what_is_gone_stays(tmp_path: Path) ->
         assert before
         session._c.settings = quiet(size_clearing=False)
         number = UNTIL_FULL
-        while not session.window.above_warning:
+        while not session.window_state.above_warning:
             assert cleared(work(session, numbered(1, number))[-1]) == before
             number += 1
         assert cleared(session.before_call()) == before
@@ -180,7 +180,7 @@ def test_undo_brings_back_every_byte_and_nothing_of_it_is_cleared_again(tmp_path
         assert clearings(session.path) == [decision]
         again = session.id
     with opened(tmp_path, resume=again) as session:
-        assert session.window.above_warning
+        assert session.window_state.above_warning
         assert cleared(session.before_call()) == []
 
 
@@ -208,7 +208,7 @@ def test_a_resumed_session_counts_as_the_one_that_cleared_did(tmp_path: Path) ->
 
 def test_a_clearing_that_is_due_when_a_session_ends_is_made_by_the_next_one(tmp_path: Path) -> None:
     with begun(opened(tmp_path, settings=quiet(size_clearing=False))) as session:
-        while not session.window.above_warning:
+        while not session.window_state.above_warning:
             work(session, [f"t{session.tokens}"])
         name = session.id
     with opened(tmp_path, resume=name) as session:
@@ -225,7 +225,7 @@ def test_the_session_goes_on_when_originals_cannot_be_saved_and_says_so_once(tmp
         folder.parent.mkdir(exist_ok=True)
         folder.write_text("a file where the directory should be")
         number = 0
-        while not session.window.above_error or number % 2:
+        while not session.window_state.above_error or number % 2:
             assert cleared(work(session, numbered(1, number))[-1]) == []
             number += 1
         assert cleared(session.before_call()) == []
@@ -324,7 +324,7 @@ def test_a_history_that_the_caller_owns_is_cleared_on_our_side_only(tmp_path: Pa
             request = session.before_call()
         assert cleared(request)
         assert all(message["content"][0].get("content", LONG) == LONG for message in theirs[1:])
-        assert session.breaks == len(clearings(session.path)) == reasons(session.path).count("clearing")
+        assert session.status.cache_breaks == len(clearings(session.path)) == reasons(session.path).count("clearing")
 
 
 def spilling(home: Path) -> Session:
@@ -399,11 +399,11 @@ def test_whatever_happens_every_request_is_valid_and_every_break_is_announced(
     hours = 0
     for number, (kind, size) in enumerate(steps):
         match kind:
-            case "read" | "todo" if not session.window.at_blocking:
+            case "read" | "todo" if not session.window_state.at_blocking:
                 session.before_call()
                 called(session, f"c{number}", "Read" if kind == "read" else "TodoWrite")
                 session.add_tool_result(f"c{number}", "x" * size * 4)
-            case "say" if not session.window.at_blocking:
+            case "say" if not session.window_state.at_blocking:
                 session.add_user(f"words {number}")
             case "undo" if found := list(session._c.log.decisions):
                 revision.undo(session._c, found[size % len(found)])
@@ -417,7 +417,7 @@ def test_whatever_happens_every_request_is_valid_and_every_break_is_announced(
                 session = opened(home, window=12_000, tools=[READ, TODO], settings=switches, resume=session.id)
             case _:
                 pass
-        if not session.window.at_blocking:
+        if not session.window_state.at_blocking:
             assert refused(session.before_call()) == []
     assert "unexplained" not in reasons(session.path)
     for decision in clearings(session.path):

@@ -35,7 +35,7 @@ def prepare(directory: Path) -> None:
     off = quiet(size_clearing=False)
     with begun(opened(home(directory), policy=EARLY, window=SMALL, session_id=NAME, settings=off)) as session:
         number = 0
-        while not session.window.above_warning:
+        while not session.window_state.above_warning:
             work(session, numbered(1, number))
             number += 1
 

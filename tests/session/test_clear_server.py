@@ -61,7 +61,7 @@ def test_five_hundred_calls_stay_within_the_window_with_a_receipt_for_every_clea
         breaks = [record for record in records(session.path) if isinstance(record, Break)]
         assert len(decisions) > 3
         assert [record.reason for record in breaks] == ["clearing"] * len(decisions)
-        assert session.cache_findings == ()
+        assert session.status.cache_misses == ()
         for decision in decisions:
             assert {told.fate for told in fates(session.path, decision).values()} == {"kept", "cleared"}
     assert {received.status for received in server.requests} == {200}
@@ -88,8 +88,8 @@ def test_edits_ride_on_the_request_the_messages_stay_and_the_cache_is_kept(
         session.add_user("Read everything.")
         assert run(session) == 60
         assert clearings(session.path) == []
-        assert session.breaks == 0
-        assert session.cache_findings == ()
+        assert session.status.cache_breaks == 0
+        assert session.status.cache_misses == ()
         assert not any(content != LONG for content in shown({"messages": session.messages}).values())
     sent = [received.body.get("cache_edits", {}).get("delete", []) for received in messages_server.requests]
     assert sent[20] == []
@@ -219,7 +219,7 @@ def test_the_provider_clears_by_itself_and_we_neither_clear_nor_edit(messages_se
         session.add_user("Read everything.")
         assert run(session) == 60
         assert clearings(session.path) == []
-        assert session.breaks == 0
+        assert session.status.cache_breaks == 0
         asked = messages_server.requests[0].body["context_management"]["edits"]
         assert asked[-1]["trigger"] == {"type": "input_tokens", "value": 20_000}
         told_tokens = [data["tokens_saved"] for data in told.named("clearing")]

@@ -63,7 +63,7 @@ def test_a_full_window_is_compacted_by_one_fork_that_reads_the_cache(messages_se
         assert refused(after) == []
         assert SECTIONS.splitlines()[0] in words_of(after)
         assert "a draft nobody reads" not in words_of(after)
-        assert session.window.above_autocompact is False
+        assert session.window_state.above_autocompact is False
         assert reasons(session.path) == ["compaction"]
         [event] = told(session, "compaction")
         assert event["tokens_after"] < event["tokens_before"] / 2
@@ -175,12 +175,12 @@ def test_pins_and_instruction_files_survive_compaction_after_compaction_word_for
     messages_server.answer_with(summarising())
     with opened(messages_server, tmp_path) as session:
         versions = iter(["rules, first version", "rules, second version"])
-        with session.working() as c:
+        with session._working() as c:
             uuid, parent, time = c.head()
             c.append([Attachment(uuid, parent, time, "instructions", (words_block("rules as sent"),))])
         pinned = session.add_user("Always use tabs,  and two  spaces here.")
         session.ask()
-        with session.working() as c:
+        with session._working() as c:
             for pin in (Pin("p1", c.log.tree.leaf, "", target=pinned), Pin("p2", c.log.tree.leaf, "", text="Never push.")):
                 c.append([pin])
         rounds(session, messages_server, 4)
@@ -322,7 +322,7 @@ def test_a_preview_changes_nothing_and_tells_what_would_happen(messages_server: 
         rounds(session, messages_server, 6)
         last = session.add_user("What next?")
         before, size, calls = session.messages, len(records(session)), len(messages_server.requests)
-        with session.working() as c:
+        with session._working() as c:
             seen = step.preview(c)
         assert (session.messages, len(records(session)), len(messages_server.requests)) == (before, size, calls)
         assert seen.kept == (last,)
@@ -341,7 +341,7 @@ def test_nothing_to_summarise_is_an_answer_not_an_error(messages_server: Message
     with opened(messages_server, tmp_path) as session:
         session.add_user("Hello")
         assert session.compact().why == "there is nothing to summarise yet"
-        with session.working() as c:
+        with session._working() as c:
             assert step.preview(c).why == "there is nothing to summarise yet"
         assert not summaries(messages_server)
 
@@ -353,7 +353,7 @@ def test_switched_off_nothing_is_compacted(messages_server: MessagesServer, tmp_
     with opened(messages_server, tmp_path, settings=quiet(**off)) as session:
         for number in range(60):
             rounds(session, messages_server, 1, start=number)
-            if session.window.above_error:
+            if session.window_state.above_error:
                 break
         assert not summaries(messages_server)
         done = session.compact()
@@ -420,7 +420,7 @@ def test_an_async_session_compacts_by_the_same_flow(messages_server: MessagesSer
         async with AsyncSession(
             provider, home=tmp_path, cwd=tmp_path, settings=quiet(), window=20_000, max_tokens=500
         ) as session:
-            messages_server.follow(breaks=lambda: [None] * session.breaks)
+            messages_server.follow(breaks=lambda: [None] * session.status.cache_breaks)
             for number in range(30):
                 session.add_user(f"Question {number} {LONG}")
                 await session.ask()
@@ -476,7 +476,7 @@ def test_a_chat_completions_server_gives_the_summary_too(messages_server: Messag
     provider = OpenAIProvider("gpt-5.5", api_key="any", base_url=messages_server.openai_url, max_retries=0)
     messages_server.answer_with(summarising())
     with closing(provider), Session(provider, home=tmp_path, cwd=tmp_path, settings=quiet(), window=20_000) as session:
-        messages_server.follow(breaks=lambda: [None] * session.breaks)
+        messages_server.follow(breaks=lambda: [None] * session.status.cache_breaks)
         for number in range(30):
             session.add_user(f"Question {number} {LONG}")
             session.ask()

@@ -60,7 +60,7 @@ def test_what_comes_back_stands_behind_what_was_kept_in_a_fixed_order(messages_s
         lend(session, session_start=lambda source: HookOutcome(context=("a hook's words",)))
         lend(session, restorable=lambda: [Restorable("background", "b", "one agent works")])
         for kind in ("mcp", "agents", "glossary", "tools", "plan", "skill"):
-            session.restorable(kind, "one", f"the text of {kind}")
+            session.restore_after_compaction(kind, "one", f"the text of {kind}")
         rounds(session, messages_server, 4)
         session.add_user("And now the last thing")
         assert session.compact().done
@@ -82,9 +82,9 @@ def test_skills_come_back_newest_first_within_their_budget_and_the_rest_is_told(
     policy = replace(CLASSIC, compact=replace(CLASSIC.compact, skill_tokens=2_000, skills_tokens=5_000))
     with opened(messages_server, tmp_path, policy=policy) as session:
         for number in range(6):
-            session.restorable("skill", f"s{number}", f"skill number {number}\n" + "do this, then do that\n" * 100)
-        session.restorable("skill", "s1", "skill number 1, used again")
-        session.restorable("plan", "p", "the plan fits beside them")
+            session.restore_after_compaction("skill", f"s{number}", f"skill number {number}\n" + "do this, then do that\n" * 100)
+        session.restore_after_compaction("skill", "s1", "skill number 1, used again")
+        session.restore_after_compaction("plan", "p", "the plan fits beside them")
         rounds(session, messages_server, 4)
         done = session.compact()
         assert kinds(session).count("attachment:skill") < 6
@@ -105,9 +105,9 @@ def test_skills_come_back_newest_first_within_their_budget_and_the_rest_is_told(
 def test_a_function_is_asked_at_each_compaction_and_may_have_nothing(tmp_path: Path) -> None:
     plan: list[str | None] = [None]
     with local(tmp_path) as session:
-        session.restorable("plan", "p", lambda: plan[0])
-        session.restorable("tools", "t", "gone before it was needed")
-        session.restorable("tools", "t", None)
+        session.restore_after_compaction("plan", "p", lambda: plan[0])
+        session.restore_after_compaction("tools", "t", "gone before it was needed")
+        session.restore_after_compaction("tools", "t", None)
         for text in (None, "step one", "step two"):
             plan[0] = text
             talk(session, 4, LONG * 6)
@@ -117,7 +117,7 @@ def test_a_function_is_asked_at_each_compaction_and_may_have_nothing(tmp_path: P
         assert "step one" not in view(session)
         assert "attachment:tools" not in kinds(session)
         with pytest.raises(InputError, match="name both"):
-            session.restorable("plan", " ", "x")
+            session.restore_after_compaction("plan", " ", "x")
 
 
 @pytest.mark.spec("C4")
@@ -129,7 +129,7 @@ def test_a_plan_that_is_a_file_comes_back_as_the_plan_only(messages_server: Mess
         reads = ReadState()
         lend(session, reads=reads)
         reads.note(plan, mtime_ns=0, size=0, digest=b"", whole=True)
-        session.restorable("plan", str(plan), plan.read_text)
+        session.restore_after_compaction("plan", str(plan), plan.read_text)
         rounds(session, messages_server, 4)
         assert session.compact().files == ()
         assert view(session).count("first this") == 1
@@ -139,7 +139,7 @@ def test_a_plan_that_is_a_file_comes_back_as_the_plan_only(messages_server: Mess
 def test_a_session_of_an_event_loop_takes_them_too(tmp_path: Path) -> None:
     async def work() -> None:
         async with AsyncSession("offline", home=tmp_path, cwd=tmp_path, window=60_000) as session:
-            session.restorable("mcp", "servers", "one server")
+            session.restore_after_compaction("mcp", "servers", "one server")
             for number in range(4):
                 session.add_user(f"Question {number}: {LONG * 6}")
                 await session.ask()
@@ -165,7 +165,7 @@ def test_a_title_that_stood_at_the_top_stands_near_the_end_again(
     messages_server.answer_with(summarising())
     with opened(messages_server, tmp_path) as session:
         assert session.path is not None
-        with session.working() as c:
+        with session._working() as c:
             titles = [
                 {"type": "ai-title", "aiTitle": "An old name", "sessionId": session.id},
                 {"type": "tag", "tag": "billing", "sessionId": session.id},
@@ -286,7 +286,7 @@ def test_pins_too_large_for_a_smaller_window_are_cut_in_view_told_once_and_opene
         small = session.pin("Never push to main.")
         message = session.add_user("The message: " + text)
         session.ask()
-        with session.working() as c:
+        with session._working() as c:
             large, kept = (
                 Pin("p-large-1", c.log.tree.leaf, c.clock(), text=text),
                 Pin("p-message", c.log.tree.leaf, c.clock(), target=message),

@@ -37,14 +37,14 @@ def until_begun(session: Session, server: MessagesServer, start: int = 0) -> int
     """Work until a summary was begun; the next round's number."""
     for number in range(start, start + 60):
         rounds(session, server, 1, start=number)
-        with session.working() as c:
+        with session._working() as c:
             if c.background.running("summary") is not None or summaries(server):
                 return number + 1
     raise AssertionError("no summary was begun")
 
 
 def landed(session: Session) -> None:
-    with session.working() as c:
+    with session._working() as c:
         assert c.background.wait("summary", PATIENCE)
 
 
@@ -72,11 +72,11 @@ def test_a_changed_beginning_makes_it_worthless(messages_server: MessagesServer,
     with opened(messages_server, tmp_path, policy=AHEAD) as session:
         number = until_begun(session, messages_server)
         landed(session)
-        with session.working() as c:
+        with session._working() as c:
             target = next(item.uuid for item in c.log.view.items if item.role == "assistant" and item.key)
             revision.rewind(c, target)
         rounds(session, messages_server, 1, start=number)
-        with session.working() as c:
+        with session._working() as c:
             order = ids(session)
         done = session.compact()
         assert done.done

@@ -14,6 +14,7 @@ from lamina.core.policy import CLASSIC
 from lamina.core.receipts import Told
 from lamina.core.records import Boundary, Pin
 from lamina.core.view import Item
+from lamina.layers.l3_notes import step as notes
 from lamina.layers.l4_compact import step
 from lamina.layers.l4_compact.expand import page, stands_for
 from lamina.layers.l4_compact.plan import Pivot
@@ -170,7 +171,7 @@ def test_too_long_drops_the_oldest_rounds_and_says_so(messages_server: MessagesS
     messages_server.answer_with(summarising())
     with opened(messages_server, tmp_path) as session:
         rounds(session, messages_server, 9)
-        with session.working() as c:
+        with session._working() as c:
             c.append([Pin("p", c.log.tree.leaf, "", target=ids(session)[0])])
         order = ids(session)
         messages_server.answer_with(narrow(9_000, numbers=numbers))
@@ -216,11 +217,11 @@ def test_a_conversation_refused_as_too_long_is_compacted_and_may_be_sent_again(
         rounds(session, messages_server, 9)
         messages_server.window = 9_000
         session.add_user("One more")
-        with session.working() as c:
+        with session._working() as c:
             request = session.before_call()
             with pytest.raises(PromptTooLong) as caught:
                 session.provider.ask(request)
-            assert drive(step.too_long(c, caught.value), session._perform)
+            assert drive(step.too_long(c, caught.value, notes.compact), session._perform)
         assert session.ask().text == "Done."
         assert "One more" in words(session)
 
@@ -237,7 +238,7 @@ def test_one_message_larger_than_the_window(messages_server: MessagesServer, tmp
         whole = "".join(f"line {number} of a very long message\n" for number in range(6_000))
         session.add_user(whole)
         assert session.ask().text == "Done."
-        assert session.window.at_blocking is False
+        assert session.window_state.at_blocking is False
         text = words(session)
         assert "line 0 of a very long message" in text
         assert "line 5999 of a very long message" in text
@@ -248,7 +249,7 @@ def test_one_message_larger_than_the_window(messages_server: MessagesServer, tmp
 
 def opened_again(session: Session) -> list[Item]:
     [boundary] = boundaries(session)
-    with session.working() as c:
+    with session._working() as c:
         return stands_for(c.store, boundary.uuid)
 
 
@@ -297,7 +298,7 @@ def test_what_a_summary_stands_for_can_be_opened_page_by_page(messages_server: M
         first = session.compact()
         rounds(session, messages_server, 3, start=4)
         second = session.compact()
-        with session.working() as c:
+        with session._working() as c:
             items = stands_for(c.store, first.boundary)
             assert [item.uuid for item in items] == order
             later = stands_for(c.store, second.boundary[:12])
@@ -319,7 +320,7 @@ def test_what_a_part_in_the_middle_stands_for_can_be_opened_too(messages_server:
         rounds(session, messages_server, 4, start=2)
         order = ids(session)
         done = session.compact(pivot=Pivot("from", pivot))
-        with session.working() as c:
+        with session._working() as c:
             assert [item.uuid for item in stands_for(c.store, done.boundary)] == order[order.index(pivot) :]
             with pytest.raises(InputError, match="no compaction with this id"):
                 stands_for(c.store, "nothing-like-it")
@@ -349,8 +350,8 @@ def test_stopped_in_the_middle_of_the_call_nothing_has_changed(messages_server: 
     with opened(messages_server, tmp_path) as session:
         rounds(session, messages_server, 4)
         before = session.messages
-        with session.working() as c:
-            flow = step.compact(c)
+        with session._working() as c:
+            flow = step.compact(c, notes.compact)
             assert isinstance(next(flow), Ask)
             with pytest.raises(Aborted):
                 flow.throw(Aborted())

@@ -60,7 +60,7 @@ def compacted(session: Session, directory: Path, part: str) -> bool:
     lend(session, todos=lambda: "1. [ ] more")
     pivot = None
     if part != "all":
-        with session.working() as c:
+        with session._working() as c:
             middle = next(item.uuid for item in c.log.view.items if said_is(item, "Question 4"))
         pivot = Pivot("from" if part == "from" else "up_to", middle)
     return session.compact(pivot=pivot).done

@@ -55,11 +55,11 @@ def test_a_session_on_a_disk_that_fills_up_goes_on_and_is_written_when_there_is_
             request = turns(session, "b", "c" * 3_000)[-1]
             session.end_turn()
             assert refused(request) == []
-            assert "records wait in memory" in (session.trouble or "")
-            assert "\n" not in (session.trouble or "")
+            assert "records wait in memory" in (session.status.write_error or "")
+            assert "\n" not in (session.status.write_error or "")
             resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
             session.end_turn()
-            assert session.trouble is None
+            assert session.status.write_error is None
             (tmp_path / "id").write_text(session.id)
 
     assert ended_well(run_child(child))
@@ -77,7 +77,7 @@ def test_whatever_system_call_fails_the_turns_go_on(tmp_path: Path, fault: Fail)
                 assert refused(request) == []
             session.end_turn()
             assert said(session.messages) == TALK
-            assert session.trouble is None or "\n" not in session.trouble
+            assert session.status.write_error is None or "\n" not in session.status.write_error
             say(" ".join(session.notices) or session.id)
 
     for run in every(tmp_path, Path.is_dir, act, fault):
@@ -130,13 +130,13 @@ def test_a_directory_replaced_by_a_file_under_a_live_session_stops_nothing(tmp_p
         (tmp_path / "home").write_text("in the way")
         turns(session, "b")
         session.end_turn()
-        assert "was removed while it was written to" in (session.trouble or "")
+        assert "was removed while it was written to" in (session.status.write_error or "")
         turns(session, "c")
-        assert "records wait in memory" in (session.trouble or "")
+        assert "records wait in memory" in (session.status.write_error or "")
         assert said(session.messages) == [*TALK, "c", "about c"]
         (tmp_path / "home").unlink()
         session.end_turn()
-        assert session.trouble is None
+        assert session.status.write_error is None
         written = [record for record in records(session.path) if isinstance(record, Message)]
         assert [block.wire["text"] for record in written for block in record.blocks] == ["c", "about c"]
 
@@ -148,7 +148,7 @@ def test_a_home_removed_under_a_live_session_loses_nothing_from_memory(tmp_path:
         session.sync([user("a"), assistant("about a"), user("b"), assistant("about b")])
         assert said(session.messages) == TALK
         session.end_turn()
-        assert "was removed" in (session.trouble or "")
+        assert "was removed" in (session.status.write_error or "")
         turns(session, "c")
         session.sync([user("a"), assistant("about a"), user("b"), assistant("other")])
         assert said(session.messages) == ["a", "about a", "b", "other"]
@@ -195,5 +195,7 @@ def test_a_disk_error_names_the_file(tmp_path: Path) -> None:
         turns(session, "a")
         with failing(errno.EACCES):
             session.add_user("b")
-            assert (session.trouble or "").startswith(f"{session.path}: may not be written here; check its permissions")
-        assert not isinstance(session.trouble, DiskError)
+            assert (session.status.write_error or "").startswith(
+                f"{session.path}: may not be written here; check its permissions"
+            )
+        assert not isinstance(session.status.write_error, DiskError)

@@ -35,7 +35,7 @@ def opened(messages_server: MessagesServer) -> Iterator[Callable[..., Session]]:
 
     def make(**given: Any) -> Session:
         made.append(Session(provider, in_memory=True, system="You are careful.", tools=[READ, GREP], **given))
-        messages_server.follow(breaks=lambda: [None] * made[-1].breaks)
+        messages_server.follow(breaks=lambda: [None] * made[-1].status.cache_breaks)
         return made[-1]
 
     yield make
@@ -45,7 +45,7 @@ def opened(messages_server: MessagesServer) -> Iterator[Callable[..., Session]]:
 
 
 def fork(session: Session, directive: str = "Say what matters.", **given: Any) -> ForkOutcome:
-    with session.working() as c:
+    with session._working() as c:
         perform = forks.side(c, desk=given.pop("desk", None))
         return drive(run_fork(forks.hand_over(c), directive, purpose="notes", **given), perform)
 
@@ -127,7 +127,7 @@ def test_open_calls_get_the_same_placeholder_and_the_conversation_goes_on_with_t
     assert hit_rate(other) >= ALMOST_ALL
     assert [block["content"] for block in after.messages[-1]["content"]] == ["real one", "real two"]
     assert hit_rate(after) >= ALMOST_ALL
-    assert session.breaks == 0
+    assert session.status.cache_breaks == 0
 
 
 @pytest.mark.spec("K1")
@@ -152,13 +152,13 @@ def test_after_a_clearing_a_fork_announces_the_break_and_the_one_behind_the_next
     ask(session, "read it")
     session.add_tool_result("c1", LONG)
     session.ask()
-    with session.working() as c:
+    with session._working() as c:
         uuid, parent, time = c.head()
         c.append([Clear(uuid, parent, time, {"c1": "[cleared]"})], reason="clearing")
     fork(session)
     first = messages_server.requests[-1]
     assert first.headers["x-lamina-break"] == "clearing"
-    assert session.cache_findings == ()
+    assert session.status.cache_misses == ()
     ask(session, "go on")
     fork(session)
     assert "x-lamina-break" not in messages_server.requests[-1].headers
@@ -204,7 +204,7 @@ def test_what_a_fork_used_is_told_and_counted_apart(opened: Callable[..., Sessio
     ask(session, LONG)
     before = (session.tokens, session.usage, session.cost)
     outcome = fork(session)
-    with session.working() as c:
+    with session._working() as c:
         forks.ended(c, "notes", outcome, 1.5)
     assert (session.tokens, session.usage, session.cost) == before
     ((name, data),) = told
@@ -214,10 +214,10 @@ def test_what_a_fork_used_is_told_and_counted_apart(opened: Callable[..., Sessio
     assert data["hit_rate"] >= ALMOST_ALL
     assert (data["purpose"], data["rounds"], data["denied"], data["seconds"]) == ("notes", 1, 0, 1.5)
     assert (data["cache_read"], data["cache_write"], data["input"]) == (use.read, use.write_5m, use.plain)
-    assert data["usd"] == session.side_cost.usd
+    assert data["usd"] == session.status.side_cost.usd
     assert data["usd"] > 0
-    assert session.side_usage == outcome.usage
-    assert session.cache_findings == ()
+    assert session.status.side_usage == outcome.usage
+    assert session.status.cache_misses == ()
 
 
 @pytest.mark.spec("K2")
@@ -226,9 +226,9 @@ def test_a_fork_that_misses_the_cache_is_a_finding(opened: Callable[..., Session
     ask(session, LONG)
     messages_server.cache.clear()
     outcome = fork(session)
-    with session.working() as c:
+    with session._working() as c:
         forks.ended(c, "notes", outcome, 1.0)
-    (found,) = session.cache_findings
+    (found,) = session.status.cache_misses
     assert found.cause == "provider"
 
 
@@ -238,14 +238,14 @@ def test_a_fork_whose_bytes_are_not_its_parents_is_not_sent_and_is_a_finding(
 ) -> None:
     session = opened()
     ask(session, "hello")
-    with session.working() as c:
+    with session._working() as c:
         handover = forks.hand_over(c)
         handover.messages[0]["content"][0]["text"] = "somebody changed a shared dict"
         with pytest.raises(PrefixChanged) as caught:
             drive(run_fork(handover, "go", purpose="notes"), forks.side(c))
         forks.failed(c, "notes", caught.value)
     assert len(messages_server.requests) == 1
-    (found,) = session.cache_findings
+    (found,) = session.status.cache_misses
     assert found.cause == "messages"
 
 
@@ -264,7 +264,7 @@ def test_a_side_whose_end_is_wished_asks_nobody(opened: Callable[..., Session], 
     session.add_user("hello")
     abort = threading.Event()
     abort.set()
-    with session.working() as c, pytest.raises(Aborted):
+    with session._working() as c, pytest.raises(Aborted):
         drive(run_fork(forks.hand_over(c), "go", purpose="notes"), forks.side(c).until(abort))
     assert messages_server.requests == []
 
@@ -276,7 +276,7 @@ def test_a_session_that_is_closed_waits_for_its_background_work_and_names_what_i
     opened: Callable[..., Session],
 ) -> None:
     session, stuck = opened(), threading.Event()
-    with session.working() as c:
+    with session._working() as c:
         c.background.start("stuck", lambda abort: stuck.wait(120))
     session.close(timeout=0.0)
     assert any("stuck" in notice for notice in session.notices)
@@ -294,7 +294,7 @@ def test_a_session_that_is_aborted_leaves_a_call_that_waits_for_an_answer(
 
     messages_server.reply(text="too late", fork="notes", when=note, delay=release)
     session.add_user("hello")
-    with session.working() as c:
+    with session._working() as c:
         handover, side = forks.hand_over(c), forks.side(c)
         background = c.background
     background.start("notes", lambda abort: drive(run_fork(handover, "go", purpose="notes"), side.until(abort)))

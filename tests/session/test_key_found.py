@@ -24,7 +24,7 @@ def test_a_key_in_the_environment_is_enough_to_ask(messages_server: MessagesServ
     with Session(MODEL, in_memory=True) as session:
         session.add_user("Are you there?")
         assert session.ask().text == "Here."
-        assert session.side is session.provider
+        assert session._side is session.provider
 
 
 @pytest.mark.usefixtures("key")

@@ -161,9 +161,9 @@ def test_after_a_snip_a_session_opened_again_counts_the_same(tmp_path: Path) -> 
         loop = Loop(session)
         while loop.calls < CALLS + 1 or session.open_calls:
             loop.move()
-        with session.working() as c:
+        with session._working() as c:
             first, last = (c.log.view.items[index].uuid for index in (3, 8))
-        session.snip(first, last)
+        session.hide_messages(first, last)
         session.before_call()
         tokens = session.tokens
     with opened(tmp_path, CLASSIC, Settings(), resume=NAME) as again:

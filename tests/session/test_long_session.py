@@ -90,7 +90,7 @@ def test_every_record_has_one_fate_at_every_decision_and_can_be_opened_again(lon
 def test_every_request_is_valid_and_within_the_window_and_starts_with_the_one_before_or_says_why_not(long: Long) -> None:
     check_requests(long.server)
     assert check_prefixes(long.server.requests, decisions=len(decisions(long.session))) == []
-    assert 0 < long.session.breaks <= len(decisions(long.session))
+    assert 0 < long.session.status.cache_breaks <= len(decisions(long.session))
     said = str(long.server.requests[-1].body)
     assert all(words in said for words in long.work.asked), "what the person said is in the summaries, word for word"
 

@@ -90,7 +90,7 @@ def test_the_same_holds(make_messages_server: Callable[..., MessagesServer], tmp
         closing(cast(Any, variant.provider(server))) as provider,
         variant.session(provider, home=tmp_path, cwd=tmp_path, **given) as session,
     ):
-        server.follow(breaks=lambda: [None] * session.breaks)
+        server.follow(breaks=lambda: [None] * session.status.cache_breaks)
         work = Work(session, server, thinking=variant.thinking)
         work.turns(variant.turns // 2, rounds=3, together=4)
         assert session.compact("Keep the names.").how == "summary"

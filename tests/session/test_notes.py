@@ -50,7 +50,7 @@ def test_notes_appear_once_the_conversation_is_long_enough_and_cost_little(
         (fork,) = told(session).named("fork")
         assert fork["purpose"] == "notes"
         assert fork["hit_rate"] > 0.8
-        assert session.cache_findings == ()
+        assert session.status.cache_misses == ()
 
 
 @pytest.mark.spec("N3", "F1")

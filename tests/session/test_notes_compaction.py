@@ -25,7 +25,7 @@ from lamina.fork.host import Restorable
 from lamina.hooks.events import HookOutcome
 from lamina.layers.l3_notes import step as notes
 from lamina.layers.l3_notes.background import state_of
-from lamina.layers.l3_notes.due import Cursor
+from lamina.layers.l3_notes.plan import Cursor
 from lamina.layers.l3_notes.sections import render
 from lamina.layers.l3_notes.template import own_template
 from lamina.providers.anthropic import AnthropicProvider
@@ -120,7 +120,7 @@ def test_an_undo_brings_everything_back_byte_for_byte_and_the_notes_still_know_w
         before = session.messages
         session.before_call()
         assert session.messages != before
-        with session.working() as c:
+        with session._working() as c:
             revision.undo(c, boundaries(session)[-1].uuid)
             assert session.messages == before
             assert isinstance(notes._plan(c), notes.Planned)
@@ -131,7 +131,7 @@ def test_pins_and_the_last_words_of_the_person_survive_word_for_word(messages_se
     answering(messages_server)
     with connected(messages_server, tmp_path) as session:
         talk(session, "Never push to main.")
-        with session.working() as c:
+        with session._working() as c:
             uuid, parent, time = c.head()
             c.append([Pin(uuid, parent, time, target=order_of(session)[0])])
             uuid, parent, time = c.head()
@@ -238,7 +238,7 @@ def test_a_cursor_whose_message_left_moves_to_the_summary_and_is_found_again(
 
 def compacted(session: Session) -> bool:
     """Only this layer's part of a compaction."""
-    with session.working() as c:
+    with session._working() as c:
         return drive(notes.compact(c, Before(c, "auto")), session._perform) is not None
 
 
@@ -298,7 +298,7 @@ def test_with_its_switch_off_the_notes_are_kept_but_not_used(messages_server: Me
 
 def update_begun(session: Session) -> None:
     """An update is under way, whatever the cursor says."""
-    with session.working() as c:
+    with session._working() as c:
         state = state_of(c)
         assert state.cursor is not None
         state.cursor = Cursor(0, state.cursor.covered)
@@ -334,7 +334,7 @@ def test_a_compaction_waits_for_an_update_under_way_unless_it_is_old(
 
     answering(messages_server)
     with connected(messages_server, tmp_path) as session:
-        with session.working() as c:
+        with session._working() as c:
             c.background = Background(clock=lambda: now[0])
         filled(session)
         answering(messages_server, slowly)
@@ -385,7 +385,7 @@ async def _async_session(server: MessagesServer, home: Path) -> list[str]:
     async with AsyncSession(provider, home=home, cwd=home, window=WINDOW) as session:
         seen = Seen()
         lend(session, observer=seen)
-        server.follow(breaks=lambda: [None] * session.breaks)
+        server.follow(breaks=lambda: [None] * session.status.cache_breaks)
         number = 0
         while not seen.named("compaction"):
             session.add_user(f"Step {number}. {LONG}")
@@ -442,7 +442,7 @@ def test_where_a_hook_adds_instructions_a_summary_follows_them_instead_of_the_no
 def test_a_title_stands_near_the_end_again_after_a_compaction_with_notes(messages_server: MessagesServer, tmp_path: Path) -> None:
     answering(messages_server)
     with connected(messages_server, tmp_path) as session:
-        with session.working() as c:
+        with session._working() as c:
             c.store.append_lines([b'{"type":"custom-title","customTitle":"The migration","sessionId":"x"}'])
         fill(session, 20_000)
         assert session.compact().how == "notes"

@@ -127,7 +127,7 @@ def test_a_child_forked_from_a_server_neither_writes_nor_frees_its_parents_sessi
 
         def child() -> None:
             turns(session, "b")
-            assert "forked from" in (session.trouble or "")
+            assert "forked from" in (session.status.write_error or "")
             assert said(session.messages)[-1] == "about b"
             session.close()
 

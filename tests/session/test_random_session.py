@@ -89,7 +89,7 @@ def test_what_one_model_reported_does_not_count_for_the_model_a_session_is_resum
         turn(session, 1)
         turn(session, 2, tokens=9_000)
         assert session.tokens == 9_000 + len(LONG) // 4
-        session.use(InHand("model-2"))
+        session.switch_model(InHand("model-2"))
         switched = session.tokens
         assert switched != 9_000 + len(LONG) // 4
     with opened(tmp_path, resume=session.id) as same:
@@ -103,7 +103,7 @@ def test_a_model_that_was_never_asked_is_not_taken_for_the_one_that_was(tmp_path
     """A request that could not be made leaves nothing behind, so the first one to the new model is the break it is."""
     with opened(tmp_path) as session:
         turn(session, 1)
-        session.use(InHand("model-2"))
+        session.switch_model(InHand("model-2"))
         with pytest.raises(NothingToSend):
             session.before_call()
     with opened(tmp_path, InHand("model-2"), resume=session.id) as again:
@@ -115,13 +115,13 @@ def test_a_model_that_was_never_asked_is_not_taken_for_the_one_that_was(tmp_path
 def test_what_was_learnt_last_counts_whatever_the_clock_says(tmp_path: Path) -> None:
     """Two decisions of one millisecond, or a clock that goes back: the order of the log is the order of what happened."""
     with opened(tmp_path) as session:
-        with session.working() as c:
+        with session._working() as c:
             c.clock = lambda: "2030-01-01T00:00:00.000Z"
         turn(session, 1)
         turn(session, 2, tokens=4_000)
-        snipped = session.snip(session.turns[0].first, session.turns[0].last)
+        snipped = session.hide_messages(session.turns[0].first, session.turns[0].last)
         turn(session, 3, tokens=9_000)
-        with session.working() as c:
+        with session._working() as c:
             c.clock = lambda: "2020-01-01T00:00:00.000Z"
         session.undo(snipped)
         tokens = session.tokens
@@ -144,7 +144,7 @@ def test_results_that_are_spilled_together_leave_what_was_reported_as_it_is(tmp_
         entered = session.tokens
         session.before_call()
         assert len(decided(session, Spill)) >= 3
-        with session.working() as c:
+        with session._working() as c:
             assert c.count.measured == 9_100
         tokens = session.tokens
         assert 9_100 < tokens < entered
@@ -193,12 +193,12 @@ def test_a_pin_that_a_compaction_carried_on_is_not_snipped_away(tmp_path: Path) 
         assert session.compact("all").done
         turn(session, 2)
         session.add_user("and now?")
-        with session.working() as c:
+        with session._working() as c:
             (carried,) = [item.uuid for item in c.log.view.items if item.kind.startswith("attachment:pin:")]
         with pytest.raises(InputError, match="is pinned"):
-            session.snip(carried)
+            session.hide_messages(carried)
         session.undo(next(iter(session.pins)))
-        assert session.snip(carried)
+        assert session.hide_messages(carried)
 
 
 @pytest.mark.spec("B2", "C10")

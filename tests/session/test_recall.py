@@ -84,7 +84,7 @@ def test_it_is_a_record_before_it_is_sent_and_the_prefix_stays(home: Path, memor
         second = exchange(session, OTHER)
         assert second["messages"][0]["content"][0]["text"] == first["messages"][0]["content"][0]["text"]
         assert files(second) == ["testing-db.md", "deploy-day.md"]
-        assert session.breaks == 0
+        assert session.status.cache_breaks == 0
 
 
 @pytest.mark.spec("Q3", "Q7")
@@ -370,7 +370,7 @@ def test_nobody_waits_for_a_model_and_an_abort_ends_its_choice(
     with at(messages_server, home) as session:
         session.add_user(QUESTION)
         assert session.ask().text == "Done."  # while the other call is still open
-        assert session.background == ("select",)
+        assert session.status.background_jobs == ("select",)
         session.end_turn()
         assert session._c.background.wait("select", 60)  # it ended, though its server has not answered
         gate.set()

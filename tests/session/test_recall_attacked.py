@@ -243,7 +243,7 @@ def test_a_turn_taken_back_or_snipped_gives_its_memory_free(home: Path, memory: 
         exchange(session, "Hello there, let us begin", 0)
         assert files(exchange(session, QUESTION, 1)) == ["testing-db.md"]
         exchange(session, "Let us go on with the next of these", 1)
-        session.snip_turns("2")
+        session.hide_turns("2")
         assert recalled({"messages": session.messages}) == []
         request = exchange(session, QUESTION, 2)
         assert files(request) == ["testing-db.md"]
@@ -269,11 +269,11 @@ def test_a_list_of_the_caller_s_own_needs_to_know_nothing_of_it(home: Path, memo
             assert files(request) == ["testing-db.md"]
             assert unmarked(request["messages"][0]) == unmarked(first["messages"][0])
             assert refused(request) == []
-        assert session.breaks == 0
+        assert session.status.cache_breaks == 0
     with opened(home, resume=session.id) as again:
         again.sync([dict(message) for message in mine])
         assert unmarked(again.before_call()["messages"]) == unmarked(request["messages"])
-        assert again.breaks == 0
+        assert again.status.cache_breaks == 0
 
 
 @pytest.mark.spec("Q3", "Q7")
@@ -295,8 +295,8 @@ def test_another_model_gets_what_was_brought_and_no_more(home: Path, memory: Mem
     with at(messages_server, home, Settings()) as session:
         session.add_user(QUESTION)
         session.ask()
-        session.use(session.provider.with_model("claude-haiku-5-5"))  # type: ignore[attr-defined]
-        messages_server.follow(breaks=lambda: [None] * session.breaks)
+        session.switch_model(session.provider.with_model("claude-haiku-5-5"))  # type: ignore[attr-defined]
+        messages_server.follow(breaks=lambda: [None] * session.status.cache_breaks)
         session.add_user(f"{QUESTION} And why?")
         session.ask()
     assert files(dict(messages_server.requests[-1].body)) == ["testing-db.md"]
@@ -425,7 +425,7 @@ def test_where_such_a_client_cannot_be_awaited_the_ranker_chooses(
 
 
 def following(server: MessagesServer, session: Session) -> None:
-    server.follow(breaks=lambda: [None] * session.breaks)
+    server.follow(breaks=lambda: [None] * session.status.cache_breaks)
 
 
 @pytest.mark.spec("Q7", "K1", "M6")
@@ -460,6 +460,6 @@ def test_whatever_is_done_between_every_request_begins_as_the_one_before_or_says
                 elif step in (4, 9):
                     session.undo()
                 elif step == 7:
-                    session.snip_turns("1")
+                    session.hide_turns("1")
             path = session.path
     assert messages_server.requests

@@ -107,7 +107,7 @@ def test_a_loop_of_ones_own_hands_in_the_error_of_its_sdk(provider: AnthropicPro
         told(session)
         with pytest.raises(anthropic.BadRequestError) as caught:
             client.messages.create(**session.before_call())
-        assert session.mend(caught.value)
+        assert session.recover(caught.value)
         response = client.messages.create(**session.before_call())
         assert session.after_call(response).complete
-        assert not session.mend(ValueError("something else"))
+        assert not session.recover(ValueError("something else"))

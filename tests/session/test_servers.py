@@ -51,7 +51,7 @@ def test_fifty_sessions_in_threads_share_nothing(tmp_path: Path, in_memory: bool
                 assert [tool["name"] for tool in request["tools"]] == [f"Tool{number}"]
                 assert all(f"{number} " in words for words in said(request["messages"]))
             assert session.usage.output_tokens == 15
-            assert session.breaks == 1
+            assert session.status.cache_breaks == 1
             if not in_memory:
                 assert session.path is not None
                 assert session.path.is_relative_to(home)

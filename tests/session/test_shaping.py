@@ -43,7 +43,7 @@ def test_a_snip_leaves_a_marker_opens_again_and_is_undone_byte_for_byte(tmp_path
         long(session, 3)
         before = messages_of(session)
         items = list(session._c.log.view.items)
-        node = session.snip(items[0].uuid, items[3].uuid)
+        node = session.hide_messages(items[0].uuid, items[3].uuid)
         assert "question 0" not in "".join(messages_of(session)).replace('began with "question 0', "")
         span = session._c.log.decisions[node]
         assert isinstance(span, Span)
@@ -98,15 +98,15 @@ def test_pins_are_listed_and_taken_back(tmp_path: Path) -> None:
             with pytest.raises(InputError):
                 session.pin(**wrong)
         with pytest.raises(InputError, match="is pinned"):
-            session.snip(message)
+            session.hide_messages(message)
 
 
 @pytest.mark.spec("B1")
 def test_two_undos_in_the_wrong_order_are_refused_with_the_right_one_named(tmp_path: Path) -> None:
     with Session(home=tmp_path, tools=[READ]) as session:
         long(session, 4)
-        first = session.snip(session._c.log.view.items[0].uuid, session._c.log.view.items[1].uuid)
-        second = session.snip(session._c.log.view.items[4].uuid, session._c.log.view.items[5].uuid)
+        first = session.hide_messages(session._c.log.view.items[0].uuid, session._c.log.view.items[1].uuid)
+        second = session.hide_messages(session._c.log.view.items[4].uuid, session._c.log.view.items[5].uuid)
         with pytest.raises(UndoOrder, match=second):
             session.undo(first)
         assert session.undo().id == second
@@ -120,7 +120,7 @@ def test_compact_preview_expand_and_undo_without_a_model(tmp_path: Path) -> None
     with Session(home=tmp_path, tools=[READ]) as session:
         long(session)
         before = messages_of(session)
-        foreseen = session.preview()
+        foreseen = session.preview_compaction()
         assert messages_of(session) == before
         assert foreseen.summarised
         done = session.compact("keep the paths")
@@ -160,4 +160,4 @@ def test_after_an_undo_a_resumed_session_counts_as_the_one_that_took_it_back(tmp
         tokens = session.tokens
     with Session(home=tmp_path, resume=session.id) as resumed:
         assert resumed.tokens == tokens
-        assert resumed.window.percent_left == session.window.percent_left
+        assert resumed.window_state.percent_left == session.window_state.percent_left

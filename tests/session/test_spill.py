@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.session.hosts import lend
 
-from lamina.core.blocks import ToolResult, tool_result
+from lamina.core.blocks import tool_result
 from lamina.core.receipts import open_receipt
 from lamina.core.records import Message
 from lamina.core.settings import Settings
@@ -98,12 +98,12 @@ def test_results_that_come_one_by_one_are_judged_together_before_they_leave() ->
         assert [name for name, text in shown.items() if text.startswith("<persisted")] == ["a"]
         assert sum(map(len, shown.values())) <= 200_000
         assert (directory(session) / "a.txt").read_text() == "a" * 49_000
-        assert session.breaks == 0
+        assert session.status.cache_breaks == 0
         session.after_call(answer("m2", use("f")))
         session.add_tool_result("f", "f" * 49_000)
         second = session.before_call()
         assert extends(first, second)
-        assert session.breaks == 0
+        assert session.status.cache_breaks == 0
 
 
 @pytest.mark.spec("R1")
@@ -111,7 +111,7 @@ def test_results_that_come_together_are_spilled_before_any_of_them_is_logged() -
     with Session() as session:
         names = [f"c{number}" for number in range(50)]
         asked(session, *(use(name) for name in names))
-        session.add_results([tool_result(name, f"{name} " * 10_000) for name in names])
+        session._add_results([tool_result(name, f"{name} " * 10_000) for name in names])
         shown = contents(session.before_call())
         kept = [name for name, text in shown.items() if not text.startswith("<persisted")]
         assert len(kept) == 2
@@ -136,7 +136,7 @@ def test_what_was_decided_stays_for_ever_also_after_a_resume_under_other_numbers
         second = session.before_call()
         assert extends(first, second)
         assert contents(second) == contents(first)
-        assert session.breaks == 0
+        assert session.status.cache_breaks == 0
     with Session(resume="s", settings=Settings(spill=False)) as session:
         session.add_user("and now?")
         assert contents(session.before_call()) == contents(first)
@@ -181,7 +181,7 @@ def test_of_a_result_that_no_window_could_hold_the_text_goes_to_a_file_and_image
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
     with Session(session_id="s") as session:
         asked(session, use("error"), use("mixed"))
-        session.add_results(
+        session._add_results(
             [
                 tool_result("error", "e" * 400_000, is_error=True),
                 tool_result("mixed", [image, {"type": "text", "text": "t" * 300_000}, {"type": "text", "text": "u" * 10}]),
@@ -293,7 +293,7 @@ def test_ids_of_every_kind_have_their_file_in_the_directory(name: str) -> None:
 def test_a_second_result_of_one_id_changes_nothing_of_the_first() -> None:
     with Session() as session:
         asked(session, use("a"))
-        session.add_results([tool_result("a", LINES), tool_result("a", "other " * 20_000)])
+        session._add_results([tool_result("a", LINES), tool_result("a", "other " * 20_000)])
         first = session.before_call()
         assert (directory(session) / "a.txt").read_text() == LINES
         assert "line 0\n" in contents(first)["a"]
@@ -335,15 +335,13 @@ def test_what_a_command_printed_into_a_file_of_the_session_is_not_written_twice(
 
     with Session() as session:
         asked(session, use("a", "Bash"), use("b", "Bash"))
-        blocks: list[ToolResult] = []
+        handed: list[results.HandedIn] = []
         for name, failed in (("a", False), ("b", True)):
             capture = Capture(directory(session))
             capture.take(LINES.encode())
             captured = capture.close()
-            blocks.append(tool_result(name, captured.text, is_error=failed))
-            with session.working() as c:
-                results.adopts(c, name, str(captured.file))
-        session.add_results(blocks)
+            handed.append(results.HandedIn(tool_result(name, captured.text, is_error=failed), str(captured.file)))
+        session._add_results(handed)
         shown = contents(session.before_call())
         file = directory(session) / "a.txt"
         assert file.read_text() == LINES
@@ -362,7 +360,7 @@ def test_a_block_of_a_callers_own_list_is_known_again_as_what_the_log_holds() ->
         session.add_tool_result("b", "")
         session.add_tool_result("c", "short")
         held = {block["tool_use_id"]: block for block in logged(session)}
-        with session.working() as c:
+        with session._working() as c:
             for name, said in (("a", LINES), ("b", ""), ("c", "short")):
                 assert results.kept_as(c, tool_result(name, said)).wire == held[name]
             other = tool_result("a", LINES.replace("line 7", "LINE 7"))

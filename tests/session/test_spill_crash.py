@@ -34,7 +34,7 @@ def prepare(home: Path) -> None:
 def spill_two(home: Path, say: Say) -> None:
     """One by a batch, one by being judged together, then the request they leave in."""
     with Session(home=home, resume="s", cwd=home) as session:
-        session.add_results([tool_result("a", "a" * 60_000), tool_result("b", "b" * 150_000)])
+        session._add_results([tool_result("a", "a" * 60_000), tool_result("b", "b" * 150_000)])
         say("results")
         session.add_tool_result("c", "c" * 100)
         session.before_call()
@@ -47,7 +47,7 @@ def next_request(home: Path) -> Wire:
         for name in session.open_calls:
             session.add_tool_result(name, "again")
         request: Wire = unmarked(session.before_call())
-        assert session.breaks == 0
+        assert session.status.cache_breaks == 0
         return request
 
 

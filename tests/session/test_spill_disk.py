@@ -134,10 +134,10 @@ def test_many_results_at_once_without_a_disk_fill_the_window_and_do_not_block_it
     with Session(in_memory=True, settings=ALONE, window=50_000) as session:
         names = [f"c{number}" for number in range(20)]
         asked(session, *(use(name) for name in names))
-        session.add_results([tool_result(name, f"{name} of some words\n" * 2_000) for name in names])
+        session._add_results([tool_result(name, f"{name} of some words\n" * 2_000) for name in names])
         shown = contents(session.before_call())
         assert sum("This result was cut" in text for text in shown.values()) > 5
-        assert not session.window.at_blocking
+        assert not session.window_state.at_blocking
         assert sum("was cut" in notice for notice in session.notices) == 1
 
 
@@ -165,7 +165,7 @@ def test_one_result_of_any_size_never_blocks_a_small_window(window: int, text: s
         session.add_tool_result("b", kept * 40)
         # The words around a preview take a third of a window of 1,000: there a second result has no room beside it.
         session.add_tool_result("a", kept if window >= 4_000 else "short")
-        assert not session.window.at_blocking
+        assert not session.window_state.at_blocking
         shown = contents(session.before_call())
         assert window < 4_000 or shown["a"] == kept
         assert shown["b"].startswith("<persisted-output>")

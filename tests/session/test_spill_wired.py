@@ -44,12 +44,12 @@ def test_a_list_that_the_caller_owns_is_known_again_though_its_big_result_is_in_
         assert first["b"] == "(Grep completed with no output)"
         session.sync(rows())  # equal, and other objects
         assert contents(session.before_call()) == first
-        assert session.breaks == 0
+        assert session.status.cache_breaks == 0
         assert len(spills(session)) == 1
     with Session(resume="s") as session:
         session.sync(rows())
         assert contents(session.before_call()) == first
-        assert session.breaks == 0
+        assert session.status.cache_breaks == 0
 
 
 def test_a_big_result_that_the_caller_changed_is_another_branch() -> None:

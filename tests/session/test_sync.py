@@ -199,10 +199,10 @@ def test_requests_between_syncs_are_valid_and_each_break_has_its_record(steps: l
         for keep, more, grow in steps:
             messages = [*(messages if grow else messages[: keep + 1]), *more, user("now")]
             session.sync(messages)
-            breaks = session.breaks
+            breaks = session.status.cache_breaks
             request = session.before_call()
             assert refused(request) == []
-            assert before is None or extends(before, request) or session.breaks == breaks + 1
+            assert before is None or extends(before, request) or session.status.cache_breaks == breaks + 1
             before = request
         assert set(reasons_in_memory(session)) <= {"branch"}
 
@@ -283,7 +283,7 @@ def test_a_list_in_the_chat_form_is_followed_by_a_session_that_speaks_it(tmp_pat
         session.sync(messages)
         session.sync(list(messages))
         assert session.before_call()["messages"] == messages
-        assert session.breaks == 0
+        assert session.status.cache_breaks == 0
         assert [record.role for record in records(session.path) if isinstance(record, Message)] == ["user", "assistant", "user"]
 
 
@@ -396,7 +396,7 @@ def test_a_page_and_a_result_that_was_cut_are_known_again_after_a_resume(tmp_pat
 def test_after_another_model_took_over_what_the_list_says_is_said_by_it(tmp_path: Path) -> None:
     with Session("anthropic:claude-sonnet-5-5", home=tmp_path) as session:
         session.sync([user("a"), assistant("b")])
-        session.use(open_provider("anthropic:claude-haiku-4-5", client=object()))
+        session.switch_model(open_provider("anthropic:claude-haiku-4-5", client=object()))
         session.sync([user("a"), assistant("b"), user("c"), assistant("d")])
         said_by = [record.model for record in records(session.path) if isinstance(record, Message) and record.role == "assistant"]
     assert said_by == ["claude-sonnet-5-5", "claude-haiku-4-5"]

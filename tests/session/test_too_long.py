@@ -113,5 +113,5 @@ def test_a_loop_of_ones_own_hands_in_what_its_sdk_raised(messages_server: Messag
         script(messages_server, NUMBERS)
         with pytest.raises(anthropic.BadRequestError) as caught:
             client.messages.create(**session.before_call())
-        assert session.mend(caught.value)
+        assert session.recover(caught.value)
         assert session.after_call(client.messages.create(**session.before_call())).text == "On we go."

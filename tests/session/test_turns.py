@@ -58,7 +58,7 @@ def test_every_request_is_valid_and_starts_with_the_one_before(steps: list[tuple
             assert len(marks(request)) <= 4
         for before, after in zip(play.sent, play.sent[1:], strict=False):
             assert extends(before, after)
-        assert session.breaks == 0
+        assert session.status.cache_breaks == 0
         assert play.sent == play.copies, "a request that was handed out has changed"
 
 
@@ -133,7 +133,7 @@ def test_a_changed_prompt_is_announced_with_its_reason(tmp_path: Path, change: d
         again.before_call()
         assert refused(after) == []
         assert reasons(again.path) == expected
-        assert again.breaks == len(expected)
+        assert again.status.cache_breaks == len(expected)
         assert extends(before, after) == (not {"system", "tools"} & set(expected))
 
 
@@ -268,7 +268,7 @@ def test_a_request_that_failed_can_be_made_again(tmp_path: Path) -> None:
         assert session.before_call() == first
         session.add_user("more")
         assert extends(first, session.before_call())
-        assert session.breaks == 0
+        assert session.status.cache_breaks == 0
 
 
 def test_a_paused_turn_goes_on_with_the_answer_as_it_is(tmp_path: Path) -> None:
@@ -368,7 +368,7 @@ def test_what_arrived_of_an_answer_that_broke_off_is_kept_and_never_executed(
         with pytest.raises(AuthFailed):
             session.ask()
         assert session.ask().text == "There."
-        assert session.breaks == 0
+        assert session.status.cache_breaks == 0
     assert [refused(request.body) for request in messages_server.requests] == [[], [], []]
 
 

@@ -22,7 +22,7 @@ def test_at_the_blocking_limit_results_are_taken_and_messages_are_not(tmp_path: 
         session.before_call()
         session.after_call(answer("m1", call("c1"), call("c2")))
         session.add_tool_result("c1", "words " * 10_000)
-        assert session.window.at_blocking
+        assert session.window_state.at_blocking
         size = len(objects(session.path))
         with pytest.raises(WindowFull, match=r"holds about [\d,]+ tokens and the limit is 7,\d\d\d: compact it"):
             session.add_user("b")

@@ -179,7 +179,7 @@ def test_a_fork_of_a_session_is_read_from_the_cache_of_a_server_nobody_here_wrot
     with Session(wired.provider, in_memory=True, system=system, max_tokens=12, window=100_000) as session:
         session.add_user("Name a colour.")
         whole = usage(session.ask()).prompt
-        with session.working() as c:
+        with session._working() as c:
             flow = run_fork(forks.hand_over(c), "Say in a few words what was asked.", purpose="notes", max_tokens=12)
             outcome = drive(flow, forks.side(c))
     print(f"{wired.name}, fork: {outcome.usage.cache_read} of {outcome.usage.prompt} tokens from the cache")

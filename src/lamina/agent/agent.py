@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, Self, assert_never
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
 from .. import turn
-from ..core.blocks import ToolResult, ToolUse
-from ..core.effects import Ask, Effect, RunTools, Sleep, Wait, drive
+from ..core.blocks import ToolUse
+from ..core.effects import drive
 from ..core.errors import Aborted, SessionClosed, UsageError
 from ..core.reply import Reply
 from ..core.settings import Permissions, Settings
@@ -33,7 +33,6 @@ from ..fork.tool_runner import AskPerson, Consent, No, Ran, run_calls
 from ..hooks.events import Event as HookEvent
 from ..hooks.events import HookOutcome
 from ..hooks.run import run_hooks
-from ..layers.l1_results.step import adopts
 from ..layers.l6_dream.trigger import recover_dreams
 from ..layers.l7_agents.tools import agent_tool, send_tool
 from ..layers.l7_agents.types import AGENT, Catalog, load_agent_types, pick_tools
@@ -49,7 +48,7 @@ from ..tools.registry import builtin_tools
 from ..tools.todo import rendered
 from ..tools.tool import Tool, definition
 from .agent_tool import DEEPEST, Delegating
-from .driver import Asking, MainTalk, Showing
+from .driver import CallEvents, Driver
 from .memory_binding import Remembering
 from .messaging import Mailing
 from .reminders import Briefing
@@ -58,7 +57,7 @@ from .subagent_memory import OwnMemory
 from .tool_access import desk_for
 
 if TYPE_CHECKING:
-    from ..layers.l4_compact.step import Compacted
+    from ..conversation.compaction.commit import Compacted
 
 # A hook that says "not done yet" sends the model back to work; more often than this it is the hook that is stuck.
 MOST_STOPS = 3
@@ -143,10 +142,10 @@ class Agent:
         self.context = msgspec.structs.replace(
             desk.context,
             keeper=self.memory.keeper(),
-            expand=session.opened,
+            expand=session._opened,
             abort=under.abort if under is not None else Event(),
         )
-        shown = Showing(self.tell)
+        shown = CallEvents(self.tell)
         self.desk = msgspec.structs.replace(
             desk,
             context=self.context,
@@ -155,14 +154,19 @@ class Agent:
             on_end=shown.ended,
             on_output=shown.printed,
         )
-        self._read_now: list[Ran] = []
         self.briefing = Briefing(session, self.memory, self.environ)
-        self._talk = MainTalk(session, tell=self.tell, after_results=self._after_results)
-        self._asks = Asking(session, self.context.abort, self._talk, self.tell)
+        self._driver = Driver(
+            session,
+            abort=self.context.abort,
+            tell=self.tell,
+            run_calls=self._run_tools,
+            after_results=self._after_results,
+            saw=under.saw if under is not None else None,
+        )
         for rule in self.memory.rules:
             self.allow(rule)
         session.lend(self._host(interactive=interactive))
-        with session.working() as conversation:
+        with session._working() as conversation:
             recover_dreams(conversation)
 
     def _host(self, *, interactive: bool) -> Host:
@@ -233,9 +237,9 @@ class Agent:
                 bridge=bridge,
             )
             agent._given = {name: session[name] for name in HANDED_ON if name in session}
-            opened.notices += catalog.notices if catalog is not None else ()
+            opened._notify(*(catalog.notices if catalog is not None else ()))
             remembering = agent.memory.section([tool.name for tool in chosen])
-            opened.give_prompt(with_section(prompt, remembering), [definition(tool) for tool in chosen])
+            opened._give_prompt(with_section(prompt, remembering), [definition(tool) for tool in chosen])
             agent.briefing.begin(agent._hook, resumed=resume is not None, approved=approved)
             if agent.mail is not None:
                 agent.mail.open()
@@ -270,8 +274,8 @@ class Agent:
 
     def compact(self, instructions: str = "") -> Compacted:
         """Summarise what was said, now; `abort` leaves everything as it was."""
-        with self._stoppable(), self.session.working() as conversation:
-            return drive(turn.compact_now(conversation, instructions), self._perform)
+        with self._stoppable(), self.session._working() as conversation:
+            return drive(turn.compact_now(conversation, instructions), self._driver.perform)
 
     def abort(self) -> None:
         """Stop the turn under way (the call to the model, the tools it called, or a hook) and every agent. It may be called from a
@@ -298,7 +302,7 @@ class Agent:
 
     def _cut_off(self) -> bool:
         """Whether the conversation ends with an answer that does not."""
-        with self.session.working() as conversation:
+        with self.session._working() as conversation:
             view = conversation.log.view
             messages = view.messages()
             whole = view.items[-1].stop_reason not in (None, *loop.FULL) if view.items else True
@@ -306,7 +310,7 @@ class Agent:
 
     def _carry_on(self) -> Answer:
         notices: list[str] = []
-        outcome = self._drive()
+        outcome = self._driver.carry_on(self.rounds)
         rounds = outcome.rounds
         for sent_back in range(MOST_STOPS):
             stopped = self._hook("Stop", stop_hook_active=sent_back > 0)
@@ -314,51 +318,16 @@ class Agent:
             if stopped.block is None or outcome.ended != "answered":
                 break
             self.briefing.add("hook", stopped.block)
-            outcome = self._drive()
+            outcome = self._driver.carry_on(self.rounds)
             rounds += outcome.rounds
         self.session.end_turn()
         return Answer(outcome.reply.text, outcome.ended, rounds, outcome.reply, (*notices, *self.memory.told()))
 
-    def _drive(self) -> loop.Outcome:
-        with self.session.working():
-            return drive(loop.run(self._talk, rounds=self.rounds), self._perform)
+    def _run_tools(self, calls: tuple[ToolUse, ...]) -> tuple[Ran, ...]:
+        return self.agents.run(calls, self.desk) if self.agents is not None else run_calls(calls, self.desk)
 
-    def _perform(self, effect: Effect) -> Any:
-        match effect:
-            case Ask(purpose="chat"):
-                reply = self._asks.main(effect)
-                if self._under is not None:
-                    self._under.saw(effect.request, reply)
-                return reply
-            case Ask():
-                return self._asks.side(effect)
-            case RunTools():
-                return self._run_tools(effect.calls)
-            case Sleep():
-                self.context.abort.wait(effect.seconds)
-                return None
-            case Wait():
-                with self.session.working() as conversation:
-                    return conversation.background.wait(effect.name, effect.seconds)
-            case _:
-                assert_never(effect)
-
-    def _run_tools(self, calls: tuple[ToolUse, ...]) -> tuple[ToolResult, ...]:
-        ran = self.agents.run(calls, self.desk) if self.agents is not None else run_calls(calls, self.desk)
-        with self.session.working() as conversation:
-            for one in ran:
-                if isinstance(file := one.output.facts.get("output_file"), str):
-                    adopts(conversation, one.call.id, file)
-        results = tuple(one.result for one in ran)
-        self._read_now = [one for one in ran if one.call.name == "Read" and not one.output.is_error]
-        if self.context.abort.is_set():
-            self._talk.results(results)
-            raise Aborted
-        return results
-
-    def _after_results(self) -> None:
-        reads, self._read_now = self._read_now, []
-        self.briefing.beside(reads)
+    def _after_results(self, ran: Sequence[Ran]) -> None:
+        self.briefing.beside([one for one in ran if one.call.name == "Read" and not one.output.is_error])
         self.briefing.new_day()
         self._land()
 
@@ -403,9 +372,13 @@ class Agent:
 
     # What others may see
 
-    def restorable(self, kind: str, key: str, text: Source | None) -> None:
+    def notify(self, *sentences: str) -> None:
+        """Add sentences for the user to the session's notices."""
+        self.session._notify(*sentences)
+
+    def restore_after_compaction(self, kind: str, key: str, text: Source | None) -> None:
         """As on Session: a text that is back in view behind every compaction (C4)."""
-        self.session.restorable(kind, key, text)
+        self.session.restore_after_compaction(kind, key, text)
 
     def tell(self, event: dict[str, Any]) -> None:
         if self.on_event is not None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ..conversation.job_results import take_job_results
+from ..conversation.isolate import take_job_results
 from ..conversation.state import Conversation
 from ..core.blocks import ToolUse, Wire
 from ..core.errors import DiskError, LaminaError, SessionClosed
@@ -83,7 +83,7 @@ class Delegating:
         self._batch: Batch | None = None
         self._lock = threading.Lock()
         self._noting = threading.Lock()
-        with session.working() as conversation:
+        with session._working() as conversation:
             self._c = conversation
             self._take_over(conversation)
         self._summaries: Progress | None = None
@@ -98,7 +98,7 @@ class Delegating:
         for agent, description in left_behind(c):
             self._unreported[agent] = description
             self._reports.append((AgentState(id=agent, type="", description=description, background=True, status="lost"), ""))
-            self._session.notices.append(describe_loss(agent, description))
+            c.notify(describe_loss(agent, description))
         if self._unreported:
             self._write_down()  # what was written down then says that they run
 
@@ -118,7 +118,7 @@ class Delegating:
         if all(call.name != AGENT for call in calls):
             return run_calls(calls, desk)
         abort = desk.context.abort
-        with self._session.working() as c:
+        with self._session._working() as c:
             lent = replace(desk, ask=self._errands.asking(desk.ask, abort) if desk.ask is not None else None)
             self._batch = self._prepared(c, calls, lent)
             done: Future[tuple[Ran, ...]] = Future()
@@ -136,12 +136,12 @@ class Delegating:
             return Batch(desk, None, None)
         from ..conversation.forks import hand_over, side
 
-        _ = self._session.side  # looked up here, in the conversation's own thread
+        _ = self._session._side  # looked up here, in the conversation's own thread
         return Batch(desk, hand_over(c), side(c))
 
     def land(self) -> None:
         """At the end of a round of tools and behind what the person says: the reports that came meanwhile, as context."""
-        with self._session.working() as c:
+        with self._session._working() as c:
             take_job_results(c)
             if self._summaries is not None:
                 self._summaries.begin()
@@ -167,7 +167,7 @@ class Delegating:
             self._unreported[state.id] = state.description
         c.record_event(STARTED, told(state, [*self._unreported.items()]))
         if state.background:
-            _ = self._session.side  # looked up here, in the conversation's own thread
+            _ = self._session._side  # looked up here, in the conversation's own thread
             self._progress.begin()
             self._write_down()
 
@@ -176,8 +176,8 @@ class Delegating:
         from ..fork.fork import AGENT as PURPOSE
         from .reports import ENDED, told
 
-        new = [each for each in job.notices if each not in c.notices]  # what the person knows is not said again in its name
-        c.notices += [said for each in new if (said := f"{job.wanted.description}: {each}") not in c.notices]
+        new = [each for each in job.notices if each not in c.notices]  # what the user knows is not said again in its name
+        c.notify_once(*(f"{job.wanted.description}: {each}" for each in new))
         seconds = job.seconds or 0.0
         if job.outcome is not None:
             forks.ended(c, PURPOSE, job.outcome, seconds)

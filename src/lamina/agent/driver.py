@@ -1,122 +1,139 @@
-"""The main conversation as a loop carries it on (`fork.loop.Talk`): every word of it is in the log.
+"""The main conversation as the tool loop drives it: every word of it is in the log.
 
-Here too: how its model is asked, and what whoever watches is shown of its calls.
+`Driver` is the loop's Talk and carries out its effects, in the conversation's own thread. An abort leaves a call to the model at once;
+what was heard of its answer is kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from threading import Event
-from typing import Any, TypeAlias
-from uuid import uuid4
-
-import msgspec
+from typing import Any, TypeAlias, assert_never
 
 from .. import turn
-from ..core.blocks import Block, ToolResult, ToolUse, Wire, read_block
-from ..core.effects import Ask, Flow
+from ..core.blocks import ToolResult, ToolUse, Wire
+from ..core.effects import Ask, Effect, Flow, RunTools, Sleep, Wait, drive
 from ..core.errors import Aborted, ProviderError
 from ..core.reply import Reply
-from ..fork.loop import partial
+from ..fork import loop
 from ..fork.model_call import ask_until
 from ..fork.tool_runner import Ran
+from ..layers.l1_results.step import HandedIn
+from ..providers import OnEvent, Provider
 from ..providers.stream import StreamState
 from ..session.session import Session
 
 Tell: TypeAlias = Callable[[dict[str, Any]], None]
+RunCalls: TypeAlias = Callable[[tuple[ToolUse, ...]], tuple[Ran, ...]]
 
 
-class Heard:
-    """What has arrived of the answer under way. A second beginning means that the call was tried again: the first part is void."""
-
-    def __init__(self) -> None:
-        self.state = StreamState()
-
-    def feed(self, event: dict[str, Any]) -> None:
-        if event.get("type") == "message_start":
-            self.state = StreamState()
-        self.state.feed(event)
-
-
-class MainTalk:
-    def __init__(self, session: Session, *, tell: Tell, after_results: Callable[[], None]) -> None:
+class Driver:
+    def __init__(
+        self,
+        session: Session,
+        *,
+        abort: Event,
+        tell: Tell,
+        run_calls: RunCalls,
+        after_results: Callable[[Sequence[Ran]], None],
+        saw: Callable[[dict[str, Any], Reply], None] | None = None,
+    ) -> None:
         self._session = session
+        self._abort = abort
         self._tell = tell
+        self._run_calls = run_calls
         self._after_results = after_results
+        self._saw = saw
+
+    def carry_on(self, rounds: int) -> loop.Outcome:
+        """Ask and run tools until the model is done."""
+        with self._session._working():
+            return drive(loop.run(self, rounds=rounds), self.perform)
+
+    # The conversation, for the loop
 
     def request(self) -> Flow[Wire]:
-        with self._session.working() as conversation:
-            return (yield from turn.before_call(conversation))
+        with self._session._working() as c:
+            return (yield from turn.before_call(c))
 
     def answered(self, reply: Reply) -> Reply:
-        kept = self._session.after_call(self._with_ids_of_their_own(reply))
+        with self._session._working() as c:
+            flat = c.log.view.flat
+            kept = self._session.after_call(loop.with_unique_ids(reply, lambda call: flat.fate_of_call(call) is not None))
         self._tell({"type": "answer", "reply": kept})
         return kept
 
-    def _with_ids_of_their_own(self, reply: Reply) -> Reply:
-        """Some servers number the calls of each answer anew, or not at all. A call is known by its id, so it gets another one."""
-        with self._session.working() as conversation:
-            flat = conversation.log.view.flat
-            taken: set[str] = {""}
-            blocks: list[Block] = []
-            for block in reply.blocks:
-                if isinstance(block, ToolUse):
-                    if block.id in taken or flat.fate_of_call(block.id) is not None:
-                        block = read_block({**block.wire, "id": f"call_{uuid4().hex}"})
-                    taken.add(str(block.wire["id"]))
-                blocks.append(block)
-        return msgspec.structs.replace(reply, blocks=tuple(blocks))
-
-    def mend(self, error: ProviderError) -> Flow[bool]:
-        with self._session.working() as conversation:
-            return (yield from turn.mend(conversation, error))
+    def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
+        ran: tuple[Ran, ...] = yield RunTools(calls)
+        self._session._add_results([_handed_in(one) for one in ran])
+        self._after_results(ran)
+        if self._abort.is_set():
+            raise Aborted
 
     def results(self, results: Sequence[ToolResult]) -> None:
-        self._session.add_results(results)
-        self._after_results()
+        self._session._add_results(results)
+        self._after_results(())
 
+    def recover(self, error: ProviderError) -> Flow[bool]:
+        with self._session._working() as c:
+            return (yield from turn.recover(c, error))
 
-class Asking:
-    """Calls to the model that an abort leaves at once; what was heard of the main conversation's answer is kept."""
+    # The effects, of the loop and of the layers
 
-    def __init__(self, session: Session, abort: Event, talk: MainTalk, tell: Tell) -> None:
-        self._session = session
-        self._abort = abort
-        self._talk = talk
-        self._tell = tell
+    def perform(self, effect: Effect) -> Any:
+        match effect:
+            case Ask(purpose="chat"):
+                return self._ask(effect)
+            case Ask():  # beside the conversation, and the turn waits for it: a summary
+                return self._until_abort(self._session._side, effect, effect.on_event or (lambda event: None))
+            case RunTools():
+                return self._run_calls(effect.calls)
+            case Sleep():
+                self._abort.wait(effect.seconds)
+                return None
+            case Wait():
+                with self._session._working() as c:
+                    return c.background.wait(effect.name, effect.seconds)
+            case _:
+                assert_never(effect)
 
-    def side(self, effect: Ask) -> Reply:
-        """A call beside the conversation that the turn waits for: a summary."""
-        reply = ask_until(self._abort, self._session.side, effect, effect.on_event or (lambda event: None))
-        if reply is None:
-            raise Aborted
-        return reply
-
-    def main(self, effect: Ask) -> Reply:
-        heard = Heard()
+    def _ask(self, effect: Ask) -> Reply:
+        heard = StreamState()
 
         def hear(event: dict[str, Any]) -> None:
+            nonlocal heard
+            if event.get("type") == "message_start":  # a second one: the call was tried again, and the first part is void
+                heard = StreamState()
             heard.feed(event)
             self._tell(event)
 
         try:
-            reply = ask_until(self._abort, self._session.provider, effect, hear)
-            if reply is None:
-                raise Aborted
-            return reply
+            reply = self._until_abort(self._session.provider, effect, hear)
         except BaseException as error:
             # What a broken stream carries is kept by the loop; after an abort, or a listener that failed, it is what was heard.
             if not isinstance(error, ProviderError):
-                self._keep(heard)
+                partial = loop.partial(heard.partial(), self._session.provider.model)
+                if partial.blocks:
+                    self.answered(partial)
             raise
+        if self._saw is not None:
+            self._saw(effect.request, reply)
+        return reply
 
-    def _keep(self, heard: Heard) -> None:
-        reply = partial(heard.state.partial(), self._session.provider.model)
-        if reply.blocks:
-            self._talk.answered(reply)
+    def _until_abort(self, provider: Provider, effect: Ask, on_event: OnEvent) -> Reply:
+        reply = ask_until(self._abort, provider, effect, on_event)
+        if reply is None:
+            raise Aborted
+        return reply
 
 
-class Showing:
+def _handed_in(ran: Ran) -> HandedIn:
+    """Output too large to show lies in a file, and is not written a second time."""
+    file = ran.output.facts.get("output_file")
+    return HandedIn(ran.result, file if isinstance(file, str) else None)
+
+
+class CallEvents:
     """What whoever watches is told of calls; any thread may be the one that runs them."""
 
     def __init__(self, tell: Tell) -> None:

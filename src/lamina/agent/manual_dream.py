@@ -32,8 +32,7 @@ from ..memory.store.scopes import Place, memory_place, project_root
 from ..permissions.rules import read_rules
 from ..prompt.system import system_prompt, with_section
 from ..providers import Provider
-from ..session.offline_table import offline
-from ..session.provider import provider_for
+from ..session.provider import offline, provider_for
 from ..tools.registry import builtin_tools
 from ..tools.tool import definition
 from .tool_access import desk_for

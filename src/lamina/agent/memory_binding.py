@@ -55,7 +55,7 @@ class Remembering:
             return None
 
     def _without(self, error: DiskError) -> None:
-        self._session.notices.append(f"{error} This session goes on without memory.")
+        self._session._notify(f"{error} This session goes on without memory.")
 
     def _open(self) -> Memory:
         return Memory.open(self._session.cwd, home=self._session.home, settings=self._session.settings)
@@ -84,7 +84,7 @@ class Remembering:
             return []
         try:
             with self._open() as memory:
-                self._session.notices += memory.notices
+                self._session._notify(*memory.notices)
                 return [IndexText(str(index.path), index.text) for index in memory.indexes()]
         except DiskError as error:
             self._without(error)
@@ -151,7 +151,7 @@ class Remembering:
 
     def _logged(self) -> datetime | None:
         """The local time, where daily logs are kept."""
-        return self._session.now() if self._session.settings.assistant else None
+        return self._session._local_time() if self._session.settings.assistant else None
 
     def lent(self, *, interactive: bool) -> Remembers | None:
         """For what writes memories beside the conversation; None without memory."""

@@ -82,7 +82,7 @@ class Mailing:
 
     def land(self, session: Session, *, beyond: bool = True) -> None:
         """In the conversation's own thread. `beyond`: the mailbox too; at a session's end it keeps what it has."""
-        with session.working() as c:
+        with session._working() as c:
             if c.log.view.flat.open_calls:
                 return
             found = self.arrived()

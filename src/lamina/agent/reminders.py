@@ -41,7 +41,7 @@ class Briefing:
         source = "resume" if resumed else "startup"
         started = hook("SessionStart", source=source, matching=source)
         refusal = [f"A SessionStart hook said no: {started.block}"] if started.block is not None else []
-        self._session.notices += [*started.messages, *started.faults, *refusal]
+        self._session._notify(*started.messages, *started.faults, *refusal)
         self.approved = approved
         self._load()
         if not any(item.kind == "attachment:instructions" for item, _ in self._view()):
@@ -58,7 +58,7 @@ class Briefing:
 
     def _load(self) -> None:
         self.instructions = load_instructions(cwd=self._session.cwd, home=self._session.home, **self._sources())
-        self._notice(self.instructions.findings)
+        self._session._notify_once(*self.instructions.findings)
 
     def _first(self) -> str | None:
         return first_reminder(
@@ -69,7 +69,7 @@ class Briefing:
         )
 
     def _today(self) -> str:
-        return self._session.now().date().isoformat()
+        return self._session._local_time().date().isoformat()
 
     def new_day(self) -> None:
         """Where the day has changed since the model was last told the date, it is told; a date it was never told stays untold."""
@@ -80,7 +80,7 @@ class Briefing:
 
     def _date_in_view(self) -> str | None:
         """Looked for again only where the view was changed, not where it grew: that is done here alone."""
-        with self._session.working() as conversation:
+        with self._session._working() as conversation:
             view = conversation.log.view
             if self._known is None or self._known[0] != view.generation:
                 said = (date_said(block.text) for item, block in view.blocks() if item.kind in _DATED and isinstance(block, Text))
@@ -105,7 +105,7 @@ class Briefing:
             )
             rules = self.instructions.scoped
             nested = nested_for(Path(str(path)), cwd=self._session.cwd, rules=rules, already=seen, **self._sources())
-            self._notice(nested.findings)
+            self._session._notify_once(*nested.findings)
             if (text := nested_context(nested)) is not None:
                 self._enter("nested_memory", text)
 
@@ -114,13 +114,9 @@ class Briefing:
         self._enter(kind, later_context(kind, text))
 
     def _enter(self, kind: str, text: str) -> None:
-        with self._session.working() as conversation:
+        with self._session._working() as conversation:
             turn.add_context(conversation, kind, text)
 
     def _view(self) -> list[tuple[Item, Block]]:
-        with self._session.working() as conversation:
+        with self._session._working() as conversation:
             return list(conversation.log.view.blocks())
-
-    def _notice(self, findings: Sequence[str]) -> None:
-        notices = self._session.notices
-        notices += [found for found in findings if found not in notices]

@@ -16,8 +16,7 @@ from ..core.records import Attachment, Event, Record
 from ..disk.temp_files import Durability
 from ..layers.l1_results.plan import Arrived, budget_for, weigh
 from ..layers.l1_results.source import tape_of
-from ..layers.l1_results.spill_file import Room, Spilled, spill
-from ..layers.l1_results.spilling import most_that_fits
+from ..layers.l1_results.spilling import Room, Spilled, most_that_fits, spill
 from ..layers.l7_agents.report import KIND, MOST_REPORTED, AgentState, render_report
 from ..layers.l7_agents.types import AGENT
 

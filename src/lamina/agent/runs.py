@@ -109,7 +109,7 @@ class Run(NamedTuple):
 def _fork(run: Run, wanted: ForkCall) -> str:
     from ..fork.fork import AGENT, ForkOutcome, run_fork
     from ..fork.fork_tools import lend_whole
-    from .driver import Showing
+    from .driver import CallEvents
 
     job, batch = run.job, run.batch
     assert batch.handover is not None, "a call that wants a fork was seen before it ran"
@@ -118,7 +118,7 @@ def _fork(run: Run, wanted: ForkCall) -> str:
         lend_whole(batch.desk, abort=run.abort, ask=run.ask),
         tools=run.mail.among(batch.desk.tools),
         on_start=lambda _: run.called(),
-        on_end=Showing(run.heard).ended,
+        on_end=CallEvents(run.heard).ended,
     )
     side = replace(batch.side, abort=run.abort, desk=lent)
 
@@ -161,8 +161,8 @@ def _subagent(run: Run, wanted: SubagentCall) -> str:
     finally:
         # Its notes are of no use to anybody now.
         worker.close(0.0)
-        job.usage = session.usage + session.side_usage
-        job.cost = session.cost + session.side_cost
+        job.usage = session.usage + session.status.side_usage
+        job.cost = session.cost + session.status.side_cost
         job.notices = tuple(dict.fromkeys((*session.notices, *said)))[:MOST_NOTICES]
     return told(answer.text, answer.ended, answer.rounds)
 

@@ -150,8 +150,8 @@ class Job:
 
 def with_section_behind(session: Session, section: str) -> None:
     """One more section of its system prompt, before anything is sent."""
-    with session.working() as c:
-        session.give_prompt(with_section(c.prompt.system, section), c.prompt.tools)
+    with session._working() as c:
+        session._give_prompt(with_section(c.prompt.system, section), c.prompt.tools)
 
 
 def extra_roots(session: Session, environ: Mapping[str, str]) -> tuple[Path, ...]:
@@ -200,9 +200,7 @@ def _provider_for(kind: AgentType, parent: Session) -> Provider:
     change: Callable[[str], Provider] | None = getattr(provider, "with_model", None)
     if named is not None and named.provider == provider.name and change is not None:
         return provider if named.model == provider.model else change(named.model)
-    sentence = (
+    parent._notify_once(
         f"The agent type {kind.name} asks for the model {model}, which {provider.name} does not serve; {provider.model} answers."
     )
-    if sentence not in parent.notices:
-        parent.notices.append(sentence)
     return provider

@@ -80,7 +80,7 @@ class OwnMemory(Remembering):
             return ""
         try:
             with self._open() as memory:
-                self._session.notices += memory.notices
+                self._session._notify(*memory.notices)
                 index = memory.store("private").index()
         except DiskError as error:
             self._without(error)

@@ -34,12 +34,12 @@ class Outside:
     def open(self, post: MessageQueues) -> None:
         """What is open stays; what could not be opened is tried again."""
         session = self._session
-        session.notices[:] = [each for each in session.notices if each not in self._problems]
+        session._withdraw(self._problems)
         self._problems = []
         self._open_mailbox(session)
         if self.listener is None and session.settings.message_socket and session.home is not None:
             self._listen(session, session.home, post)
-        session.notices.extend(self._problems)
+        session._notify(*self._problems)
 
     def _open_mailbox(self, session: Session) -> None:
         named = session.settings.mailbox

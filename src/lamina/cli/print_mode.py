@@ -47,8 +47,8 @@ def answer(prompt: str, wish: Wish, *, form: str = "text", partial: bool = False
                 code = _turn(agent, prompt, out, stop)
             finally:
                 _told(agent, told)
-        if agent.session.trouble:
-            notice(agent.session.trouble)
+        if agent.session.status.write_error:
+            notice(agent.session.status.write_error)
     if sink.trouble:
         notice(f"standard output: {sink.trouble}, so the answer is not there as a whole; the session has it")
         return 1

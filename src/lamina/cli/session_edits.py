@@ -106,7 +106,7 @@ def snip_command(session: str, turns: str | None, cwd: str, as_json: bool) -> No
                 click.echo(printable(f"{row['number']:>3}  {str(row['words'])[:100]}"))
             return
         before = found.tokens
-        node = found.snip_turns(turns)
+        node = found.hide_turns(turns)
         told = {"session_id": found.id, "snipped": node, "tokens_before": before, "tokens": found.tokens}
     if as_json:
         click.echo(document(told))

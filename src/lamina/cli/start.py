@@ -161,10 +161,8 @@ def open_agent(
         on_event=on_event,
         interactive=interactive,
     )
-    agent.session.notices += [found.text for found in agent.rules.findings]
-    agent.session.notices += [problem] if problem else []
-    agent.session.notices += starting(wish.cwd, home, settings, environ=os.environ)
-    agent.session.notices += _cramped(agent)
+    agent.notify(*(found.text for found in agent.rules.findings), *([problem] if problem else ()))
+    agent.notify(*starting(wish.cwd, home, settings, environ=os.environ), *_cramped(agent))
     if wish.rounds is not None:
         agent.rounds = wish.rounds
     return agent
@@ -172,7 +170,7 @@ def open_agent(
 
 def _cramped(agent: Agent) -> list[str]:
     """A window that the prompt fills by half before anything is said: no compaction makes room there."""
-    with agent.session.working() as c:
+    with agent.session._working() as c:
         effective = c.limits.effective
         if effective >= ROOMY:
             return []

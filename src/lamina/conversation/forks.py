@@ -21,7 +21,7 @@ from ..fork.fork import NO_TOOLS, ForkOutcome
 from ..fork.handover import PLACEHOLDER, Handover, PrefixChanged, chain_of
 from ..prompt.break_causes import TTL_SECONDS, CacheBreak, judge
 from ..providers.models import Cost, cost
-from . import repair as mending
+from . import repair
 from .cache_breaks import coming_break, record_cache_miss
 from .state import Conversation
 
@@ -34,7 +34,7 @@ def hand_over(c: Conversation) -> Handover:
     results come later and to the parent only."""
     flat, prompt = c.log.view.flat, c.prompt
     whole = c.log.view.messages()
-    messages = mending.applied(c, whole)
+    messages = repair.applied(c, whole)
     flat.prepare()  # the copy taken here was made for the next request
     chain = flat.chain if messages is whole else chain_of(messages)
     open_calls = flat.open_calls

@@ -1,4 +1,4 @@
-"""A layer that fails steps aside."""
+"""Failures stay where they happen: a layer, a host's function or the result of a job that fails is recorded and passed over."""
 
 from __future__ import annotations
 
@@ -55,3 +55,11 @@ def lent(c: Conversation, what: str, call: Callable[[], T], instead: T) -> T:
     except Exception as error:  # noqa: BLE001  # whatever it is, it is no reason to lose the conversation
         c.notify_once(f"The host's {what} failed and was passed over: {type(error).__name__}: {error}")
         return instead
+
+
+def take_job_results(c: Conversation) -> None:
+    """Hand every result to the function its job was started with; a failure there is recorded and passed over."""
+    for result in c.background.drain():
+        with stepping_aside(c, result.name):
+            if result.take is not None:
+                result.take(result)

@@ -7,7 +7,8 @@ last answer replied to.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ..core.checkpoint import seeded
 from ..core.log import Log
@@ -16,6 +17,74 @@ from ..core.records import Boundary, Message, Record
 from ..disk.transcript import Live, Store
 from ..prompt.break_causes import CacheBreak
 from .prompt import Prompt, cache_keys
+
+
+class ConfirmedEdits(NamedTuple):
+    ids: tuple[str, ...]  # deleted for the first time
+    ignored: bool  # the provider has no idea of what it was asked
+
+
+class CacheEdits:
+    """Deletions in the provider's cache: which results are marked, and which of them a response has confirmed (M4).
+
+    A deletion lives in the cache entry it was made in. A request that reads that entry need not name it again, one that finds the cache
+    cold must, and nobody knows beforehand which it will be: so every request names all of them, and naming one twice is the same as
+    naming it once. A mark is *open* until a response lists it as deleted. A call that fails changes nothing.
+    """
+
+    def __init__(self) -> None:
+        self.marked: dict[str, bool] = {}  # tool_use id → confirmed
+        self.sent: tuple[str, ...] = ()  # named in the request under way
+        self.off = False  # this provider does not do it
+
+    @property
+    def open(self) -> bool:
+        return not all(self.marked.get(call, True) for call in self.sent)
+
+    def mark(self, calls: Iterable[str]) -> None:
+        self.marked |= dict.fromkeys(calls, False)
+
+    def reset(self) -> None:
+        """After a clearing of another kind, or at a provider that cannot do it."""
+        self.marked, self.sent = {}, ()
+
+    def prune(self, still: Container[str]) -> None:
+        """Drop marks whose results have left the view, or were cleared there."""
+        self.marked = {call: done for call, done in self.marked.items() if call in still}
+
+    def resume(self, marked: Iterable[str], *, confirmed: bool, off: bool) -> None:
+        """Take over what the log knows of the session before."""
+        self.marked, self.sent, self.off = dict.fromkeys(marked, confirmed), (), off
+
+    def send(self, supported: bool = True) -> tuple[str, ...]:
+        """Return what the next request names; nothing where the provider does not do it."""
+        self.sent = tuple(self.marked) if supported and not self.off else ()
+        return self.sent
+
+    def confirm(self, note: Any) -> ConfirmedEdits:
+        """What the response says of the edits its request carried; `note` is its own key, None where it has none."""
+        sent, self.sent = self.sent, ()
+        if not sent:
+            return ConfirmedEdits((), False)
+        listed = note.get("deleted") if isinstance(note, Mapping) else None
+        deleted = {str(call) for call in listed} if isinstance(listed, list | tuple) else set()
+        if deleted.isdisjoint(sent):
+            self.off = True
+            self.reset()
+            return ConfirmedEdits((), True)
+        new = tuple(call for call in sent if call in deleted and not self.marked.get(call, True))
+        self.marked |= dict.fromkeys(new, True)
+        return ConfirmedEdits(new, False)
+
+
+class RefusedBlocks:
+    """The blocks that are left out, by their digests."""
+
+    def __init__(self) -> None:
+        self.blocks: set[bytes] = set()
+        self.known = False  # whether the log was asked
+        self.first: int | None = None  # the next request is the first without them, and this is the first block that differs
+
 
 # Cache misses kept for inspection; the log has them all.
 MAX_FINDINGS = 100

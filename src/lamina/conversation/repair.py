@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from ..core.blocks import Wire
 from ..core.errors import BadRequest
 from ..core.prefix import first_difference
-from .refused_blocks import RefusedBlocks
+from .last_request import RefusedBlocks
 from .state import Conversation
 
 EVENT = "repair"
@@ -27,7 +27,7 @@ def applied(c: Conversation, messages: list[Wire]) -> list[Wire]:
     return without(messages, refused.blocks)
 
 
-def mend(c: Conversation, error: BadRequest) -> bool:
+def leave_out(c: Conversation, error: BadRequest) -> bool:
     """Whether there is another request to try; False where the server names nothing that could be left out."""
     from ..core.repair import objected, without
     from ..fork.handover import chain_of

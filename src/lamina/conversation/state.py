@@ -7,7 +7,7 @@ global, so any number of conversations live in one process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from threading import Event as Abort
@@ -32,10 +32,8 @@ from ..fork.background import Background
 from ..fork.budget import LOCAL, Meter
 from ..fork.host import Host, Source
 from ..providers import Capabilities
-from .cache_edits import CacheEdits
-from .last_request import read_last_request
+from .last_request import CacheEdits, RefusedBlocks, read_last_request
 from .prompt import DEFAULT_TTL, Prompt
-from .refused_blocks import RefusedBlocks
 from .side_usage import SideUsage
 from .window.count import Count, answered, appended, replaced
 from .window.features import Memo, measure_all
@@ -114,6 +112,10 @@ class Conversation:
         self.cache_edits = CacheEdits()
         self.cut_pins: set[str] = set()  # pins the user was told about because they are shown cut
 
+    def use_clock(self, clock: Callable[[], str]) -> None:
+        """Take the times of new records from another clock: a replay's."""
+        self.clock = clock
+
     # What is lent and kept for others
 
     def lend(self, host: Host) -> None:
@@ -146,6 +148,10 @@ class Conversation:
     def notify_once(self, *sentences: str) -> None:
         """Add sentences for the user, unless they were added before."""
         self.notices.extend(dict.fromkeys(one for one in sentences if one not in self.notices))
+
+    def withdraw(self, sentences: Iterable[str]) -> None:
+        """Take back sentences that no longer hold."""
+        self.notices[:] = [one for one in self.notices if one not in set(sentences)]
 
     def record_event(self, name: str, data: Wire) -> None:
         """Record something a layer did or left undone, for the log and for whoever watches (K5)."""

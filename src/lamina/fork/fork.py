@@ -22,9 +22,9 @@ from uuid import uuid4
 
 import msgspec
 
-from ..core.blocks import Block, ToolResult, ToolUse, Wire, read_block, text, tool_result
+from ..core.blocks import ToolResult, ToolUse, Wire, text, tool_result
 from ..core.cache import BREAK_HEADER, FORK_HEADER
-from ..core.effects import Ask, Flow, RunTools
+from ..core.effects import Flow, RunTools
 from ..core.errors import LaminaError, ProviderError
 from ..core.flatten import Flat
 from ..core.prompt_files import prompt_text
@@ -33,8 +33,9 @@ from ..core.usage import Usage
 from ..prompt.cache_marks import End, end_before_last_answer, mark_at, mark_messages
 from ..providers import OnEvent
 from ..providers.models import known
+from . import loop
 from .handover import PLACEHOLDER, Handover, PrefixChanged, altered, check
-from .loop import DENIED, ending, unreadable
+from .loop import DENIED, with_unique_ids
 
 __all__ = [
     "PLACEHOLDER",
@@ -82,7 +83,15 @@ class Fork:
     """A Talk (fork/loop.py) that begins where its parent is."""
 
     def __init__(
-        self, handover: Handover, directive: str, *, max_tokens: int | None = None, tag: str = "fork", rounds: int = 1
+        self,
+        handover: Handover,
+        directive: str,
+        *,
+        max_tokens: int | None = None,
+        tag: str = "fork",
+        rounds: int = 1,
+        tools: bool | None = None,
+        mail: Callable[[], Sequence[str]] | None = None,
     ) -> None:
         # A person may well say what a directive says: summaries and notes of such a conversation are made all the same.
         if tag == AGENT and is_fork(handover.messages):
@@ -90,6 +99,8 @@ class Fork:
         self._handover = handover
         self._tag = tag
         self._several = rounds > 1
+        self._tools = self._several if tools is None else tools
+        self._mail = mail
         self._own = Flat()  # what is said from the directive on
         self._own.add("user", [text(tagged(directive, tag))])
         self._head = _with_max_tokens(handover, max_tokens)
@@ -132,7 +143,10 @@ class Fork:
             mark_at(messages, end, ttl)
 
     def answered(self, reply: Reply) -> Reply:
-        kept = self._with_ids_of_their_own(reply)
+        if self._calls is None:
+            self._calls = set(_call_ids(self._handover.messages))
+        kept = with_unique_ids(reply, self._calls.__contains__)
+        self._calls.update(block.id for block in kept.blocks if isinstance(block, ToolUse))
         self.rounds += 1
         if reply.usage is not None:
             self.usage += reply.usage
@@ -142,35 +156,27 @@ class Fork:
         self._own.add("assistant", kept.blocks, key=f"{kept.id}#{self.rounds}")
         return kept
 
+    def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
+        """Run the calls, or refuse them. The Agent tool stays in the list, since another list would be another prefix; a call of it is
+        refused (A3)."""
+        if not self._tools:
+            self.results([tool_result(call.id, NO_TOOLS, is_error=True) for call in calls])
+            return
+        others = tuple(call for call in calls if call.name != AGENT_TOOL)
+        ran = iter((yield RunTools(others)) if others else ())
+        refused = {call.id: tool_result(call.id, NO_AGENTS, is_error=True) for call in calls if call.name == AGENT_TOOL}
+        self.results([refused[call.id] if call.id in refused else next(ran) for call in calls])
+
     def results(self, results: Sequence[ToolResult]) -> None:
         self.denied += sum(result.is_error and result.text.startswith(DENIED) for result in results)
         self._own.add("user", results)
+        if self._mail is not None and (came := self._mail()):
+            self._own.add("user", [text(each) for each in came])
 
-    def told(self, texts: Sequence[str]) -> None:
-        """Context behind the results, in the same message."""
-        if texts:
-            self._own.add("user", [text(each) for each in texts])
-
-    def mend(self, error: ProviderError) -> Flow[bool]:
+    def recover(self, error: ProviderError) -> Flow[bool]:
         """What its parent leaves out was left out before; for anything else the layer that wanted the fork steps aside."""
         yield from ()
         return False
-
-    def refuse(self, calls: Iterable[ToolUse]) -> None:
-        self.results([tool_result(call.id, NO_TOOLS, is_error=True) for call in calls])
-
-    def _with_ids_of_their_own(self, reply: Reply) -> Reply:
-        """Some servers number the calls of each answer anew; the API takes an id once in a conversation."""
-        if self._calls is None:
-            self._calls = {"", *_call_ids(self._handover.messages)}
-        blocks: list[Block] = []
-        for block in reply.blocks:
-            if isinstance(block, ToolUse):
-                if block.id in self._calls:
-                    block = read_block({**block.wire, "id": f"call_{uuid4().hex}"})
-                self._calls.add(str(block.wire["id"]))
-            blocks.append(block)
-        return msgspec.structs.replace(reply, blocks=tuple(blocks))
 
     def outcome(self, reply: Reply, *, done: bool) -> ForkOutcome:
         return ForkOutcome(
@@ -199,31 +205,11 @@ def run_fork(
 ) -> Flow[ForkOutcome]:
     """Ask until an answer calls for no tool, at most `rounds` times, and no more once there is `enough`. `tools` (unless said
     otherwise: where there are more rounds than one): calls are run, by an effect that only a fork's own driver may carry out
-    (`steps.forks.side`); else they are refused here, which needs no driver. `mail`: texts that came for it, asked for behind each
+    (`conversation.forks.side`); else they are refused here, which needs no driver. `mail`: texts that came for it, asked for behind each
     round of tools and put behind its results."""
-    runs = rounds > 1 if tools is None else tools
-    fork = Fork(handover, directive, max_tokens=max_tokens, tag=purpose, rounds=rounds)
-    while True:
-        request = yield from fork.request()
-        reply: Reply = fork.answered((yield Ask(request, purpose, on_event)))
-        if broken := unreadable(reply):
-            fork.results(broken)
-        elif not reply.tool_uses and reply.stop_reason != "pause_turn":
-            return fork.outcome(reply, done=ending(reply) == "answered")
-        elif not runs:
-            fork.refuse(reply.tool_uses)
-        elif reply.tool_uses:
-            fork.results((yield from _run(reply.tool_uses)))
-            fork.told(mail() if mail is not None else ())
-        if fork.rounds >= rounds or (enough is not None and enough()):
-            return fork.outcome(reply, done=False)
-
-
-def _run(calls: tuple[ToolUse, ...]) -> Flow[list[ToolResult]]:
-    """A3: the Agent tool stays in the list, since another list would be another prefix; a call of it is refused."""
-    others = tuple(call for call in calls if call.name != AGENT_TOOL)
-    ran = iter((yield RunTools(others)) if others else ())
-    return [tool_result(call.id, NO_AGENTS, is_error=True) if call.name == AGENT_TOOL else next(ran) for call in calls]
+    fork = Fork(handover, directive, max_tokens=max_tokens, tag=purpose, rounds=rounds, tools=tools, mail=mail)
+    outcome = yield from loop.run(fork, purpose=purpose, rounds=rounds, on_event=on_event, enough=enough)
+    return fork.outcome(outcome.reply, done=outcome.ended == "answered")
 
 
 def tagged(directive: str, tag: str) -> str:

@@ -6,14 +6,15 @@ is here, every effect is the driver's. Bounded by `rounds`; whatever ends it ear
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Literal, Protocol, TypeAlias
+from uuid import uuid4
 
 import msgspec
 
 from ..core.blocks import Block, ToolResult, ToolUse, Wire, read_block, tool_result
-from ..core.effects import Ask, Flow, RunTools
+from ..core.effects import Ask, Flow
 from ..core.errors import BadRequest, InputError, PromptTooLong, ProviderError, StreamBroken
 from ..core.reply import Reply
 from ..providers import OnEvent
@@ -43,9 +44,15 @@ class Talk(Protocol):
         """Keep it; returned is the answer as it was kept, whose calls are the ones to run."""
         ...
 
-    def results(self, results: Sequence[ToolResult]) -> None: ...
+    def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
+        """Run the calls of one answer, or refuse them, and keep one result for each."""
+        ...
 
-    def mend(self, error: ProviderError) -> Flow[bool]:
+    def results(self, results: Sequence[ToolResult]) -> None:
+        """Keep the results of calls that were not run."""
+        ...
+
+    def recover(self, error: ProviderError) -> Flow[bool]:
         """The server refused the request; whether the next one is worth sending: shorter, or without what it objects to."""
         ...
 
@@ -56,8 +63,15 @@ class Outcome(msgspec.Struct, frozen=True):
     rounds: int
 
 
-def run(talk: Talk, *, purpose: str = "chat", rounds: int = ROUNDS, on_event: OnEvent | None = None) -> Flow[Outcome]:
-    """Carry the conversation on until the model has nothing more to ask of the tools."""
+def run(
+    talk: Talk,
+    *,
+    purpose: str = "chat",
+    rounds: int = ROUNDS,
+    on_event: OnEvent | None = None,
+    enough: Callable[[], bool] | None = None,
+) -> Flow[Outcome]:
+    """Carry the conversation on until the model has nothing more to ask of the tools, `rounds` are used up, or there is `enough`."""
     number, mended = 0, False
     while True:
         number += 1
@@ -69,7 +83,7 @@ def run(talk: Talk, *, purpose: str = "chat", rounds: int = ROUNDS, on_event: On
                 talk.answered(heard)
             raise
         except (BadRequest, PromptTooLong) as error:
-            if mended or not (yield from talk.mend(error)):
+            if mended or not (yield from talk.recover(error)):
                 raise
             mended, number = True, number - 1
             continue
@@ -78,10 +92,10 @@ def run(talk: Talk, *, purpose: str = "chat", rounds: int = ROUNDS, on_event: On
         if broken := unreadable(reply):
             talk.results(broken)
         elif reply.tool_uses:
-            talk.results((yield RunTools(reply.tool_uses)))
+            yield from talk.run(reply.tool_uses)
         elif reply.stop_reason != "pause_turn":
             return Outcome(ending(reply), reply, number)
-        if number >= rounds:
+        if number >= rounds or (enough is not None and enough()):
             return Outcome("rounds", reply, number)
 
 
@@ -91,6 +105,20 @@ def unreadable(reply: Reply) -> list[ToolResult]:
         return []
     calls = [block for block in reply.blocks if isinstance(block, ToolUse)]
     return [tool_result(call.id, NO_JSON if UNPARSED in call.input else NOT_RUN, is_error=True) for call in calls]
+
+
+def with_unique_ids(reply: Reply, is_taken: Callable[[str], bool]) -> Reply:
+    """Give calls another id where theirs is empty or taken: some servers number the calls of each answer anew, and the API takes an id
+    once in a conversation."""
+    seen: set[str] = {""}
+    blocks: list[Block] = []
+    for block in reply.blocks:
+        if isinstance(block, ToolUse):
+            if block.id in seen or is_taken(block.id):
+                block = read_block({**block.wire, "id": f"call_{uuid4().hex}"})
+            seen.add(str(block.wire["id"]))
+        blocks.append(block)
+    return msgspec.structs.replace(reply, blocks=tuple(blocks))
 
 
 def partial(blocks: Sequence[dict[str, Any]], model: str = "") -> Reply:

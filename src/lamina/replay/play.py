@@ -77,7 +77,7 @@ def play(stage: Stage, settings: Settings, *, index: str | None = None, endless:
         cache_ttl=stage.script.ttl,
     )
     try:
-        with session.working() as conversation:
+        with session._working() as conversation:
             played = _Player(stage, session, tape, conversation, window).run(index)
         session.close()
     except BaseException:  # Ctrl-C too: nothing goes on behind it
@@ -117,7 +117,7 @@ class _Player:
         self._readable = 0
         self._figures = Figures()
         self._sizes: list[int] = []
-        c.clock = lambda: self._time
+        c.use_clock(lambda: self._time)
         session.lend(Host(observer=self._watch))
 
     def run(self, index: str | None) -> Played:
@@ -166,7 +166,7 @@ class _Player:
         opened = self._session.open_calls
         results = [block for block in step.blocks if isinstance(block, ToolResult) and block.tool_use_id in opened]
         if results:
-            self._session.add_results(results)
+            self._session._add_results(results)
             self._reads.came(results)
         said = [block.wire for block in step.blocks if _is_said(block)]
         if said:
@@ -210,7 +210,7 @@ class _Player:
         return Reply(f"replayed-{len(self._sizes)}", self._tape.model, step.blocks, stop, usage)
 
     def _settle(self) -> None:
-        for name in self._session.background:
+        for name in self._session.status.background_jobs:
             self._c.background.wait(name, PATIENCE)
 
     def _ask(self, probe: Probe) -> None:
@@ -231,7 +231,7 @@ class _Player:
     def _decided(self) -> Figures:
         """From the transcript that the replay wrote: a compaction takes earlier decisions out of memory."""
         made = [type(record) for record in self._c.store.read() if isinstance(record, Clear | Spill)]
-        return Figures(breaks=self._session.breaks, clearings=made.count(Clear), spills=made.count(Spill))
+        return Figures(breaks=self._session.status.cache_breaks, clearings=made.count(Clear), spills=made.count(Spill))
 
 
 def _is_said(block: Block) -> bool:

@@ -17,7 +17,7 @@ from ..core.errors import SettingError
 from ..core.reply import Reply, read_response
 from ..core.usage import Usage
 from ..providers import Capabilities, read_spec
-from ..session.offline_table import offline
+from ..session.provider import offline
 from .figures import Figures, billed
 from .token_scale import Counting
 

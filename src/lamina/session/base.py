@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import turn
-from ..conversation.job_results import take_job_results
+from ..conversation.isolate import take_job_results
 from ..conversation.prompt import Prompt
 from ..conversation.state import Conversation
 from ..conversation.window.thresholds import Thresholds
@@ -25,17 +25,17 @@ from ..core.settings import Settings
 from ..disk.settings_files import lamina_home
 from ..fork.host import Host
 from ..layers.l1_results import step as results
+from ..layers.l1_results.step import HandedIn
 from ..layers.l2_micro import step as micro
 from ..layers.recall.state import SELECT
 from ..providers import Provider, open_provider
 from ..providers.models import Cost, cost
 from ..providers.offline import DEFAULT_TABLE
-from .edits import Shaping
-from .inspect import Seeing
-from .offline_table import offline
+from .edits import SessionEdits
+from .inspect import Inspection
 from .open import AgentOf, Opened, Place, open_again, open_new
-from .provider import limits_for, no_wider, provider_for
-from .sync import Following
+from .provider import limits_for, no_wider, offline, provider_for
+from .sync import MessageListSync
 
 if TYPE_CHECKING:
     from ..providers.chat_rows import ChatRows
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 DEFAULT_MAX_TOKENS = 8_000
 
 
-class Held:
+class SessionLock:
     """A session's lock, taken and given back. Whoever waited for a session that was closed meanwhile is told so."""
 
     __slots__ = ("_check", "_lock")
@@ -65,7 +65,7 @@ class Held:
         self._lock.release()
 
 
-class Door(Shaping, Seeing):
+class SessionBase(SessionEdits, Inspection):
     """One conversation and its provider."""
 
     _awaits: ClassVar[bool] = False  # whether there is an event loop for a client that needs one
@@ -97,20 +97,18 @@ class Door(Shaping, Seeing):
         self.provider = provider_for(provider, client)
         # Everything that was handed in is read first: a session that cannot be opened leaves no file and holds no lock.
         given = read_given(system=system, tools=tools, options=options, max_tokens=max_tokens, cache_ttl=cache_ttl)
-        self.notices: list[str] = []
+        notices: list[str] = []
         chosen = named_policy(policy) if isinstance(policy, str) else policy or self.settings.policy
         self._window = window
-        limits = limits_for(
-            self.provider, chosen, self.settings, window=window, options=given.options or {}, notices=self.notices
-        )
+        limits = limits_for(self.provider, chosen, self.settings, window=window, options=given.options or {}, notices=notices)
         place = Place(None if in_memory else _home(home), Path(cwd).resolve(), agent_of)
         opened = open_again(place, resume, _now) if resume is not None else open_new(place, session_id)
         self.id = opened.session_id
         self.home = place.home
         self.cwd = place.cwd
-        self.notices[:0] = opened.notices
+        notices[:0] = opened.notices
         if place.home is None and not in_memory:
-            self.notices.append("There is no home directory (LAMINA_HOME, HOME), so this session is kept in memory only.")
+            notices.append("There is no home directory (LAMINA_HOME, HOME), so this session is kept in memory only.")
         path = opened.store.path
         self._c = Conversation(
             store=opened.store,
@@ -123,12 +121,12 @@ class Door(Shaping, Seeing):
             directory=path.with_suffix("") if path is not None else None,
             home=place.home,
             cwd=place.cwd,
-            notices=self.notices,
+            notices=notices,
             ask_side=self._ask_side,
             clock=_now,
         )
-        self._side: Provider | None = None
-        self._following = Following(self._c, resumed=resume is not None)
+        self._answers_side: Provider | None = None
+        self._list_sync = MessageListSync(self._c, resumed=resume is not None)
         self._cost = Cost()
         self._chat_rows: ChatRows | None = None
 
@@ -157,7 +155,7 @@ class Door(Shaping, Seeing):
 
     # Who answers, and with what before it
 
-    def use(self, provider: Provider, *, window: int | None = None) -> None:
+    def switch_model(self, provider: Provider, *, window: int | None = None) -> None:
         """Go on with another model. The next request is a break, announced as one (K3); what the old model reported no longer
         measures what the new one reads (T10). A window the session was opened with stays, as far as the new model is known to take
         it, unless another is given here."""
@@ -169,10 +167,10 @@ class Door(Shaping, Seeing):
             # What is under way was asked in the old model's name.
             for name in self._c.background.names:
                 self._c.background.abort(name)
-            self.provider, self._side = provider, None
+            self.provider, self._answers_side = provider, None
             self._c.switch_model(provider.model, provider.capabilities, limits)
 
-    def give_prompt(self, system: list[Wire], tools: list[Wire]) -> None:
+    def _give_prompt(self, system: list[Wire], tools: list[Wire]) -> None:
         """For a resumed transcript of another program, which does not say what stood before its messages; else nothing changes."""
         with self._open():
             if self._c.log.view.snapshot is None:
@@ -184,27 +182,27 @@ class Door(Shaping, Seeing):
             self._c.lend(host)
 
     @property
-    def side(self) -> Provider:
+    def _side(self) -> Provider:
         """Who answers calls beside the conversation (summaries, notes): the session's own provider where it can call, one with the
         key that is found, else local functions, which is said once."""
-        if self._side is None:
+        if self._answers_side is None:
             if self.provider.name == "offline":
-                self._side = offline(getattr(self.provider, "table", DEFAULT_TABLE))
+                self._answers_side = offline(getattr(self.provider, "table", DEFAULT_TABLE))
             else:
-                self._side = self.provider if getattr(self.provider, "can_call", True) else self._found()
-            if not self._awaits and getattr(self._side, "only_async", False):
-                self.notices.append(
+                self._answers_side = self.provider if getattr(self.provider, "can_call", True) else self._found()
+            if not self._awaits and getattr(self._answers_side, "only_async", False):
+                self._c.notify(
                     "Summaries and notes are made by local functions, without a model: the client can only be awaited "
                     "(use AsyncSession, or hand over a client that is not async)."
                 )
-                self._side = offline()
-        return self._side
+                self._answers_side = offline()
+        return self._answers_side
 
     def _found(self) -> Provider:
         try:
             return open_provider(f"{self.provider.name}:{self.provider.model}")
         except SettingError:
-            self.notices.append(
+            self._c.notify(
                 "Summaries and notes are made by local functions, without a model: there is no key for them (hand over a client)."
             )
             return offline()
@@ -213,7 +211,7 @@ class Door(Shaping, Seeing):
         """From any thread; an abort leaves the call at once."""
         from ..fork.model_call import ask_until
 
-        reply = ask_until(abort, self.side, ask, ask.on_event or _unheard)
+        reply = ask_until(abort, self._side, ask, ask.on_event or _unheard)
         if reply is None:
             raise Aborted
         return reply
@@ -225,6 +223,21 @@ class Door(Shaping, Seeing):
         from ..providers.faults import read_fault, typed_error
 
         return typed_error(read_fault(error), who=self.provider.name, now=0.0)
+
+    @property
+    def notices(self) -> list[str]:
+        """Sentences for the user, oldest first; read them, the session adds to them."""
+        return self._c.notices
+
+    def _notify(self, *sentences: str) -> None:
+        self._c.notify(*sentences)
+
+    def _notify_once(self, *sentences: str) -> None:
+        self._c.notify_once(*sentences)
+
+    def _withdraw(self, sentences: Iterable[str]) -> None:
+        """Take sentences back that no longer hold."""
+        self._c.withdraw(sentences)
 
     # What is said
 
@@ -238,7 +251,7 @@ class Door(Shaping, Seeing):
                 raise InputError("add_user", "a tool call or result is nothing a person says", "use add_tool_result()")
             if any(isinstance(block, Thinking | RedactedThinking) for block in blocks):
                 raise InputError("add_user", "thinking is nothing a person says", "leave it out")
-            return self._following.note(turn.add_user(self._c, blocks)).uuid
+            return self._list_sync.note(turn.add_user(self._c, blocks)).uuid
 
     def add_tool_result(self, tool_use_id: str, output: object, *, is_error: bool = False) -> str:
         """Add the result of a call: text, a list of content blocks, any JSON value, bytes, or an open file, pipe or response, which is
@@ -250,13 +263,13 @@ class Door(Shaping, Seeing):
                 raise InputError(
                     "add_tool_result", f"{tool_use_id!r} {problem}", f"open calls: {', '.join(self.open_calls) or 'none'}"
                 )
-            block = results.given(self._c, tool_use_id, output, is_error=is_error)
-            return self._following.note(turn.add_results(self._c, (block,))).uuid
+            handed = results.hand_in(self._c, tool_use_id, output, is_error=is_error)
+            return self._list_sync.note(turn.add_results(self._c, (handed,))).uuid
 
-    def add_results(self, blocks: Sequence[ToolResult]) -> None:
+    def _add_results(self, results: Sequence[ToolResult | HandedIn]) -> None:
         """Several results at once, as a tool loop has them."""
         with self._open():
-            self._following.note(turn.add_results(self._c, blocks))
+            self._list_sync.note(turn.add_results(self._c, results))
 
     def sync(self, messages: Iterable[Mapping[str, Any]]) -> None:
         """Follow a list the caller owns, in the form its SDK takes: what is new is appended; where it departs from what was said,
@@ -275,7 +288,7 @@ class Door(Shaping, Seeing):
 
                     self._chat_rows = ChatRows()
                 rows = self._chat_rows.canonical(rows)
-            self._following.sync(rows)
+            self._list_sync.sync(rows)
 
     # Life and end
 
@@ -298,7 +311,7 @@ class Door(Shaping, Seeing):
             # Nobody reads what a model would still choose for a turn that is over.
             self._c.background.abort(SELECT)
             for name in self._c.background.close(timeout):
-                self.notices.append(f"Background work ({name}) was not done after {timeout:.0f} seconds and was ended.")
+                self._c.notify(f"Background work ({name}) was not done after {timeout:.0f} seconds and was ended.")
             with self._lock:
                 take_job_results(self._c)
         finally:  # Ctrl-C while waiting too
@@ -306,15 +319,15 @@ class Door(Shaping, Seeing):
                 self._c.store.sync(force=True)
                 self._c.store.close()
 
-    def _open(self) -> Held:
-        return Held(self._lock, self._check_open)
+    def _open(self) -> SessionLock:
+        return SessionLock(self._lock, self._check_open)
 
     def _check_open(self) -> None:
         if self._closed:
             raise SessionClosed(self.id)
 
     @contextmanager
-    def working(self) -> Iterator[Conversation]:
+    def _working(self) -> Iterator[Conversation]:
         """The conversation itself, for the loop on top of this session; other threads wait meanwhile."""
         with self._open():
             yield self._c
@@ -323,7 +336,7 @@ class Door(Shaping, Seeing):
         reply = response if isinstance(response, Reply) else self.provider.read(response)
         records = turn.after_call(self._c, reply)
         for record in records:
-            self._following.note(record)
+            self._list_sync.note(record)
         if records and reply.usage is not None:
             self._cost += cost(reply.model or self.provider.model, reply.usage)
         return reply

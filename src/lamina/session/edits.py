@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # layer 4 is loaded when somebody asks for it
 SHORTEST = 4
 
 
-class Spoken(NamedTuple):
+class TurnInView(NamedTuple):
     """A turn in view."""
 
     words: str
@@ -42,9 +42,9 @@ class Spoken(NamedTuple):
     last: str
 
 
-def spoken(items: Sequence[Item]) -> Spoken:
+def turn_in_view(items: Sequence[Item]) -> TurnInView:
     words = " ".join(block.text for block in items[0].blocks if isinstance(block, Text))
-    return Spoken(" ".join(words.split()), len(items), items[0].uuid, items[-1].uuid)
+    return TurnInView(" ".join(words.split()), len(items), items[0].uuid, items[-1].uuid)
 
 
 class LastOpened(msgspec.Struct):
@@ -54,12 +54,12 @@ class LastOpened(msgspec.Struct):
     text: str = ""
 
 
-class Undone(NamedTuple):
+class UndoneDecision(NamedTuple):
     id: str
     kind: str  # compaction | clearing | snip | collapse | pin
 
 
-class Shaping:
+class SessionEdits:
     _c: Conversation
     _open: Callable[[], AbstractContextManager[None]]
 
@@ -83,13 +83,13 @@ class Shaping:
         """A message is kept once, however often it is pinned."""
         return next((pin.uuid for pin in self._c.log.view.pins.values() if pin.target == message), None)
 
-    def restorable(self, kind: str, key: str, text: Source | None) -> None:
+    def restore_after_compaction(self, kind: str, key: str, text: Source | None) -> None:
         """Have a text back in view behind every compaction (C4): a `skill`, the `plan`, `tools`, `agents`, `mcp`, or a kind of your
         own. A function is asked at each compaction and may answer None. The same kind and key again takes its place as the newest;
         None takes it away."""
         with self._open():
             if not kind.strip() or not key.strip():
-                raise InputError("restorable", "the kind or the key is empty", "name both")
+                raise InputError("restore_after_compaction", "the kind or the key is empty", "name both")
             self._c.register_restorable(kind, key, text)
 
     @property
@@ -97,16 +97,16 @@ class Shaping:
         """Pin → its text, or the id of the message it keeps."""
         return {uuid: pin.text or f"message {pin.target}" for uuid, pin in self._c.log.view.pins.items()}
 
-    def undo(self, decision: str | None = None) -> Undone:
+    def undo(self, decision: str | None = None) -> UndoneDecision:
         """Take back a compaction, clearing, snip, collapse or pin: by its id, the beginning of one, or the last one made."""
         with self._open():
             found = self._undoable(decision)
             revision.undo(self._c, found.id)
             return found
 
-    def _undoable(self, wanted: str | None) -> Undone:
+    def _undoable(self, wanted: str | None) -> UndoneDecision:
         known = _standing(self._c.log)
-        pins = [Undone(uuid, "pin") for uuid in self._c.log.view.pins]
+        pins = [UndoneDecision(uuid, "pin") for uuid in self._c.log.view.pins]
         if wanted is None:
             if not known:
                 raise UsageError("There is nothing to undo: no compaction, clearing or snip stands.")
@@ -127,9 +127,9 @@ class Shaping:
         with self._open():
             from ..layers.l4_compact.expand import Page
 
-            return Page(*self.opened(node, page_number))
+            return Page(*self._opened(node, page_number))
 
-    def opened(self, node: str, number: int | None) -> Opened:
+    def _opened(self, node: str, number: int | None) -> Opened:
         """`expand` for a tool, which runs while its turn holds the session; None: all pages."""
         from ..layers.l1_results.reopen import open_spill
         from ..layers.l4_compact.expand import Page, page, stands_for
@@ -169,7 +169,7 @@ class Shaping:
             found = _spill_in(Log.load(self._c.store.read), node)
         return found
 
-    def snip(self, first: str, last: str | None = None) -> str:
+    def hide_messages(self, first: str, last: str | None = None) -> str:
         """Take the messages between two ids out of what the model sees (C10); the decision's id is returned."""
         with self._open():
             from ..layers.l4_compact import collapse as fold
@@ -177,15 +177,15 @@ class Shaping:
             return fold.snip(self._c, first, last or first).uuid
 
     @property
-    def turns(self) -> list[Spoken]:
+    def turns(self) -> list[TurnInView]:
         """The turns in view, oldest first: what each began with, and the ids of its first and last message."""
         from ..conversation.compaction.cuts import is_said
 
         items = self._c.log.view.items
         starts = [index for index, item in enumerate(items) if is_said(item)]
-        return [spoken(items[start:end]) for start, end in pairwise([*starts, len(items)])]
+        return [turn_in_view(items[start:end]) for start, end in pairwise([*starts, len(items)])]
 
-    def snip_turns(self, wanted: str) -> str:
+    def hide_turns(self, wanted: str) -> str:
         """Take turns out by their numbers in `turns`, from 1: "2" or "2-4"."""
         turns = self.turns
         first, _, last = wanted.strip().partition("-")
@@ -194,9 +194,9 @@ class Shaping:
         low, high = int(first), int(last or first)
         if not 1 <= low <= high <= len(turns):
             raise InputError("turns", f"{wanted} is not there", f"there are {len(turns)}")
-        return self.snip(turns[low - 1].first, turns[high - 1].last)
+        return self.hide_messages(turns[low - 1].first, turns[high - 1].last)
 
-    def preview(self, *, pivot: Pivot | None = None) -> Preview:
+    def preview_compaction(self, *, pivot: Pivot | None = None) -> Preview:
         """What compact() would do, without a call and without a change (B1)."""
         with self._open():
             from ..layers.l4_compact import step as compact
@@ -209,10 +209,10 @@ def _spill_in(log: Log, node: str) -> Spill | None:
     return next((one for one in spills if node in (one.uuid, one.tool_use_id)), None)
 
 
-def _standing(log: Log) -> list[Undone]:
+def _standing(log: Log) -> list[UndoneDecision]:
     """What can be undone, oldest first."""
     return [
-        Undone(uuid, _kind(one))
+        UndoneDecision(uuid, _kind(one))
         for uuid, one in log.decisions.items()
         if not isinstance(one, Spill) and (not isinstance(one, Boundary) or uuid in log.tree.members)
     ]

@@ -1,9 +1,10 @@
-"""What can be seen of a session, by a person or by the loop on top: read only, and never a wait. Both kinds of session have it."""
+"""Inspection of a session: read only, and never a wait. Both kinds of session have it."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from ..conversation.state import Conversation
 from ..conversation.window.thresholds import State, state_of
@@ -13,7 +14,17 @@ from ..prompt.break_causes import CacheBreak
 from ..providers.models import Cost
 
 
-class Seeing:
+class SessionStatus(NamedTuple):
+    background_jobs: tuple[str, ...]  # names of the jobs that run now
+    side_usage: Usage  # of forks (notes, summaries): in neither `usage` nor `tokens`
+    side_cost: Cost
+    budget_exhausted: str | None  # the limit of today's budget that keeps background work from starting: calls, tokens or dollars
+    write_error: str | None  # one sentence while the transcript cannot be written; None when all is on disk
+    cache_breaks: int  # requests that did not start with the one before; each has a record that says why
+    cache_misses: tuple[CacheBreak, ...]  # where the provider's cache was missed without a decision of ours, newest last
+
+
+class Inspection:
     _c: Conversation
     _cost: Cost
 
@@ -22,8 +33,8 @@ class Seeing:
         """The transcript; None for a session in memory."""
         return self._c.store.path
 
-    def now(self) -> datetime:
-        """By the session's clock, in the person's own time zone."""
+    def _local_time(self) -> datetime:
+        """The session's clock, in the user's own time zone."""
         return datetime.fromisoformat(self._c.clock()).astimezone()
 
     @property
@@ -41,8 +52,8 @@ class Seeing:
         return self._c.count.tokens
 
     @property
-    def window(self) -> State:
-        """T7: how full the window is."""
+    def window_state(self) -> State:
+        """How full the window is."""
         return state_of(self._c.count.judged, self._c.limits, autocompact_on=self._c.autocompact)
 
     @property
@@ -56,38 +67,16 @@ class Seeing:
         return self._cost
 
     @property
-    def side_usage(self) -> Usage:
-        """What forks (notes, summaries) have used beside the conversation; it is in neither `usage` nor `tokens` (T10)."""
-        return self._c.side.usage
-
-    @property
-    def side_cost(self) -> Cost:
-        """What they cost, as `cost` says it."""
-        return self._c.side.cost
-
-    @property
-    def background(self) -> tuple[str, ...]:
-        """Names of what is being done beside the conversation now."""
-        return self._c.background.names
-
-    @property
-    def resting(self) -> str | None:
-        """Which limit of today's budget keeps background work from starting: calls, tokens or dollars; None: none did when it was
-        last asked."""
-        out = self._c.ask_side.out
-        return out.what if out is not None else None
-
-    @property
-    def trouble(self) -> str | None:
-        """One sentence while the transcript cannot be written; None when all is on disk."""
-        return self._c.store.trouble
-
-    @property
-    def breaks(self) -> int:
-        """Requests that did not start with the one before; each has a record that says why."""
-        return self._c.last.breaks
-
-    @property
-    def cache_findings(self) -> tuple[CacheBreak, ...]:
-        """K2: where the provider's cache was missed without a decision of ours, newest last."""
-        return tuple(self._c.last.findings)
+    def status(self) -> SessionStatus:
+        """What runs beside the conversation, what it has used, and what went wrong."""
+        c = self._c
+        out = c.ask_side.out
+        return SessionStatus(
+            background_jobs=c.background.names,
+            side_usage=c.side.usage,
+            side_cost=c.side.cost,
+            budget_exhausted=out.what if out is not None else None,
+            write_error=c.store.trouble,
+            cache_breaks=c.last.breaks,
+            cache_misses=tuple(c.last.findings),
+        )

@@ -1,8 +1,10 @@
-"""Who answers, and how much they take: a provider by its name, and the thresholds of its window (T4-T6)."""
+"""The provider that answers: opened by its name, with the thresholds of its window (T4-T6); offline, a function for each purpose (O1)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 from ..conversation.window.thresholds import Thresholds, thresholds
@@ -12,7 +14,29 @@ from ..core.errors import SettingError
 from ..core.policy import Policy
 from ..core.settings import Settings
 from ..providers import Provider, open_provider, read_spec
-from .offline_table import offline
+from ..providers.offline import DEFAULT_TABLE, Local, OfflineProvider
+
+ROOMS = {
+    "notes": "lamina.layers.l3_notes.offline",
+    "summary": "lamina.layers.l4_compact.offline",
+    "select": "lamina.memory.recall.selection",
+    "extraction": "lamina.layers.l5_extract.offline",
+    "agent_summary": "lamina.layers.l7_agents.offline",
+    "dream": "lamina.layers.l6_dream.offline",
+}
+
+
+def offline(own: Mapping[str, Local] = DEFAULT_TABLE) -> OfflineProvider:
+    """A provider that needs nothing and knows every purpose there is; `own` functions come before ours."""
+    return OfflineProvider({**{purpose: _from_room(room) for purpose, room in ROOMS.items()}, **own})
+
+
+def _from_room(room: str) -> Local:
+    def answer(request: Wire) -> list[Wire]:
+        local: Callable[[Wire], list[Wire]] = import_module(room).answer
+        return local(request)
+
+    return answer
 
 
 def provider_for(provider: str | Provider, client: Any) -> Provider:

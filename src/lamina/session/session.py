@@ -26,17 +26,18 @@ from ..core.effects import Ask, Effect, Flow, Sleep, Wait, drive, drive_async
 from ..core.errors import BadRequest, PromptTooLong, StreamBroken, UsageError
 from ..core.reply import Reply
 from ..providers import OnEvent
-from .base import Door
+from .base import SessionBase
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Lock
 
-    from ..layers.l4_compact.step import Compacted, Pivot
+    from ..conversation.compaction.commit import Compacted
+    from ..layers.l4_compact.plan import Pivot
 
 T = TypeVar("T")
 
 
-class Session(Door):
+class Session(SessionBase):
     """A conversation kept inside its window."""
 
     def before_call(self) -> Wire:
@@ -56,15 +57,15 @@ class Session(Door):
             try:
                 return self._exchange(on_event)
             except (BadRequest, PromptTooLong) as error:
-                if not self.mend(error):
+                if not self.recover(error):
                     raise
                 return self._exchange(on_event)
 
-    def mend(self, error: BaseException) -> bool:
+    def recover(self, error: BaseException) -> bool:
         """For a loop of one's own: the server refused the request with this error (ours, or the SDK's). True: the conversation was
         compacted, or what the server objects to is left out from here on, so call before_call() again; False: nothing helps."""
         with self._open():
-            return drive(turn.mend(self._c, self._typed(error)), self._perform)
+            return drive(turn.recover(self._c, self._typed(error)), self._perform)
 
     def _exchange(self, on_event: OnEvent | None) -> Reply:
         request = drive(turn.before_call(self._c), self._perform)
@@ -91,7 +92,7 @@ class Session(Door):
     def _perform(self, effect: Effect) -> Any:
         match effect:
             case Ask():
-                return self.side.ask(effect.request, purpose=effect.purpose, on_event=effect.on_event, abort=self._aborted)
+                return self._side.ask(effect.request, purpose=effect.purpose, on_event=effect.on_event, abort=self._aborted)
             case Sleep():
                 return time.sleep(effect.seconds)
             case Wait():
@@ -106,7 +107,7 @@ class Session(Door):
         self.close()
 
 
-class AsyncSession(Door):
+class AsyncSession(SessionBase):
     """The same conversation for an event loop: whatever may wait for a model is awaited. While one call waits, others of its kind wait
     for it; what is said meanwhile (`add_user`, `sync`, …) is taken at once. Cancelling a call changes nothing that was said."""
 
@@ -128,13 +129,13 @@ class AsyncSession(Door):
             try:
                 return await self._exchange(on_event)
             except (BadRequest, PromptTooLong) as error:
-                if not await self._run(turn.mend(self._c, error)):
+                if not await self._run(turn.recover(self._c, error)):
                     raise
                 return await self._exchange(on_event)
 
-    async def mend(self, error: BaseException) -> bool:
+    async def recover(self, error: BaseException) -> bool:
         async with self._alone():
-            return await self._run(turn.mend(self._c, self._typed(error)))
+            return await self._run(turn.recover(self._c, self._typed(error)))
 
     async def _exchange(self, on_event: OnEvent | None) -> Reply:
         request = await self._run(turn.before_call(self._c))
@@ -202,18 +203,18 @@ class AsyncSession(Door):
 
     def _ask_side(self, ask: Ask, abort: Event) -> Reply:
         """A client that knows only its event loop is asked there."""
-        if self._loop is None or not getattr(self.side, "only_async", False):
+        if self._loop is None or not getattr(self._side, "only_async", False):
             return super()._ask_side(ask, abort)
         from ..fork.model_call import ask_on_loop
 
-        return ask_on_loop(self._loop, abort, self.side, ask)
+        return ask_on_loop(self._loop, abort, self._side, ask)
 
     async def _perform(self, effect: Effect) -> Any:
         import asyncio
 
         match effect:
             case Ask():
-                return await self.side.ask_async(effect.request, purpose=effect.purpose, on_event=effect.on_event)
+                return await self._side.ask_async(effect.request, purpose=effect.purpose, on_event=effect.on_event)
             case Sleep():
                 return await asyncio.sleep(effect.seconds)
             case Wait():

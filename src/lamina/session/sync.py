@@ -1,4 +1,4 @@
-"""Following a message list that the caller owns (Session.sync).
+"""MessageListSync a message list that the caller owns (Session.sync).
 
 The caller's list and the log meet at the level of blocks: what was said, in order, by digest. The common beginning is kept, the
 rest is appended, and where the list departs from what was said the conversation branches. Messages are compared by identity
@@ -22,7 +22,7 @@ from ..core.reply import Reply, plain
 from ..layers.l1_results import step as results
 
 
-class Said(NamedTuple):
+class LoggedBlock(NamedTuple):
     """One block as it was said, for callers who keep their own list."""
 
     role: str
@@ -31,7 +31,7 @@ class Said(NamedTuple):
     unit: str  # what a branch leaves out as a whole: a record of the user's, an answer of the model's
 
 
-class Seen(NamedTuple):
+class SyncedMessage(NamedTuple):
     """A message of the caller's list as it was at the last sync: same objects, same message."""
 
     message: Mapping[str, Any]
@@ -40,7 +40,7 @@ class Seen(NamedTuple):
     end: int  # blocks up to and including this message
 
 
-class Read(NamedTuple):
+class NewMessage(NamedTuple):
     """A message of the caller's list that is not known yet."""
 
     message: Mapping[str, Any]
@@ -48,12 +48,12 @@ class Read(NamedTuple):
     blocks: tuple[Block, ...]
 
 
-class Following:
+class MessageListSync:
     def __init__(self, conversation: Conversation, *, resumed: bool) -> None:
         self._c = conversation
         # A resumed session reads back what was said when it is first asked for.
-        self._said: list[Said] | None = None if resumed else []
-        self._seen: list[Seen] = []
+        self._said: list[LoggedBlock] | None = None if resumed else []
+        self._seen: list[SyncedMessage] = []
 
     def sync(self, rows: Sequence[Mapping[str, Any]]) -> None:
         agreed = self._agreed(rows)
@@ -79,7 +79,7 @@ class Following:
                 return index
         return min(len(self._seen), len(rows))
 
-    def _follow(self, read: Read, position: int) -> int:
+    def _follow(self, read: NewMessage, position: int) -> int:
         role, blocks = read.role, read.blocks
         new = 0
         while new < len(blocks) and position + new < len(self._spoken):
@@ -92,10 +92,12 @@ class Following:
             self._append(role, blocks[new:])
         position += len(blocks)
         content = read.message.get("content")
-        self._seen.append(Seen(read.message, content, content.copy() if isinstance(content, list) else content, position))
+        self._seen.append(
+            SyncedMessage(read.message, content, content.copy() if isinstance(content, list) else content, position)
+        )
         return position
 
-    def _same(self, said: Said, block: Block) -> bool:
+    def _same(self, said: LoggedBlock, block: Block) -> bool:
         """A result that was too large, or empty, stands in the log in another form than in the caller's list."""
         return said.digest == block.digest or said.digest == results.kept_as(self._c, block).digest
 
@@ -124,7 +126,7 @@ class Following:
         if again:
             self._append(role, again)
 
-    def _blocks_of(self, said: Sequence[Said]) -> list[Block]:
+    def _blocks_of(self, said: Sequence[LoggedBlock]) -> list[Block]:
         """These blocks, the first ones of their unit, as they were said."""
         if not said:
             return []
@@ -139,12 +141,12 @@ class Following:
         return [block for record in records.values() for block in record.blocks][: len(said)]
 
     @property
-    def _spoken(self) -> list[Said]:
+    def _spoken(self) -> list[LoggedBlock]:
         if self._said is None:
             self._said = self._recall_said()
         return self._said
 
-    def _recall_said(self) -> list[Said]:
+    def _recall_said(self) -> list[LoggedBlock]:
         """Everything the caller may have in their list, what was compacted since included."""
         tree = Log.load(self._c.store.read).tree if self._c.start else self._c.log.tree
         return [
@@ -157,7 +159,7 @@ class Following:
         ]
 
 
-def read_message(index: int, message: object) -> Read:
+def read_message(index: int, message: object) -> NewMessage:
     where = f"messages[{index}]"
     if not isinstance(message, Mapping):
         raise InputError(where, f"a message must be an object with a role and content, not {type(message).__name__}")
@@ -172,9 +174,9 @@ def read_message(index: int, message: object) -> Read:
     for block in blocks:
         if isinstance(block, wrong):
             raise InputError(f"{where}.content", f"a {block.wire['type']} block is nothing the {role} says")
-    return Read(message, role, blocks)
+    return NewMessage(message, role, blocks)
 
 
-def _blocks_said(record: Message) -> Iterator[Said]:
+def _blocks_said(record: Message) -> Iterator[LoggedBlock]:
     unit = record.message_id or record.uuid
-    return (Said(record.role, block.digest, record.uuid, unit) for block in record.blocks)
+    return (LoggedBlock(record.role, block.digest, record.uuid, unit) for block in record.blocks)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.conversation.compaction.compose import Budget, Made, Way, compose
-from lamina.conversation.compaction.files import listed, listed_in, used_in
+from lamina.conversation.compaction.compose import Budget, Made, Way, compose, listed, listed_in, used_in
 from lamina.conversation.compaction.user_messages import rendered, said_in, select, written_in
 
 from ...layers.l4_compact.made import answer, attachment, result, said, summary, tokens

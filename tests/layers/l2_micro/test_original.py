@@ -8,8 +8,7 @@ import pytest
 
 from lamina.core.blocks import tool_result
 from lamina.core.record_lines import UNRECORDED_MARKER
-from lamina.layers.l2_micro.marker import is_marker, marker
-from lamina.layers.l2_micro.original import original
+from lamina.layers.l2_micro.registry import is_marker, marker, original
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
 

@@ -6,12 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.conversation.cache_edits import CacheEdits
+from lamina.conversation.last_request import CacheEdits
 from lamina.layers.l2_micro.api import api_options, clears_by_itself, read_applied
-from lamina.layers.l2_micro.cost_benefit import Clearing, Cycle, is_cold, pays
-from lamina.layers.l2_micro.edits import plan_edits
-from lamina.layers.l2_micro.idle import plan_idle
-from lamina.layers.l2_micro.size import plan_size
+from lamina.layers.l2_micro.plan import Clearing, Cycle, is_cold, pays, plan_edits, plan_idle, plan_size
 
 from .rows import LEFT, ids, registry_of
 

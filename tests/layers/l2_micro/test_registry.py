@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from lamina.core.blocks import Block, ToolResult, ToolUse
 from lamina.core.records import Clear, Pin, Record, Revoke, Span, Spill
 from lamina.core.view import View
-from lamina.layers.l2_micro.marker import marker
-from lamina.layers.l2_micro.registry import Registry, Rules
+from lamina.layers.l2_micro.registry import Registry, Rules, marker
 
 from .rows import LEFT, RULES, called, came, ids, registry_of, remembered, said, size, view_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lamina.core.policy import NotesPolicy
-from lamina.layers.l3_notes.due import Cursor, Failed, Why, due, lowered
+from lamina.layers.l3_notes.plan import Cursor, Failed, Why, due, lowered
 
 POLICY = NotesPolicy()
 CURSOR = Cursor(10_000, "m1")

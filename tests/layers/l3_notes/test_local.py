@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from lamina.core.blocks import Wire
 from lamina.fork.fork import tagged
 from lamina.layers.l3_notes.offline import answer
-from lamina.layers.l3_notes.partial import merged
-from lamina.layers.l3_notes.sections import Notes, read_notes, render, sizes
+from lamina.layers.l3_notes.sections import Notes, merged, read_notes, render, sizes
 from lamina.layers.l3_notes.template import How, Limits, between_tags, directive, own_template, seen, texts_in_force
 
 from .working import EDIT, letters, with_bodies

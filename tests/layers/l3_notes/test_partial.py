@@ -8,8 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.layers.l3_notes.partial import ADD, END_TOKENS, LEFT_OUT, WHOLE_TOKENS, Shown, merged, shown
-from lamina.layers.l3_notes.sections import Misfit, Notes, Section, read_notes, render
+from lamina.layers.l3_notes.sections import (
+    ADD,
+    END_TOKENS,
+    LEFT_OUT,
+    WHOLE_TOKENS,
+    Misfit,
+    Notes,
+    Section,
+    Shown,
+    merged,
+    read_notes,
+    render,
+    shown,
+)
 from lamina.layers.l3_notes.template import Limits, directive, own_template, texts_in_force
 from lamina.layers.l3_notes.update import Updated
 

@@ -16,9 +16,8 @@ from lamina.core.effects import drive
 from lamina.core.errors import DiskError
 from lamina.core.reply import Reply
 from lamina.disk.files import is_temp
-from lamina.layers.l3_notes.draft import Draft
 from lamina.layers.l3_notes.sections import render
-from lamina.layers.l3_notes.update import NotUpdated, Updated, begin, finish, rewrite
+from lamina.layers.l3_notes.update import Draft, NotUpdated, Updated, begin, finish, rewrite
 
 from .working import CURSOR, Model, answer, edit, handed, letters, order, updated, with_bodies
 

@@ -13,11 +13,10 @@ from lamina.core.reply import Reply
 from lamina.core.usage import Usage
 from lamina.fork.fork import Handover, directive_in
 from lamina.fork.handover import chain_of
-from lamina.layers.l3_notes.draft import Draft
-from lamina.layers.l3_notes.due import Cursor
+from lamina.layers.l3_notes.plan import Cursor
 from lamina.layers.l3_notes.sections import Notes
 from lamina.layers.l3_notes.template import How, Limits, own_template
-from lamina.layers.l3_notes.update import Ended, Order, begin, finish, rewrite
+from lamina.layers.l3_notes.update import Draft, Ended, Order, begin, finish, rewrite
 from lamina.tools.edit import SCHEMA
 from lamina.tools.tool import Context
 

@@ -9,9 +9,8 @@ from tests.core.api_rules import complaints
 
 from lamina.conversation.compaction.cuts import legal_cuts, rounds
 from lamina.core.flatten import Flat
-from lamina.core.receipts import Told, open_receipt, write_receipt
 from lamina.core.view import Item
-from lamina.layers.l4_compact.plan import Pivot, fates, plan
+from lamina.layers.l4_compact.plan import Pivot, plan
 
 from .made import answer, attachment, result, said, size, summary
 
@@ -116,19 +115,6 @@ def test_a_pivot_between_a_call_and_its_result_moves_before_the_call(side: str) 
 def test_nothing_but_a_summary_and_what_was_put_back_is_not_summarised_again() -> None:
     items = [summary("s", "what was"), attachment("i", "instructions", "be good"), said("new")]
     assert plan(items, size=size).empty
-
-
-@pytest.mark.spec("B1")
-def test_every_record_has_exactly_one_fate() -> None:
-    items = [*talk(), said("new")]
-    made = plan(items, size=size, tail_min=100, tail_max=600)
-    told = fates(items, made, "the-summary", elsewhere={"u0": Told("folded", "a-pin")})
-    receipt = write_receipt("d", names(items), told)
-    opened = open_receipt(receipt, names(items))
-    assert opened["u0"] == Told("folded", "a-pin")
-    assert opened["a0"] == Told("summarised", "the-summary")
-    assert opened["new"] == Told("kept")
-    assert len(opened) == len(items)
 
 
 def row(kinds: list[int]) -> list[Item]:

@@ -6,7 +6,7 @@ import pytest
 
 from lamina.conversation.compaction.user_messages import written_in
 from lamina.core.reply import Reply
-from lamina.layers.l4_compact.read import Rejected, Summary, read_summary
+from lamina.layers.l4_compact.summary_text import Rejected, Summary, read_summary
 
 from .made import reply, tokens
 

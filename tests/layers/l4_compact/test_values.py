@@ -9,7 +9,7 @@ import pytest
 
 from lamina.core.blocks import read_block
 from lamina.layers.l4_compact import offline as local
-from lamina.layers.l4_compact.values import LONGEST_TEXT, stated
+from lamina.layers.l4_compact.mechanical import LONGEST_TEXT, stated
 
 MANY = 100
 

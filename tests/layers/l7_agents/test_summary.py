@@ -18,7 +18,7 @@ from lamina.layers.l7_agents.summary import (
     summary_directive,
     summary_query,
 )
-from lamina.session.offline_table import offline
+from lamina.session.provider import offline
 
 POLICY = AgentPolicy()
 

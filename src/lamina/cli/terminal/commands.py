@@ -88,7 +88,7 @@ def _help(chat: Chat, rest: str) -> None:
 
 
 def _context(chat: Chat, rest: str) -> None:
-    with chat.agent.session.working() as c:
+    with chat.agent.session._working() as c:
         report = report_on(c.log.view, c.count, c.limits, model=c.prompt.model, autocompact=c.autocompact, memo=c.memo)
         report = report._replace(spilled=spilled_in(c.log))
     for text, style in lines(report, chat.screen.width):
@@ -117,7 +117,7 @@ def _resume(chat: Chat, rest: str) -> None:
 
 
 def _pin(chat: Chat, rest: str) -> None:
-    with chat.agent.session.working() as c:
+    with chat.agent.session._working() as c:
         if not rest:
             pins = [pin.text or f"message {pin.target}" for pin in c.log.view.pins.values()]
             for text in pins or ["Nothing is pinned; /pin TEXT keeps a text through every compaction."]:
@@ -129,7 +129,7 @@ def _pin(chat: Chat, rest: str) -> None:
 
 
 def _undo(chat: Chat, rest: str) -> None:
-    with chat.agent.session.working() as c:
+    with chat.agent.session._working() as c:
         decision = rest or compacting.newest_decision(c)
         if decision:
             compacting.undo_decision(chat, decision)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...conversation.compaction.commit import Compacted
 from ...core.errors import Aborted, LaminaError
 from ...core.records import Boundary, Span
-from ...layers.l4_compact.step import Compacted, Preview
+from ...layers.l4_compact.step import Preview
 from .calls import near
 from .input_line import quiet
 from .screen import clean, fit
@@ -26,7 +27,7 @@ WAYS = {"notes": "with the notes, without a call", "ahead": "with a summary made
 def compact(chat: Chat, rest: str) -> None:
     """/compact [--preview] [INSTRUCTIONS]"""
     if rest.split(None, 1)[:1] == [PREVIEW]:
-        for line in foreseen(chat.agent.session.preview(), chat.wish.cwd):
+        for line in foreseen(chat.agent.session.preview_compaction(), chat.wish.cwd):
             chat.screen.note(line)
         return
     chat.screen.wait(COMPACTING)
@@ -94,7 +95,7 @@ def snip(chat: Chat, rest: str) -> None:
         none = "" if session.turns else "There are no turns in view. "
         chat.screen.note(f"{none}/snip N or N-M takes turns out of what the model sees; /undo brings them back.", "dim")
         return
-    node = session.snip_turns(rest)
+    node = session.hide_turns(rest)
     chat.screen.note(f"Taken out: the model sees about {session.tokens:,} tokens. /undo {node[:8]} brings it back.")
 
 

@@ -115,12 +115,12 @@ class Chat:
         return any(item.kind == "said" for item in self.items())
 
     def items(self) -> list[greeting.Item]:
-        with self.agent.session.working() as conversation:
+        with self.agent.session._working() as conversation:
             return list(conversation.log.view.items)
 
     def use_model(self, name: str) -> None:
         provider = provider_for(name, self.settings, self.stop)
-        self.agent.session.use(provider)
+        self.agent.session.switch_model(provider)
         self.provider = provider
         self.wish = self.wish._replace(model=name)
         self._loading = False
@@ -142,15 +142,15 @@ class Chat:
 
     def _leave(self, agent: Agent) -> None:
         """What background work brings last is still told; that it is waited for is shown."""
-        with suppress(LaminaError), agent.session.working() as conversation:
+        with suppress(LaminaError), agent.session._working() as conversation:
             if names := conversation.background.names:
                 self.screen.wait(f"finishing {', '.join(names)}")
         try:
             agent.close()
         finally:
             self.telling.end()
-            if agent.session.trouble:
-                self.screen.note(f"lamina: {agent.session.trouble}", "red")
+            if agent.session.status.write_error:
+                self.screen.note(f"lamina: {agent.session.status.write_error}", "red")
 
     def _talk(self) -> None:
         warned = False
@@ -196,8 +196,8 @@ class Chat:
         for text in answer.notices if answer is not None else ():
             self.screen.note(text, "dim")
         self.tell_notices()
-        if self.agent.session.trouble:
-            self.screen.note(f"lamina: {self.agent.session.trouble}", "red")
+        if self.agent.session.status.write_error:
+            self.screen.note(f"lamina: {self.agent.session.status.write_error}", "red")
         match answer.ended if answer is not None else None:
             case "cut off":
                 self.screen.note(CUT_OFF, "yellow")
@@ -248,11 +248,11 @@ class Chat:
     def _toolbar(self) -> str:
         tally, agent = self.tally, self.agent
         session = agent.session
-        dollars, beside = tally.dollars, session.side_cost.usd
+        dollars, beside = tally.dollars, session.status.side_cost.usd
         spent = dollars + beside if dollars is not None and beside is not None else dollars
-        resting = f"rests until tomorrow ({session.resting})" if session.resting else NO_WORK
-        work = work_of(session.background, agent.agents.states if agent.agents is not None else ()) or resting
-        status = Status(session.window, tally.last, spent, tally.usage, agent.mode, work)
+        resting = f"rests until tomorrow ({session.status.budget_exhausted})" if session.status.budget_exhausted else NO_WORK
+        work = work_of(session.status.background_jobs, agent.agents.states if agent.agents is not None else ()) or resting
+        status = Status(session.window_state, tally.last, spent, tally.usage, agent.mode, work)
         return fitted(parts(status), self.screen.width, self.screen.marks.dash)
 
     def _preload(self) -> None:

@@ -54,7 +54,7 @@ def _brought(chat: Chat) -> None:
     path = chat.agent.session.path
     if path is None or not path.exists():
         return
-    with chat.agent.session.working() as c:
+    with chat.agent.session._working() as c:
         branch, view = set(c.log.tree.members), {item.uuid for item in c.log.view.items}
     brought = came(read_transcript(path), branch, view)
     if brought:

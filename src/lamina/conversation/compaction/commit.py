@@ -1,12 +1,15 @@
-"""Entering a compaction: the summary's text is put together, the receipt is proved, and all of it is written at once (B1, C4, C5).
+"""The commit of a compaction: one write, for notes and summaries alike (B1, C4, C5).
 
-A summary of everything up to a place is a boundary, which other readers of such transcripts know; a summary of a part behind a kept
-beginning is a span in the middle, so that what stands before it keeps its bytes and its place in the cache (C6).
+A text that stands for everything up to a place is a boundary, which other readers of such transcripts know, and is followed by a
+checkpoint, so that the next resume reads only what is kept. A text for a part behind a kept beginning is a span in the middle: what
+stands before it keeps its bytes and its place in the cache (C6). The receipt names every record in view and is proved before anything
+is written. A crash between any two lines leaves the old view or the new one, at worst with a title far from the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 from uuid import uuid4
@@ -14,21 +17,17 @@ from uuid import uuid4
 import msgspec
 
 from ...core.blocks import ToolUse, Wire, text
+from ...core.checkpoint import checkpoint_state
+from ...core.errors import DiskError
 from ...core.receipts import Receipt, Told, open_receipt, write_receipt
-from ...core.records import Attachment, Boundary, Message, Span
+from ...core.records import Attachment, Boundary, Checkpoint, Message, Record, Span
 from ...core.usage import Usage
 from ...core.view import Item
-from ...layers.l4_compact.plan import Plan, fates
-from ...layers.l4_compact.summary_call import Got, reserve
-from .. import revision
 from ..state import Conversation, seconds_between
-from .compose import Budget, Made, Way, compose
-from .cuts import is_said
-from .fidelity import fidelity
-from .files import used_in
-from .probes import Fidelity
-from .restoration import HOOK, Put, Skipped, put_back, said_by, size_of, tell_restored, tokens_of
-from .user_messages import LEAST_CHARACTERS, escaped, said_in, shortened, words_of
+from .compose import Budget
+from .probes import Fidelity, fidelity
+from .restoration import HOOK, Put, Skipped, said_by, tell_restored
+from .user_messages import said_in
 
 # What is put back fills the window to this part of the threshold at most: a window that is full again at once helps nobody.
 FULL_PERCENT = 75
@@ -37,7 +36,7 @@ How: TypeAlias = Literal["", "notes", "summary", "ahead", "rules"]
 
 
 class Compacted(msgspec.Struct, frozen=True):
-    """What came of it. `boundary` is the id to undo or expand it by; empty: nothing was changed, for the reason in `why`."""
+    """The outcome. `boundary` is the id to undo or expand it by; empty: nothing was changed, for the reason in `why`."""
 
     boundary: str = ""
     how: How = ""
@@ -61,143 +60,130 @@ class Wanted(NamedTuple):
     """What was asked for, and when it began."""
 
     trigger: str
-    partial: bool
     began: str
     before: int  # tokens
+    partial: bool = False
 
 
-class Parts(NamedTuple):
-    """The summary's text, what is put back behind it, and the tokens of the view they make."""
+class Replacement(msgspec.Struct, frozen=True):
+    """The text that takes the place of the records that are `gone`, as a layer decided it."""
 
+    decision: str  # id of the boundary or span
+    summary: str  # id of the record that holds the text; the decision's own for a span
     text: str
-    put: Put
-    after: int
+    how: How
+    gone: tuple[str, ...]
+    put: Put  # what is put back behind it
+    fates: dict[str, Told] = {}  # of those of the gone whose fate is another than being summarised
+    usage: Usage = Usage()
+    left_out: int = 0
+    saved: int = 0  # tokens
+
+    @property
+    def within(self) -> bool:
+        """Whether a beginning is kept in front of it."""
+        return self.summary == self.decision
 
 
 def ceiling(c: Conversation) -> int:
+    """Return how full the window may be behind a compaction."""
     return c.limits.autocompact * FULL_PERCENT // 100
 
 
-def put_together(
-    c: Conversation,
-    items: Sequence[Item],
-    made: Plan,
-    got: Got,
-    wanted: Wanted,
-    *,
-    by: str = "",
-    parent: str | None = None,
-    fresh: bool = True,
-) -> Parts:
-    """What a compaction would leave in view. Nothing is written; with `fresh` off nothing is asked of the host that might change it,
-    so a preview may ask too."""
-
-    def tokens(words: str) -> int:
-        return tokens_of(c, words)
-
-    part = items[made.start : made.end]
-    kept = [*items[: made.start], *items[made.end :]]
-    stays = c.count.fixed + size_of(c, [block for item in kept for block in item.blocks])
-    room = max(0, ceiling(c) - stays - tokens(got.text))
-    written = compose(
-        got.text,
-        said=said_in(part),
-        files=used_in(part, str(c.cwd)),
-        way=_way(c, by),
-        budget=budget_of(c, room),
-        tokens=tokens,
-        made=Made(wanted.partial, got.mechanical, got.dropped, go_on=wanted.trigger == "auto"),
-    )
-    size = tokens(written)
-    put = put_back(c, items, by=by, parent=parent, kept=kept, room=max(0, ceiling(c) - stays - size), fresh=fresh)
-    return Parts(written, put, stays + size + size_of(c, [block for record in put.records for block in record.blocks]))
-
-
 def budget_of(c: Conversation, room: int) -> Budget:
-    """The person's words come first, but never fill the room alone."""
+    """The user's words come first, but never fill the room alone."""
     policy = c.policy.compact
     users = min(c.limits.scaled(policy.users_tokens), room // 2)
     return Budget(users=users, files=min(c.limits.scaled(policy.list_tokens), room // 4))
 
 
-def _way(c: Conversation, node: str) -> Way:
-    results = c.directory / "tool-results" if c.directory is not None else None
-    spilled = str(results) if results is not None and results.is_dir() else ""
-    return Way(node, str(c.store.path or ""), spilled)
-
-
-def enter(c: Conversation, items: Sequence[Item], made: Plan, got: Got, how: How, wanted: Wanted) -> Compacted:
-    decision, leaf, time = c.head()
-    within = made.start > 0
-    summary = decision if within else str(uuid4())
-    parent = leaf if within else summary
-    parts = put_together(c, items, made, got, wanted, by=decision, parent=parent)
-    if parts.after > ceiling(c) and (short := _within_reserve(c, got)) != got:
-        got, parts = short, put_together(c, items, made, short, wanted, by=decision, parent=parent)
-    receipt = _receipt(items, made, got, parts, decision, summary)
-    # By the same estimate on both sides: what was reported may measure with another rule.
-    was = c.count.fixed + size_of(c, [block for item in items for block in item.blocks])
-    if parts.after >= was:
-        why = f"it would not get smaller ({was:,} tokens before, {parts.after:,} after)"
-        c.record_event("compaction_failed", {"trigger": wanted.trigger, "why": why})
-        return Compacted(why=why, usage=got.usage, tokens_before=wanted.before)
-    last = parts.put.records[-1].uuid if parts.put.records else leaf if within else summary
-    follow = [*parts.put.records, *_hooks(c, decision, last)]
-    data = receipt.to_json() | {"by": how, "tools": _tools(items[made.start : made.end])}
-    if within:
-        ids = tuple(item.uuid for item in items[made.start : made.end])
-        span = Span(decision, leaf, time, "partial", ids, parts.text, max(0, was - parts.after), data)
-        listed = revision.listed_again(c)
-        c.append([span, *follow], reason="compaction")
+def commit(
+    c: Conversation,
+    items: Sequence[Item],
+    new: Replacement,
+    wanted: Wanted,
+    *,
+    during: AbstractContextManager[None] | None = None,
+) -> Compacted:
+    """Write the compaction, then measure and report it. `items` is the view it was made of; `during` surrounds the write."""
+    leaf, time = c.log.tree.leaf, c.clock()
+    gone = set(new.gone)
+    receipt = _receipt(items, new, gone)
+    tools = {block.name for item in items if item.uuid in gone for block in item.blocks if isinstance(block, ToolUse)}
+    data = receipt.to_json() | {"by": new.how, "tools": sorted(tools)}
+    last = new.put.records[-1].uuid if new.put.records else leaf if new.within else new.summary
+    follow = [*new.put.records, *_session_start(c, new.decision, last)]
+    listed = _listed_again(c)
+    with during or nullcontext():
+        if new.within:
+            span = Span(new.decision, leaf, time, "partial", new.gone, new.text, new.saved, data)
+            c.append([span, *follow], reason="compaction")
+        else:
+            kept = tuple(item.uuid for item in items if item.uuid not in gone)
+            words = Message(new.summary, new.decision, time, "user", (text(new.text),), summary=True, by=new.decision)
+            boundary = Boundary(new.decision, leaf, time, wanted.trigger, wanted.before, kept, data)
+            c.append([boundary, words, *follow], reason="compaction")
+            _checkpoint(c, boundary)
         c.store.append_lines(listed)
-    else:
-        kept = tuple(item.uuid for item in items[made.end :])
-        words = Message(summary, decision, time, "user", (text(parts.text),), summary=True, by=decision)
-        revision.compact(c, Boundary(decision, leaf, time, wanted.trigger, wanted.before, kept, data), [words, *follow])
-    done = Compacted(decision, how, wanted.before, c.count.tokens, got.usage, seconds_between(wanted.began, c.clock()), receipt)
-    done = msgspec.structs.replace(
-        done, left_out=got.dropped, files=parts.put.files, not_back=parts.put.skipped, fidelity=fidelity(c, items)
+    done = Compacted(
+        new.decision,
+        new.how,
+        wanted.before,
+        c.count.tokens,
+        new.usage,
+        seconds_between(wanted.began, c.clock()),
+        receipt,
+        new.left_out,
+        new.put.files,
+        new.put.skipped,
+        fidelity(c, items),
     )
-    _tell(c, done, parts, wanted.trigger)
+    _report(c, done, new, wanted.trigger)
     return done
 
 
-def _within_reserve(c: Conversation, got: Got) -> Got:
-    """A server that does not keep to the length it was given: a summary that fills the window could never be summarised away."""
-    words = shortened(got.text, reserve(c), lambda text: tokens_of(c, text), least=LEAST_CHARACTERS)
-    return msgspec.structs.replace(got, text=words)
-
-
-def _receipt(items: Sequence[Item], made: Plan, got: Got, parts: Parts, decision: str, summary: str) -> Receipt:
-    """B1: proved against the order the records have, before anything is entered."""
-    elsewhere = dict(parts.put.elsewhere)
-    for item in items[made.start : made.end]:
-        carried = is_said(item) and escaped(words_of(item.blocks)) in parts.text
-        if item.uuid in got.unseen and item.uuid not in elsewhere and not carried:
-            elsewhere[item.uuid] = Told("left_out")
+def _receipt(items: Sequence[Item], new: Replacement, gone: set[str]) -> Receipt:
+    """Prove the receipt against the order the records have, before anything is written."""
+    other = {**new.put.elsewhere, **new.fates}
     order = [item.uuid for item in items]
-    receipt = write_receipt(decision, order, fates(items, made, summary, elsewhere=elsewhere))
+    fates = {one: other.get(one, Told("summarised", new.summary)) if one in gone else Told("kept") for one in order}
+    receipt = write_receipt(new.decision, order, fates)
     open_receipt(receipt, order)
     return receipt
 
 
-def _tools(items: Sequence[Item]) -> list[str]:
-    """C5: the tools that were called before the boundary."""
-    return sorted({block.name for item in items for block in item.blocks if isinstance(block, ToolUse)})
+def _checkpoint(c: Conversation, boundary: Boundary) -> None:
+    uuid, parent, time = c.head()
+    start = c.store.offset_of(boundary.kept or (boundary.uuid,))
+    kept = {name: value() for name, value in c.checkpointed.items()}
+    state = checkpoint_state(c.log, count=c.count.to_json(), **kept)
+    c.append([Checkpoint(uuid, parent, time, boundary.uuid, start, state)])
 
 
-def _hooks(c: Conversation, decision: str, parent: str | None) -> list[Attachment]:
-    """Session-start hooks run again: what they say stands last (C4)."""
-    made: list[Attachment] = []
+def _listed_again(c: Conversation) -> list[bytes]:
+    """What a list of sessions shows, to be written again behind a compaction (C4). It is no reason for one to fail."""
+    from ...disk.session_list import look
+    from ...disk.titles import listed_lines
+
+    if c.store.path is None or (shown := look(c.store.path)) is None:
+        return []
+    said = said_in(c.log.view.items)
+    with suppress(DiskError, OSError):
+        return listed_lines(c.store.path, title=shown.title, prompt=said[-1] if said else "", leaf=c.log.tree.leaf)
+    return []
+
+
+def _session_start(c: Conversation, decision: str, parent: str | None) -> Iterator[Record]:
+    """Run the session-start hooks again: what they say stands last (C4)."""
     if c.host.session_start is not None:
         for words in said_by(c, "session_start", partial(c.host.session_start, "compact")):
-            made.append(Attachment(str(uuid4()), parent, c.clock(), HOOK, (text(words),), by=decision))
-            parent = made[-1].uuid
-    return made
+            made = Attachment(str(uuid4()), parent, c.clock(), HOOK, (text(words),), by=decision)
+            parent = made.uuid
+            yield made
 
 
-def as_told(done: Compacted, trigger: str) -> Wire:
-    """The event of a compaction, whichever way it was made (K5)."""
+def _report(c: Conversation, done: Compacted, new: Replacement, trigger: str) -> None:
+    tell_restored(c, new.put)
     told: Wire = {
         "by": done.how,
         "trigger": trigger,
@@ -207,13 +193,9 @@ def as_told(done: Compacted, trigger: str) -> Wire:
         "left_out": done.left_out,
         "seconds": round(done.seconds, 3),
     }
-    return told | ({"fidelity": done.fidelity.to_json()} if done.fidelity is not None and done.fidelity.facts else {})
-
-
-def _tell(c: Conversation, done: Compacted, parts: Parts, trigger: str) -> None:
-    tell_restored(c, parts.put)
-    told = as_told(done, trigger)
-    if isinstance(c.log.decisions.get(done.boundary), Span):
+    if done.fidelity is not None and done.fidelity.facts:
+        told["fidelity"] = done.fidelity.to_json()
+    if new.within:
         # No checkpoint follows a span: what was learnt of the tokens goes with the event, as with a clearing (T10).
         told |= {"decision": done.boundary, "count": c.count.to_json()}
     c.record_event("compaction", told)
@@ -223,6 +205,6 @@ def _tell(c: Conversation, done: Compacted, parts: Parts, trigger: str) -> None:
             f"Your own messages in them are carried over; undoing {done.boundary} brings all of it back."
         )
     if c.host.post_compact is not None:
-        for words in said_by(c, "post_compact", partial(c.host.post_compact, trigger, parts.text)):
+        for words in said_by(c, "post_compact", partial(c.host.post_compact, trigger, new.text)):
             uuid, parent, time = c.head()
             c.append([Attachment(uuid, parent, time, HOOK, (text(words),), by=done.boundary)])

@@ -5,6 +5,11 @@ same facts. Each is judged by one question: does it stand in the text the model 
 the model has a tool that opens what was taken out, else it is lost to it.
 
 Bounded: a sample of each text is looked at, and no more than MOST_TEXT in all, so that it costs milliseconds however long the part is.
+
+What of a part that left the view the model can still answer (K4): measured at each compaction, told with it, never a reason to stop.
+
+"One call away" means that the model has the Expand tool, or that the transcript lies on disk and the model has a tool that reads files:
+every summary names both ways. A session whose model has neither has lost what its context does not hold; a person can still open it.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ import msgspec
 
 from ...core.blocks import Block, Text, ToolResult, ToolUse, canonical
 from ...core.view import Item
+from ..state import Conversation
 from .cuts import is_said
 
 # As many as the benchmark of coverage asks for.
@@ -150,3 +156,21 @@ def _spread(texts: Sequence[str], most: int) -> list[str]:
 def _places(count: int, most: int) -> list[int]:
     """At most so many places, evenly over all of them."""
     return list(range(count)) if count <= most else [index * count // most for index in range(most)]
+
+
+EXPAND = "Expand"
+# Names under which agents have a tool that reads a file.
+READERS = frozenset({"Read", "Grep", "Bash", "read_file", "grep", "bash", "shell", "run_command"})
+
+
+def fidelity(c: Conversation, before: Sequence[Item]) -> Fidelity:
+    """`before`: the view as it was. What left it is what is asked for."""
+    now = c.log.view.items
+    stays = {item.uuid for item in now}
+    facts = drawn([item for item in before if item.uuid not in stays])
+    return judged(facts, texts_of(now), reachable=reachable(c))
+
+
+def reachable(c: Conversation) -> bool:
+    tools = {str(tool.get("name") or (tool.get("function") or {}).get("name")) for tool in c.prompt.tools}
+    return EXPAND in tools or (c.store.path is not None and not tools.isdisjoint(READERS))

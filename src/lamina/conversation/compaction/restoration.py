@@ -68,21 +68,6 @@ def size_of(c: Conversation, blocks: Sequence[Block]) -> int:
     return estimate(measure_all(blocks, c.memo), c.count.calibration)
 
 
-def restored(
-    c: Conversation,
-    *,
-    by: str = "",
-    parent: str | None = None,
-    kept: Sequence[Item] = (),
-    room: int | None = None,
-) -> list[Attachment]:
-    """C4: what is put back behind a summary or notes, as records that hang on each other and, the first, on `parent`. `by` is the
-    decision they belong to, `kept` what stays in view anyway, `room` the tokens there are for it."""
-    put = put_back(c, c.log.view.items, by=by, parent=parent, kept=kept, room=room)
-    tell_restored(c, put)
-    return list(put.records)
-
-
 def tell_restored(c: Conversation, put: Put) -> None:
     """What came back and what did not (K5); what is pinned and had to be cut the person is told once."""
     pins.tell_cut(c, put.cut)

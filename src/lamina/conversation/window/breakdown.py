@@ -11,8 +11,7 @@ from typing import Any, Literal, TypeAlias, assert_never
 
 import msgspec
 
-from lamina.core.blocks import Block, Document, Image, RedactedThinking, Role, Text, Thinking, ToolResult, ToolUse, Unknown
-
+from ...core.blocks import Block, Document, Image, RedactedThinking, Role, Text, Thinking, ToolResult, ToolUse, Unknown
 from .estimate import START, Calibration, estimate
 from .features import Memo, measure_all
 

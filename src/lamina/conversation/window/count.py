@@ -13,9 +13,8 @@ from typing import Any
 
 import msgspec
 
-from lamina.core.errors import InputError
-from lamina.core.usage import Usage
-
+from ...core.errors import InputError
+from ...core.usage import Usage
 from .estimate import LEAST, MOST, START, Calibration, estimate, observe, unreported_estimate
 from .features import EMPTY, Features
 

@@ -19,8 +19,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from lamina.core.blocks import Block
-
+from ...core.blocks import Block
 from .features import Features, Memo, measure_all
 
 # Tokens per ASCII letter, blank, mark, wide character and byte of other scripts. Fitted over 3,247 steps of two agents' logs with

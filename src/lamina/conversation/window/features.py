@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, assert_never
 
 import msgspec
 
-from lamina.core.blocks import (
+from ...core.blocks import (
     Block,
     Document,
     Image,

@@ -7,10 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lamina.core.blocks import Block, canonical, text
-from lamina.core.errors import InputError
-from lamina.core.view import Item, View
-
+from ...core.blocks import Block, canonical, text
+from ...core.errors import InputError
+from ...core.view import Item, View
 from .count import Count, answered, appended
 from .estimate import estimate
 from .features import Memo, measure_all

@@ -10,8 +10,8 @@ import math
 
 import msgspec
 
-from lamina.core.errors import InputError
-from lamina.core.policy import WindowPolicy
+from ...core.errors import InputError
+from ...core.policy import WindowPolicy
 
 # The smallest window the order of the thresholds is promised for. Offsets shrink with the window (T9): 1,000 tokens leave 12
 # between blocking and the end, below that they would run into each other.

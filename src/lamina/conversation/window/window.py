@@ -11,8 +11,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from lamina.core.errors import InputError
-
+from ...core.errors import InputError
 from .thresholds import MIN_WINDOW
 
 LONG_WINDOW = 1_000_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias, assert_never
 
-from lamina.core.policy import ResultPolicy
+from ...core.policy import ResultPolicy
 
 # What a window can hold is counted in UTF-8 bytes at two a token: that is dense for words, right for JSON (T2), and on the safe side
 # for Chinese, Japanese and Korean, where a character is three bytes and about a token.

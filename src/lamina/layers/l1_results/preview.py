@@ -10,7 +10,7 @@ import codecs
 import re
 from typing import NamedTuple
 
-from lamina.core.fence import escape
+from ...core.fence import escape
 
 # A line end in the second half of a preview is where it is cut; an earlier one would leave too little of it.
 _SECOND_HALF = 2

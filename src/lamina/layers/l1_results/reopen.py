@@ -3,19 +3,72 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
-from lamina.core.blocks import ToolResult, tool_result
-from lamina.core.errors import DiskError
-from lamina.core.fence import escape
-from lamina.core.receipts import Receipt, Told, write_receipt
-from lamina.core.records import Spill
-from lamina.disk.faults import reporting
-from lamina.disk.spills import DIRECTORY, open_result
-
+from ...core.blocks import ToolResult, ToolUse, Wire, tool_result
+from ...core.errors import DiskError
+from ...core.fence import escape
+from ...core.receipts import Receipt, Told, write_receipt
+from ...core.records import Event, Message, Record, Spill
+from ...disk.faults import reporting
+from ...disk.spills import DIRECTORY, open_result
 from .plan import empty_marker
+from .preview import beginning_of
 from .source import CHUNK, encoded
+
+
+class Shown(NamedTuple):
+    """A block of the log that stands for a result of which no decision tells."""
+
+    block: ToolResult
+    text: str  # hash of the text that lies in a file; empty where only the beginning was kept
+
+
+class Known:
+    """By tool_use id: the spills, the tools of the calls, and blocks that stand for others."""
+
+    def __init__(self, at: tuple[int, int], records: Iterable[Record]) -> None:
+        self.at = at  # where memory began, and the generation of the view
+        self.spills: dict[str, Spill] = {}
+        self.names: dict[str, str] = {}
+        self.shown: dict[str, list[Shown]] = {}
+        hashes: dict[str, str] = {}  # of texts whose message follows in the log
+        for record in records:
+            if isinstance(record, Spill):
+                self.spills[record.tool_use_id] = record
+            elif isinstance(record, Event) and record.name == "spill" and "decision" not in record.data:
+                hashes[str(record.data.get("tool_use_id"))] = str(record.data.get("sha256"))
+            elif isinstance(record, Message):
+                self._take(record, hashes)
+
+    def _take(self, message: Message, hashes: dict[str, str]) -> None:
+        for block in message.blocks:
+            if isinstance(block, ToolUse):
+                self.names[block.id] = block.name
+            elif isinstance(block, ToolResult):
+                text = hashes.pop(block.tool_use_id, "")
+                if text or beginning_of(block.text) is not None:
+                    self.shown.setdefault(block.tool_use_id, []).append(Shown(block, text))
+
+    def stands_for(self, block: ToolResult) -> ToolResult:
+        """The block that the log holds for this one; the same one where it is not known."""
+        for shown, text in self.shown.get(block.tool_use_id, ()):
+            if text:
+                same = sha256(encoded(block.text)).hexdigest() == text
+            else:
+                beginning = beginning_of(shown.text)
+                same = beginning is not None and block.text.startswith(beginning) and len(block.text) > len(beginning)
+            if same and shown.is_error == block.is_error and _others(shown) == _others(block):
+                return shown
+        return block
+
+
+def _others(block: ToolResult) -> list[Wire]:
+    """What is no text, in order."""
+    return [part for part in block.content if isinstance(part, dict) and part.get("type") != "text"]
 
 
 def open_spill(record: Spill, session: Path | None = None) -> str | bytes:

@@ -11,9 +11,9 @@ from typing import assert_never
 
 import msgspec
 
-from lamina.core.blocks import scrub
-from lamina.core.errors import InputError
-from lamina.core.inputs import Readable
+from ...core.blocks import scrub
+from ...core.errors import InputError
+from ...core.inputs import Readable
 
 CHUNK = 1 << 20
 # A character of UTF-8 has at most four bytes.

@@ -5,7 +5,10 @@ Nothing is entered here: the records are handed to whoever enters the message, s
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from ...conversation.state import Conversation
 from ...conversation.window.count import appended
@@ -13,13 +16,64 @@ from ...conversation.window.features import measure_all
 from ...core.blocks import Block, ToolResult, Wire, tool_result
 from ...core.errors import DiskError
 from ...core.records import Event, Record, Spill
-from ...disk.spills import sweep_results
+from ...disk.faults import reporting
+from ...disk.files import read_head
+from ...disk.spills import Written, open_result, sweep_results, take_over, write_spill
 from ...disk.temp_files import Durability
-from .originals import Known
 from .plan import Budget
-from .preview import cut
-from .source import Tape, is_json, tape_of
-from .spill_file import Room, Spilled, adopt, spill
+from .preview import cut, head_of, persisted
+from .reopen import Known
+from .source import CHUNK, Tape, is_json, tape_of
+
+# Looking for secrets takes about half a millisecond a kilobyte; what is behind this much is not looked at.
+SCANNED = 16 << 10
+
+
+class Room(NamedTuple):
+    """What a preview may take."""
+
+    characters: int
+    bytes: int
+
+
+class Spilled(NamedTuple):
+    path: str
+    size: int
+    sha256: str
+    preview: str
+    secrets: tuple[str, ...]  # kinds of secrets that were seen in it; it is kept as it is, in a private file
+
+
+def spill(session: Path, tool_use_id: str, tape: Tape, *, json: bool, preview: Room, durability: Durability) -> Spilled:
+    """DiskError: nothing was written, and the tape still has the beginning."""
+    written = write_spill(session, tool_use_id, tape, suffix=".json" if json else ".txt", durability=durability)
+    return _spilled(written, tape.head, preview)
+
+
+def adopt(session: Path, tool_use_id: str, file: str, *, preview: Room) -> Spilled:
+    """What a program printed lies in a file of the session already."""
+    written = take_over(session, tool_use_id, file)
+    fd = open_result(written.path)
+    try:
+        with reporting(written.path):
+            head = read_head(fd, CHUNK)
+    finally:
+        os.close(fd)
+    return _spilled(written, head, preview)
+
+
+def _spilled(written: Written, head: bytes, preview: Room) -> Spilled:
+    beginning = head_of(head, preview.characters, whole=len(head) == written.size)
+    path = os.fspath(written.path)
+    shown = persisted(beginning, most=preview.characters, most_bytes=preview.bytes, size=written.size, path=path)
+    return Spilled(path, written.size, written.sha256, shown, _secrets(head))
+
+
+def _secrets(head: bytes) -> tuple[str, ...]:
+    from ...memory.store.secrets import redact  # only a session that spills pays for the table of forms
+
+    return redact(head[:SCANNED].decode("utf-8", "replace")).kinds
+
 
 # Text that has more characters than this for each token left does not fit, without counting them: runs of blanks come near it.
 MOST_PER_TOKEN = 16
@@ -30,14 +84,12 @@ TRIES = 8
 IN_MEMORY = "this session is kept in memory and has no files"
 
 
-class State:
+class ResultsState:
     """What the step knows of its conversation."""
 
     def __init__(self) -> None:
         self.trouble = False  # nothing could be written last time, and the person was told
         self.swept = False
-        self.files: dict[str, str] = {}  # tool_use id → the file that holds all of a result already
-        self.waiting: dict[str, list[Record]] = {}  # tool_use id → records of a result that was spilled as it was handed in
         self.cut: set[str] = set()  # results of which only the beginning is left: no file may claim to be the whole of them
         self.entered: dict[bytes, Block] = {}  # digest of a result as it was handed in → the block that entered the log for it
         self.known: Known | None = None
@@ -51,14 +103,13 @@ class Spilling:
     def __init__(self, c: Conversation, budget: Budget, *, kept: Sequence[Block] = (), coming: int = 1) -> None:
         self.records: list[Record] = []
         self._c = c
-        self._state = c.layer_state(State)
+        self._state = c.layer_state(ResultsState)
         self._budget = budget
         self._beside = list(kept)
         self._coming = coming
 
-    def block(self, block: ToolResult, tool: str) -> ToolResult:
-        """A result that is here, as it enters the log."""
-        file = self._state.files.pop(block.tool_use_id, None)
+    def block(self, block: ToolResult, tool: str, file: str | None = None) -> ToolResult:
+        """A result that is here, as it enters the log; `file` holds all of it already."""
         if file is not None and not block.is_error and self._c.directory is not None:
             spilled = self._adopted(block.tool_use_id, tool, file)
             return block if spilled is None else tool_result(block.tool_use_id, spilled.preview)

@@ -11,20 +11,19 @@ cut and says so. The person is told once, and again only after it had worked in 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, assert_never
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, assert_never
 
 from ...conversation.state import Conversation
-from ...core.blocks import Block, ToolResult, ToolUse, tool_result
+from ...core.blocks import Block, ToolResult, ToolUse, Wire, tool_result
 from ...core.inputs import result_output
 from ...core.records import Record, Revoke, Spill
 from ...disk.spills import DIRECTORY
-from .originals import Known
 from .plan import Arrived, Budget, Fate, alone, budget_for, empty_marker, plan, together, weigh
 from .preview import cut_to_page
-from .reopen import as_kept, is_nothing
+from .reopen import Known, as_kept, is_nothing
 from .source import is_json, read_small, tape_of
-from .spilling import Spilling, State, is_mixed, most_that_fits
+from .spilling import ResultsState, Spilling, is_mixed, most_that_fits
 
 # What a Read may call its file and its first line.
 PATH_KEYS = ("file_path", "path")
@@ -32,31 +31,41 @@ PATH_KEYS = ("file_path", "path")
 SHORTEST_CUT = 500
 
 
-def arriving(c: Conversation, blocks: Sequence[Block]) -> tuple[list[Record], list[Block]]:
-    """Records to enter before the message, and its blocks as they enter the log."""
-    state, shown = c.layer_state(State), list(blocks)
-    done = {block.tool_use_id for block in blocks if isinstance(block, ToolResult)} & state.waiting.keys()
-    records = _left_behind(c, blocks) + [record for call in done for record in state.waiting.pop(call)]
+class HandedIn(NamedTuple):
+    """A result as it comes in, with what is known of it already."""
+
+    block: ToolResult
+    file: str | None = None  # all of it lies in this file of the session (what Bash printed) and is not written a second time
+    spilled: tuple[Record, ...] | None = None  # it was spilled as it came in, and these records tell of it
+
+
+def arriving(c: Conversation, given: Sequence[Block | HandedIn]) -> tuple[list[Record], list[Block]]:
+    """Return the records to append before the message, and its blocks as they enter the log."""
+    state, blocks = c.layer_state(ResultsState), [block_of(one) for one in given]
+    shown = list(blocks)
+    handed = {one.block.tool_use_id: one for one in given if isinstance(one, HandedIn)}
+    done = {call: one.spilled for call, one in handed.items() if one.spilled is not None}
+    files = {call: one.file for call, one in handed.items() if one.file is not None}
+    records = _left_behind(c, blocks) + [record for spilled in done.values() for record in spilled]
     # Of two results with one id the first is the one that is shown; what was decided about an id is decided.
     new: dict[str, int] = {}
     for index, block in enumerate(blocks):
         if isinstance(block, ToolResult) and block.tool_use_id not in done and not _frozen(c, block.tool_use_id):
             new.setdefault(block.tool_use_id, index)
     if not new or not c.settings.spill:
-        state.files.clear()
         return records, shown
     results = [block for index in new.values() if isinstance(block := blocks[index], ToolResult)]
     calls, budget = _calls(c, new), _budget(c)
-    arrived = [_arrived(c, budget, block, calls.get(block.tool_use_id)) for block in results]
+    arrived = [_arrived(c, budget, block, calls.get(block.tool_use_id), files) for block in results]
     # Results that come one by one are judged together when all are there (`settle`).
     fates = [alone(one, budget) for one in arrived] if any(True for _ in _unsent(c)) else plan(arrived, budget)
     kept = [block for block, fate in zip(results, fates, strict=True) if fate != "spill"]
     work = Spilling(c, budget, kept=kept, coming=len(results) - len(kept))
     for index, one, fate, block in zip(new.values(), arrived, fates, results, strict=True):
-        shown[index] = _done(work, budget, block, one, fate, calls.get(block.tool_use_id))
+        call = block.tool_use_id
+        shown[index] = _done(work, budget, block, one, fate, calls.get(call), files.get(call))
         if shown[index] is not block:
             state.entered[block.digest] = shown[index]
-        state.files.pop(block.tool_use_id, None)
     return records + work.records, shown
 
 
@@ -81,7 +90,9 @@ def _left_behind(c: Conversation, blocks: Sequence[Block]) -> list[Record]:
     return records
 
 
-def _done(work: Spilling, budget: Budget, block: ToolResult, one: Arrived, fate: Fate, call: ToolUse | None) -> ToolResult:
+def _done(
+    work: Spilling, budget: Budget, block: ToolResult, one: Arrived, fate: Fate, call: ToolUse | None, file: str | None
+) -> ToolResult:
     match fate:
         case "keep":
             return block
@@ -90,14 +101,14 @@ def _done(work: Spilling, budget: Budget, block: ToolResult, one: Arrived, fate:
         case "page":
             return tool_result(block.tool_use_id, cut_to_page(block.text, budget.page_of(one), offset=_offset(call)))
         case "spill":
-            return work.block(block, one.tool)
+            return work.block(block, one.tool, file)
         case _:
             assert_never(fate)
 
 
 def settle(c: Conversation) -> None:
     """The results that have not left yet, together: the largest are spilled until the message fits (R1)."""
-    state, budget = c.layer_state(State), _budget(c)
+    state, budget = c.layer_state(ResultsState), _budget(c)
     unsent = list(_unsent(c))[::-1]
     before, state.settled = state.settled, frozenset(block.tool_use_id for block in unsent)
     if not c.settings.spill or c.directory is None or not _crowded(unsent, budget):
@@ -123,34 +134,36 @@ def _crowded(unsent: Sequence[ToolResult], budget: Budget) -> bool:
     return characters > budget.per_message or characters * 4 > budget.whole
 
 
-def given(c: Conversation, tool_use_id: str, output: object, *, is_error: bool = False) -> ToolResult:
-    """A tool's output as the block of its result. What is too large goes to its file right here, in pieces: neither a stream nor a
-    gigabyte of bytes is ever held as one block. `arriving` brings its record."""
+def hand_in(c: Conversation, tool_use_id: str, output: object, *, is_error: bool = False) -> HandedIn:
+    """Read a tool's output into the block of its result. What is too large goes to its file right here, in pieces: neither a stream nor
+    a gigabyte of bytes is ever held as one block."""
+
+    def result(content: str | list[Wire]) -> HandedIn:
+        return HandedIn(tool_result(tool_use_id, content, is_error=is_error))
+
     source = result_output(output)
     if isinstance(source, list):
-        return tool_result(tool_use_id, source, is_error=is_error)
+        return result(source)
     call, budget = _calls(c, (tool_use_id,)).get(tool_use_id), _budget(c)
     tool = call.name if call is not None else ""
     limit = budget.whole if is_error else budget.threshold(tool)
     small = read_small(source, limit if c.settings.spill else None)
     if isinstance(small, str):
-        return tool_result(tool_use_id, small, is_error=is_error)
+        return result(small)
     if _frozen(c, tool_use_id):
-        return tool_result(tool_use_id, c.log.view.replaced[tool_use_id], is_error=is_error)
+        return result(c.log.view.replaced[tool_use_id])
     tape = tape_of(source, keep=most_that_fits(c), before=small)
     work = Spilling(c, budget)
     if call is not None and not is_error and reads_a_spill(c, call):
         text = tape.wind()
         page = budget.page_of(Arrived(tool, len(text), weigh(text, len(text))))
-        return tool_result(tool_use_id, cut_to_page(text, page, offset=_offset(call)))
+        return result(cut_to_page(text, page, offset=_offset(call)))
     block = work.tape(tool_use_id, tape, tool, is_error=is_error, json=is_json(source))
-    c.layer_state(State).waiting[tool_use_id] = work.records
-    return block
+    return HandedIn(block, spilled=tuple(work.records))
 
 
-def adopts(c: Conversation, tool_use_id: str, file: str) -> None:
-    """All of this result lies in a file of the session already (what Bash printed): it is not written a second time."""
-    c.layer_state(State).files[tool_use_id] = file
+def block_of(given: Block | HandedIn) -> Block:
+    return given.block if isinstance(given, HandedIn) else given
 
 
 def kept_as(c: Conversation, block: Block) -> Block:
@@ -158,7 +171,7 @@ def kept_as(c: Conversation, block: Block) -> Block:
     result; whatever became of it since, since the list knows nothing of that."""
     if not isinstance(block, ToolResult):
         return block
-    if (entered := c.layer_state(State).entered.get(block.digest)) is not None:
+    if (entered := c.layer_state(ResultsState).entered.get(block.digest)) is not None:
         return entered
     call = block.tool_use_id
     name = c.log.view.flat.tool_name(call)
@@ -173,7 +186,7 @@ def kept_as(c: Conversation, block: Block) -> Block:
 
 def _known(c: Conversation) -> Known:
     """What the log knows of results that have left the view, or were taken in before a resume; read again when more may have left it."""
-    state, at = c.layer_state(State), (c.start, c.log.view.generation)
+    state, at = c.layer_state(ResultsState), (c.start, c.log.view.generation)
     if state.known is None or state.known.at != at:
         state.known = Known(at, c.store.read())
     return state.known
@@ -183,7 +196,7 @@ def _budget(c: Conversation) -> Budget:
     return budget_for(c.policy.results, c.limits.effective)
 
 
-def _arrived(c: Conversation, budget: Budget, block: ToolResult, call: ToolUse | None) -> Arrived:
+def _arrived(c: Conversation, budget: Budget, block: ToolResult, call: ToolUse | None, files: Container[str] = ()) -> Arrived:
     tool, text = call.name if call is not None else "", block.text
     fixed = block.is_error or is_mixed(block)
     one = Arrived(tool, len(text), weigh(text, budget.whole if fixed else budget.threshold(tool)))
@@ -193,7 +206,7 @@ def _arrived(c: Conversation, budget: Budget, block: ToolResult, call: ToolUse |
         return one._replace(kind="empty")
     if call is not None and budget.exceeds(one._replace(size=one.size * 2)) and reads_a_spill(c, call):
         return one._replace(kind="page")
-    if block.tool_use_id in c.layer_state(State).files:
+    if block.tool_use_id in files:
         # What stands here is only a part of it; the whole is over the threshold.
         return one._replace(size=max(one.size, budget.threshold(tool) + 1))
     return one

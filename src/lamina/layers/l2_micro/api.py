@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lamina.core.blocks import Wire
+from ...core.blocks import Wire
 
 CLEAR_RESULTS = "clear_tool_uses_20250919"
 CLEAR_THINKING = "clear_thinking_20251015"

@@ -16,9 +16,7 @@ from ...core.ids import new_id
 from ...core.receipts import Told, write_receipt
 from ...core.records import Clear, Event, Spill
 from ...disk.spills import Spills, spilling
-from .marker import marker
-from .original import original
-from .registry import Clearable, Surfaced
+from .registry import Clearable, Surfaced, marker, original
 from .state import MicroState, tokens_of
 
 

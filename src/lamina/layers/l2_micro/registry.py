@@ -14,10 +14,36 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from lamina.core.blocks import Block, ToolResult, ToolUse
-from lamina.core.view import Item, View
+from ...core.blocks import Block, ToolResult, ToolUse, canonical
+from ...core.record_lines import UNRECORDED_MARKER
+from ...core.view import Item, View
 
-from .marker import is_marker
+
+class Original(NamedTuple):
+    suffix: str
+    data: bytes
+
+
+def original(block: ToolResult) -> Original:
+    """Text as it is; a result that holds more than text (an image) as the JSON of its parts, so that nothing is lost."""
+    parts = block.content
+    if isinstance(parts, str) or all(part.get("type") == "text" for part in parts):
+        return Original(".txt", block.text.encode())
+    return Original(".json", canonical(parts))
+
+
+_BEGINNING = "[Cleared to save room: "
+
+
+def marker(path: str) -> str:
+    """`path` is where the whole result lies; it names the call, so two results never share a marker."""
+    return f"{_BEGINNING}the whole result is in {path} and can be read there.]"
+
+
+def is_marker(shown: str) -> bool:
+    """Whether a frozen replacement stands for a cleared result, and not for a spilled one."""
+    return shown.startswith(_BEGINNING) or shown == UNRECORDED_MARKER
+
 
 # A tool that an MCP server brings is named so by everybody.
 MCP = "mcp__"

@@ -9,8 +9,7 @@ from ...conversation.window.features import measure_all
 from ...core.blocks import Block, tool_result
 from ...core.records import Clear
 from ...disk.spills import DIRECTORY
-from .marker import marker
-from .registry import Registry, Rules
+from .registry import Registry, Rules, marker
 
 # An id as long as the providers make them, to know how long a marker is before there is one.
 USUAL_ID = "toolu_" + "0" * 24

@@ -23,11 +23,8 @@ from ...core.settings import Settings
 from ...providers import Capabilities
 from .api import api_options, clears_by_itself, read_applied
 from .clearing import carry_out
-from .cost_benefit import Clearing, Cycle, is_cold, pays
-from .edits import plan_edits
-from .idle import plan_idle
+from .plan import Clearing, Cycle, is_cold, pays, plan_edits, plan_idle, plan_size
 from .registry import Clearable, Registry
-from .size import plan_size
 from .state import EDITS_EVENT, MicroState, followed
 
 NO_EDITS = "The provider did not carry out the deletions it was asked for: old results are cleared by size from now on."
@@ -48,11 +45,9 @@ def clear(c: Conversation) -> None:
 
 def with_edits(c: Conversation, request: Wire) -> Wire:
     """M4: the edits that ride on this request. They make the provider read less, which is no break of ours to report (K3)."""
-    if not c.capabilities.cache_edits:
-        c.cache_edits.sent = ()
-        return request
-    followed(c)
-    if not c.cache_edits.send():
+    if c.capabilities.cache_edits:
+        followed(c)
+    if not c.cache_edits.send(c.capabilities.cache_edits):
         return request
     if c.cache_edits.open:
         expect_break(c, "clearing")

@@ -25,12 +25,11 @@ from ...core.errors import Aborted
 from ...fork.background import JobResult
 from ...fork.fork_tools import lend
 from ...fork.handover import PrefixChanged
-from .draft import Draft, is_our_edit, with_draft
-from .due import Cursor, Failed, due, lowered
 from .file import notes_path
+from .plan import Cursor, Failed, due, lowered
 from .sections import Size
 from .template import How, Limits
-from .update import Ended, NotUpdated, Order, Updated, begin, finish, rewrite
+from .update import Draft, Ended, NotUpdated, Order, Updated, begin, finish, is_our_edit, rewrite, with_draft
 
 # The background's name for an update: one of a name runs at a time, so updates never overlap (N4).
 NAME = "notes"

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from ...core.blocks import Wire
 from ...fork.fork import directive_in
-from .partial import ADD, says_left_out
-from .sections import Misfit, Notes, Section, read_template, render
+from .sections import ADD, Misfit, Notes, Section, read_template, render, says_left_out
 from .template import CLOSE, OPEN, own_template
 
 # Letters of one line: enough to know what was meant.

@@ -11,45 +11,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 from uuid import uuid4
 
-import msgspec
-
-from ...conversation import pins, revision
-from ...conversation.compaction.commit import Compacted, as_told, budget_of, ceiling
-from ...conversation.compaction.compose import users_section
-from ...conversation.compaction.fidelity import fidelity
-from ...conversation.compaction.files import listed, used_in
+from ...conversation import pins
+from ...conversation.compaction.commit import Compacted, Replacement, Wanted, budget_of, ceiling, commit
+from ...conversation.compaction.compose import listed, used_in, users_section
 from ...conversation.compaction.hooks import Before
 from ...conversation.compaction.restoration import (
-    HOOK,
     INSTRUCTIONS,
     NESTED,
     PIN,
-    Put,
     put_back,
-    said_by,
     size_of,
-    tell_restored,
     tokens_of,
 )
 from ...conversation.compaction.user_messages import escaped, said_in, select
-from ...conversation.job_results import take_job_results
-from ...conversation.state import Conversation, seconds_between
+from ...conversation.isolate import take_job_results
+from ...conversation.state import Conversation
 from ...conversation.window.count import replaced
 from ...conversation.window.features import measure_all
-from ...core.blocks import Block, ToolUse, text
+from ...core.blocks import Block, text
 from ...core.effects import Flow, Wait
 from ...core.prompt_files import prompt_sections
-from ...core.receipts import Told, write_receipt
-from ...core.records import Attachment, Boundary, Message
 from ...core.view import Item
 from .background import NAME, after_answer, limits_of, state_of
-from .due import Cursor, lowered
 from .file import notes_path, read_file
-from .plan import Keep, Tail, covered_after, plan_tail, summary_text
+from .plan import Cursor, Keep, Tail, covered_after, lowered, plan_tail, summary_text
 from .sections import Misfit, Notes, cut, is_fresh
 from .update import load_texts, read_current
 
@@ -72,11 +60,6 @@ Skipped: TypeAlias = Literal[
 ]
 
 
-class Entered(NamedTuple):
-    boundary: str
-    put: Put
-
-
 class GivenUp(NamedTuple):
     reason: Skipped
     detail: str = ""
@@ -91,7 +74,7 @@ class Planned(NamedTuple):
     tokens: int  # of the view without what is put back
 
 
-def compact(c: Conversation, wanted: Before) -> Flow[Compacted | None]:
+def compact(c: Conversation, asked: Before) -> Flow[Compacted | None]:
     """N6: compact with the notes; None, and nothing changed, when they cannot do it or a hook said no to it."""
     if not (c.settings.notes_compaction and c.settings.compaction):
         return None
@@ -99,16 +82,16 @@ def compact(c: Conversation, wanted: Before) -> Flow[Compacted | None]:
     yield from _wait(c)
     items = tuple(c.log.view.items)
     planned = _plan(c)
-    done = planned if isinstance(planned, GivenUp) else _asked(wanted) or _enter(c, planned, wanted.trigger)
+    done = (
+        planned
+        if isinstance(planned, GivenUp)
+        else _asked(asked) or _commit(c, items, planned, Wanted(asked.trigger, began, before))
+    )
     if isinstance(done, GivenUp):
         detail = {"detail": done.detail} if done.detail else {}
         c.record_event("notes_compaction_skipped", {"reason": done.reason, **detail})
         return None
-    seconds = seconds_between(began, c.clock())
-    made = Compacted(done.boundary, "notes", before, c.count.tokens, seconds=seconds, fidelity=fidelity(c, items))
-    made = msgspec.structs.replace(made, files=done.put.files, not_back=done.put.skipped)
-    c.record_event("compaction", as_told(made, wanted.trigger))
-    return made
+    return done
 
 
 def _asked(wanted: Before) -> GivenUp | None:
@@ -212,25 +195,16 @@ def _tokens(c: Conversation, blocks: Sequence[Block], said: str) -> int:
 # What is done
 
 
-def _enter(c: Conversation, planned: Planned, trigger: str) -> Entered | GivenUp:
+def _commit(c: Conversation, items: Sequence[Item], planned: Planned, wanted: Wanted) -> Compacted | GivenUp:
     """Everything in one write."""
-    _, leaf, time = c.head()
-    uuid = planned.node
-    summary = Message(str(uuid4()), uuid, time, "user", (text(planned.text),), summary=True, by=uuid)
-    kept = _kept(c, planned.tail)
+    summary, kept = str(uuid4()), _kept(c, planned.tail)
     room = max(0, ceiling(c) - planned.tokens)
-    put = put_back(c, c.log.view.items, by=uuid, parent=summary.uuid, kept=kept, room=room)
+    put = put_back(c, items, by=planned.node, parent=summary, kept=kept, room=room)
     blocks = [block for item in kept for block in item.blocks] + [block for record in put.records for block in record.blocks]
     if large := _too_large(c, _tokens(c, blocks, planned.text)):
         return large
-    receipt = _receipt(c, planned.tail, put, uuid, summary.uuid)
-    boundary = Boundary(uuid, leaf, time, trigger, c.count.tokens, planned.tail.kept, receipt)
-    hooks = _hooks(c, put.records[-1].uuid if put.records else summary.uuid, uuid)
-    with _moved(c, planned, summary.uuid):
-        revision.compact(c, boundary, [summary, *put.records, *hooks])
-    tell_restored(c, put)
-    _tell_host(c, planned.text, trigger, uuid)
-    return Entered(uuid, put)
+    new = Replacement(planned.node, summary, planned.text, "notes", planned.tail.gone, put)
+    return commit(c, items, new, wanted, during=_moved(c, planned, summary))
 
 
 @contextmanager
@@ -246,31 +220,3 @@ def _moved(c: Conversation, planned: Planned, summary: str) -> Iterator[None]:
         state.cursor, state.earlier = before
         raise
     state.cursor = lowered(state.cursor, c.count.tokens)
-
-
-def _receipt(c: Conversation, tail: Tail, put: Put, decision: str, summary: str) -> dict[str, object]:
-    """B1: every record in view has its fate. C5: the tools that were called before the boundary."""
-    items = c.log.view.items
-    fates = {one: Told("kept") for one in tail.kept} | {
-        one: put.elsewhere.get(one, Told("summarised", summary)) for one in tail.gone
-    }
-    receipt = write_receipt(decision, [item.uuid for item in items], fates)
-    gone = set(tail.gone)
-    tools = {block.name for item in items if item.uuid in gone for block in item.blocks if isinstance(block, ToolUse)}
-    return receipt.to_json() | {"by": NAME, "tools": sorted(tools)}
-
-
-def _hooks(c: Conversation, parent: str, decision: str) -> list[Attachment]:
-    """Session-start hooks run again; what they say stands last (C4)."""
-    made: list[Attachment] = []
-    if c.host.session_start is not None:
-        for words in said_by(c, "session_start", partial(c.host.session_start, "compact")):
-            made.append(Attachment(str(uuid4()), parent, c.clock(), HOOK, (text(words),), by=decision))
-            parent = made[-1].uuid
-    return made
-
-
-def _tell_host(c: Conversation, said: str, trigger: str, decision: str) -> None:
-    if c.host.post_compact is not None:
-        for words in said_by(c, "post_compact", partial(c.host.post_compact, trigger, said)):
-            c.append([Attachment(str(uuid4()), c.log.tree.leaf, c.clock(), HOOK, (text(words),), by=decision)])

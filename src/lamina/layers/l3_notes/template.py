@@ -13,9 +13,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.fence import escape, reminder
 from ...core.prompt_files import prompt_sections, prompt_text
-from .partial import Shown
-from .partial import shown as shown_part
-from .sections import Misfit, Notes, Size, Sizes, Template, read_template, render, sizes
+from .sections import Misfit, Notes, Shown, Size, Sizes, Template, read_template, render, sizes
+from .sections import shown as shown_part
 
 How: TypeAlias = Literal["edit", "sections"]  # the fork edits the file, or answers with what changes
 

@@ -3,6 +3,12 @@
 `begin` and `finish` read and write; `rewrite` is the flow between them and does neither. All three run in a job's thread, on frozen
 values. Invariant: the file is written once, by `finish`, with notes that were checked; whatever goes wrong before that leaves it as
 it was, and an update that does not end well moves no cursor (N3).
+
+The notes while a fork edits them: in memory, so that the file changes once, when all is well (N1, N4).
+
+Owns the Edit tool that a fork of this room is lent in place of the real one: same name and schema, since another list would be
+another prefix, but it works on the draft. Invariant: the draft has the template's headings and descriptions after every edit; one that
+would change them is refused with the reason, and remembered.
 """
 
 from __future__ import annotations
@@ -12,16 +18,66 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from ...core.blocks import Wire
 from ...core.effects import Flow, RunTools
 from ...core.errors import DiskError
 from ...core.fence import escape
 from ...fork.fork import ForkOutcome, Handover, run_fork
+from ...tools.edit import SCHEMA
+from ...tools.matching import NoChange, plan_edit
+from ...tools.tool import Builtin, Context, Output, Tool, failure
 from . import file
-from .draft import Draft
-from .due import Cursor
-from .partial import merged
-from .sections import Misfit, Notes, Size, Template, is_fresh, read_notes, render, sizes
+from .plan import Cursor
+from .sections import Misfit, Notes, Size, Template, is_fresh, merged, read_notes, render, sizes
 from .template import How, Limits, Texts, between_tags, directive, seen, texts_in_force
+
+CHANGED = "Changed."
+REFUSED = "Not changed: {why}. Headings and the italic lines below them stay as they are; write below them."
+
+
+class Draft:
+    def __init__(self) -> None:
+        self.text = ""
+        self.template: Template | None = None
+        self.altered = ""  # why the last edit that touched a heading was refused
+
+    def begin(self, text: str, template: Template) -> None:
+        self.text, self.template, self.altered = text, template, ""
+
+    def edit(self, arguments: Wire, context: Context) -> Output:
+        """Permission has been asked: the call is about the notes' file."""
+        assert self.template is not None
+        planned = plan_edit(
+            self.text,
+            arguments["old_string"],
+            arguments["new_string"],
+            everywhere=arguments.get("replace_all", False),
+            line_end="\n",
+        )
+        if isinstance(planned, NoChange):
+            return failure(planned.sentence)
+        read = read_notes(planned.text, self.template)
+        if isinstance(read, Misfit):
+            self.altered = read.why
+            return failure(REFUSED.format(why=read.why))
+        self.text = planned.text
+        return Output(CHANGED)
+
+
+def is_our_edit(tool: Tool) -> bool:
+    """Whether a host's tool is the Edit that this room knows how to stand in for."""
+    return tool.name == "Edit" and tool.schema == SCHEMA
+
+
+def with_draft(tools: tuple[Tool, ...], draft: Draft) -> tuple[Tool, ...]:
+    """The same tools; Edit changes the draft."""
+    return tuple(
+        Builtin(name="Edit", description=tool.description, schema=tool.schema, read_only=False, act=draft.edit)
+        if is_our_edit(tool)
+        else tool
+        for tool in tools
+    )
+
 
 # Over the limit the next update is asked to shorten; an answer of more than twice of it did not understand what notes are.
 TOO_LONG = 2

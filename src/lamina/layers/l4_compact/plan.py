@@ -13,14 +13,13 @@ find it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 import msgspec
 
 from ...conversation.compaction.cuts import FOLDED, Size, cut_before, is_said, legal_cuts
 from ...core.blocks import ToolResult, ToolUse
-from ...core.receipts import Told
 from ...core.view import Item
 
 
@@ -114,13 +113,3 @@ def _tail_from(items: Sequence[Item], legal: Sequence[bool], stays: int, least: 
 def _folded_end(items: Sequence[Item]) -> int:
     """Behind the last item that stands for others."""
     return next((index + 1 for index in range(len(items) - 1, -1, -1) if items[index].kind in FOLDED), 0)
-
-
-def fates(items: Sequence[Item], made: Plan, summary: str, *, elsewhere: Mapping[str, Told] | None = None) -> dict[str, Told]:
-    """B1: what becomes of every item. `elsewhere` names those whose fate is another: left out, put back in a record of their own."""
-    other = elsewhere or {}
-    told: dict[str, Told] = {}
-    for index, item in enumerate(items):
-        kept = not made.start <= index < made.end
-        told[item.uuid] = Told("kept") if kept else other.get(item.uuid, Told("summarised", summary))
-    return told

@@ -15,7 +15,7 @@ import msgspec
 from ...conversation import forks
 from ...conversation.compaction.cuts import FOLDED
 from ...conversation.compaction.restoration import size_of, tokens_of
-from ...conversation.job_results import take_job_results
+from ...conversation.isolate import take_job_results
 from ...conversation.state import Conversation
 from ...core.effects import Flow, Wait, drive
 from ...core.usage import Usage
@@ -23,9 +23,8 @@ from ...core.view import Item
 from ...fork.background import JobResult
 from ...fork.fork import ForkOutcome, run_fork
 from .plan import Plan
-from .prompt import directive
-from .read import Rejected, read_summary
 from .summary_call import PURPOSE, reserve
+from .summary_text import Rejected, directive, read_summary
 
 
 class Ahead(msgspec.Struct):

@@ -1,6 +1,6 @@
 """Layer 4 in a turn: a summary takes the place of what was said, and what matters is put back (C1-C9, B1-B3).
 
-    if_needed   before a call: notes first (layer 3), then a summary; one made ahead of need is swapped in without waiting
+    if_needed   before a call: the quick way first (layer 3), then a summary; one made ahead of need is swapped in without waiting
     compact     by hand, in whole, or from or up to a message
     too_long    the provider refused the conversation as too long
     preview     what `compact` would do, without a call and without a change
@@ -11,27 +11,29 @@ crash leaves the old view, or the new one, at worst without the last of what was
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import msgspec
 
-from ...conversation.compaction.commit import Compacted, How, Wanted, ceiling, enter, put_together
+from ...conversation.compaction.commit import Compacted, How, Wanted, ceiling
 from ...conversation.compaction.cuts import FOLDED, is_said, rounds
 from ...conversation.compaction.hooks import Before
-from ...conversation.compaction.restoration import restored, size_of
+from ...conversation.compaction.restoration import size_of
 from ...conversation.state import Conversation
 from ...core.effects import Flow
 from ...core.errors import PromptTooLong
 from ...core.records import Boundary
 from ...core.usage import Usage
 from ...core.view import Item
-from ..l3_notes import step as notes
 from . import prefetch as ahead
+from .apply import apply_summary, put_together
 from .breaker import ANSWERS_A_TURN, EVENT, NEAR, Ledger, explanation, failed, filled, read_ledger, turns_since, worked
 from .plan import Pivot, Plan, plan
 from .summary_call import Failed, Got, reserve, summarise, without_model
 
-__all__ = ["Compacted", "Pivot", "Preview", "compact", "if_needed", "preview", "restored", "too_long", "will_help"]
+# A compaction that needs no call: what it did, or None where it can't.
+Quick: TypeAlias = Callable[[Conversation, Before], Flow[Compacted | None]]
 
 # A summary's median length in tokens, for a preview: 12,181 characters in 470 sessions of one agent.
 EXPECTED = 3_000
@@ -54,8 +56,8 @@ class Preview(msgspec.Struct, frozen=True):
     why: str = ""  # why it would do nothing
 
 
-def if_needed(c: Conversation) -> Flow[None]:
-    """C1: compact when the count has passed its threshold."""
+def if_needed(c: Conversation, quick: Quick) -> Flow[None]:
+    """C1: compact when the count has passed its threshold. `quick` is tried first: a compaction without a call (layer 3)."""
     if not c.autocompact or c.settings.collapse:
         return
     count = c.count.judged
@@ -69,13 +71,13 @@ def if_needed(c: Conversation) -> Flow[None]:
     if ledger.stopped:
         _write(c, ledger)
     else:
-        yield from _by_itself(c, ledger)
+        yield from _by_itself(c, ledger, quick)
 
 
-def _by_itself(c: Conversation, ledger: Ledger, refused: PromptTooLong | None = None) -> Flow[bool]:
-    """Notes first, then a summary; what came of it is judged and kept in the log."""
+def _by_itself(c: Conversation, ledger: Ledger, quick: Quick, refused: PromptTooLong | None = None) -> Flow[bool]:
+    """The quick way first, then a summary; what came of it is judged and kept in the log."""
     before = Before(c, "auto")
-    done = (yield from notes.compact(c, before)) or (yield from _full(c, before, refused=refused))
+    done = (yield from quick(c, before)) or (yield from _full(c, before, refused=refused))
     if before.refused:
         c.notify(f"Nothing was compacted, because {before.refused.rstrip('.')}. It is asked again after your next message.")
         _write(c, msgspec.structs.replace(ledger, refused=_last_said(c)))
@@ -89,24 +91,24 @@ def will_help(c: Conversation) -> bool:
     return c.autocompact and not c.settings.collapse and not _ledger(c).stopped
 
 
-def compact(c: Conversation, *, instructions: str = "", trigger: str = "manual", pivot: Pivot | None = None) -> Flow[Compacted]:
-    """By hand. Notes do it where nothing special is asked for (N6)."""
+def compact(c: Conversation, quick: Quick, *, instructions: str = "", pivot: Pivot | None = None) -> Flow[Compacted]:
+    """By hand. The quick way does it where nothing special is asked for (N6)."""
     if not c.settings.compaction:
         return Compacted(why="compaction is switched off (setting lamina.compaction, LAMINA_DISABLE_COMPACT)")
-    before = Before(c, trigger, instructions)
-    by_notes = None if before.instructions or pivot is not None else (yield from notes.compact(c, before))
+    before = Before(c, "manual", instructions)
+    by_notes = None if before.instructions or pivot is not None else (yield from quick(c, before))
     done = by_notes or (yield from _full(c, before, pivot=pivot))
     if done.done:
         _write(c, worked(Ledger(), done.boundary, by_hand=True))
     return done
 
 
-def too_long(c: Conversation, error: PromptTooLong) -> Flow[bool]:
+def too_long(c: Conversation, error: PromptTooLong, quick: Quick) -> Flow[bool]:
     """The conversation was refused as too long, whatever the count said: compact once; True where the call may be sent again."""
     ledger = _ledger(c)
     if not c.autocompact or ledger.stopped or _waits(c, ledger):
         return False
-    return (yield from _by_itself(c, ledger, error))
+    return (yield from _by_itself(c, ledger, quick, error))
 
 
 def preview(c: Conversation, *, pivot: Pivot | None = None) -> Preview:
@@ -117,7 +119,7 @@ def preview(c: Conversation, *, pivot: Pivot | None = None) -> Preview:
     kept = tuple(item.uuid for item in (*items[: made.start], *items[made.end :]))
     if made.empty:
         return Preview((), kept, 0, before, before, (), len(c.log.view.pins), NOTHING)
-    parts = put_together(c, items, made, Got("", Usage()), Wanted("manual", pivot is not None, "", before), fresh=False)
+    parts = put_together(c, items, made, Got("", Usage()), Wanted("manual", "", before, pivot is not None), fresh=False)
     return Preview(
         tuple(item.uuid for item in part),
         kept,
@@ -132,7 +134,7 @@ def preview(c: Conversation, *, pivot: Pivot | None = None) -> Preview:
 def _full(
     c: Conversation, before: Before, *, pivot: Pivot | None = None, refused: PromptTooLong | None = None
 ) -> Flow[Compacted]:
-    wanted = Wanted(before.trigger, pivot is not None, c.clock(), c.count.tokens)
+    wanted = Wanted(before.trigger, c.clock(), c.count.tokens, pivot is not None)
     items = tuple(c.log.view.items)
     made = _plan(c, items, pivot)
     if made.empty and not before.refused:
@@ -158,7 +160,7 @@ def _full(
         c.record_event("compaction_failed", {"trigger": before.trigger, "why": asked.why})
         return Compacted(why=asked.why, usage=asked.usage, tokens_before=wanted.before)
     made = Plan(made.start, made.end, len(now))
-    return enter(c, now, made, asked, "rules" if asked.mechanical else how, wanted)
+    return apply_summary(c, now, made, asked, "rules" if asked.mechanical else how, wanted)
 
 
 def _goes_on(items: Sequence[Item], now: Sequence[Item]) -> bool:

@@ -23,11 +23,9 @@ from ...core.usage import Usage
 from ...core.view import Item
 from ...fork.fork import ForkOutcome, Handover, PrefixChanged, altered, run_fork
 from ...providers.models import known
-from .ladder import shown, to_drop
 from .mechanical import mechanical
 from .plan import Plan
-from .prompt import directive
-from .read import Rejected, read_summary
+from .summary_text import Rejected, directive, read_summary, shown, to_drop
 
 PURPOSE = "summary"
 # The reserve is at most this part of the window, so of the effective window it is one less (T5).

@@ -18,7 +18,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from ...conversation.forks import Side, cache_figures, ended, failed, hand_over
-from ...conversation.job_results import take_job_results
+from ...conversation.isolate import take_job_results
 from ...conversation.state import Conversation
 from ...core.blocks import ToolUse, Wire
 from ...core.effects import Flow, drive

@@ -1,8 +1,8 @@
 """A dream without a model: memories are tidied and daily logs distilled by rules, with the calls a model would make (O1, W2).
 
-A pure function of the request. It reads the index, the memories and the daily logs that wait, then writes what `tidy_pages` and `distil_logs`
-make of them, then the index, then says what it did; how far it has come is read from the calls behind the directive. A file that was not
-shown whole is left alone.
+A pure function of the request. It reads the index, the memories and the daily logs that wait, then writes what `tidy_pages` and
+`distil_logs` make of them, then the index, then says what it did; how far it has come is read from the calls behind the directive. A
+file that was not shown whole is left alone.
 
 A bullet of a log that reads like a rule, a preference or a date becomes a memory of its own, in the words it was noted in, by the rules
 that also serve "Remember: …". What is plainly none to keep (code, a path, the task of the moment) or what a memory says already is

@@ -1,4 +1,9 @@
-"""Whether a clearing pays for the break it causes (`micro.must_pay`).
+"""What to clear, and whether it pays.
+
+By size (M2): when the window fills up and old results are much of it, the oldest go until enough is left.
+After a pause (M3): the cache has expired, so that everything is written again whatever is cleared.
+
+Whether a clearing pays for the break it causes (`micro.must_pay`).
 
 Theory, in prices of one uncached input token. A clearing costs a break: what stands behind the first cleared result is no longer
 the prefix the provider knows and is written once more, at the price of a write instead of a read. What it brings depends on what
@@ -25,9 +30,12 @@ than its entries live, or there is none) nothing is lost: it always pays.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import NamedTuple
 
-from lamina.providers.models import UNITS_OUTPUT, UNITS_READ, UNITS_WRITE, UNITS_WRITE_1H
+from ...conversation.last_request import CacheEdits
+from ...providers.models import UNITS_OUTPUT, UNITS_READ, UNITS_WRITE, UNITS_WRITE_1H
+from .registry import Clearable, Registry
 
 # How long an entry lives at a provider that caches by itself and promises nothing: it is gone after an hour at the latest.
 AUTOMATIC_SECONDS = 3_600
@@ -85,3 +93,36 @@ def is_cold(idle: float, ttl: str | None, *, automatic: bool) -> bool:
     if ttl is not None:
         return idle >= SECONDS.get(ttl, AUTOMATIC_SECONDS)
     return not automatic or idle >= AUTOMATIC_SECONDS
+
+
+def plan_edits(registry: Registry, edits: CacheEdits, *, over: int, keep: int) -> list[Clearable]:
+    """The results to mark now: with more than `over` that are not marked yet, the oldest beyond the last `keep`. What is marked
+    is in the registry (`CacheEdits.prune`), so that counting is a subtraction."""
+    if len(registry) - len(edits.marked) <= over:
+        return []
+    return [row for row in registry.rows[: max(0, len(registry) - keep)] if row.block.tool_use_id not in edits.marked]
+
+
+# M3's floor: the newest result is what the model was just looking at.
+LEAST_KEPT = 1
+
+
+def plan_idle(registry: Registry, *, idle: float, minutes: int, keep: int) -> list[Clearable]:
+    """All but the newest results; none before the pause is over. `idle` is in seconds."""
+    if idle <= minutes * 60:
+        return []
+    return registry.oldest(len(registry) - max(LEAST_KEPT, keep))
+
+
+def plan_size(
+    registry: Registry, *, above_warning: bool, keep_tokens: int, keep_last: int, save_at_least: int
+) -> list[Clearable]:
+    """The results to clear; none where it would not save enough. A binary search, whatever the view holds."""
+    excess = registry.total - keep_tokens
+    if not above_warning or excess <= 0:
+        return []
+    # The fewest of the oldest whose going leaves no more than is to be kept.
+    count = min(bisect_left(registry.sums, excess) + 1, len(registry) - keep_last)
+    if count <= 0 or registry.saved_by(count) < save_at_least:
+        return []
+    return registry.oldest(count)

@@ -1,0 +1,114 @@
+"""A summary becomes a compaction: its text is put together with what belongs behind it, and committed where it helps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import uuid4
+
+import msgspec
+
+from ...conversation.compaction.commit import Compacted, How, Replacement, Wanted, budget_of, ceiling, commit
+from ...conversation.compaction.compose import Made, Way, compose, used_in
+from ...conversation.compaction.cuts import is_said
+from ...conversation.compaction.restoration import Put, put_back, size_of, tokens_of
+from ...conversation.compaction.user_messages import LEAST_CHARACTERS, escaped, said_in, shortened, words_of
+from ...conversation.state import Conversation
+from ...core.ids import new_id
+from ...core.receipts import Told
+from ...core.view import Item
+from ...disk.spills import DIRECTORY
+from .plan import Plan
+from .summary_call import Got, reserve
+
+
+class SummaryParts(NamedTuple):
+    """The summary's text, what is put back behind it, and the tokens of the view they make."""
+
+    text: str
+    put: Put
+    after: int
+
+
+def put_together(
+    c: Conversation,
+    items: Sequence[Item],
+    made: Plan,
+    got: Got,
+    wanted: Wanted,
+    *,
+    by: str = "",
+    parent: str | None = None,
+    fresh: bool = True,
+) -> SummaryParts:
+    """What a compaction would leave in view. Nothing is written; with `fresh` off nothing is asked of the host that might change it,
+    so a preview may ask too."""
+
+    def tokens(words: str) -> int:
+        return tokens_of(c, words)
+
+    part = items[made.start : made.end]
+    kept = [*items[: made.start], *items[made.end :]]
+    stays = c.count.fixed + size_of(c, [block for item in kept for block in item.blocks])
+    room = max(0, ceiling(c) - stays - tokens(got.text))
+    written = compose(
+        got.text,
+        said=said_in(part),
+        files=used_in(part, str(c.cwd)),
+        way=_way(c, by),
+        budget=budget_of(c, room),
+        tokens=tokens,
+        made=Made(wanted.partial, got.mechanical, got.dropped, go_on=wanted.trigger == "auto"),
+    )
+    size = tokens(written)
+    put = put_back(c, items, by=by, parent=parent, kept=kept, room=max(0, ceiling(c) - stays - size), fresh=fresh)
+    return SummaryParts(written, put, stays + size + size_of(c, [block for record in put.records for block in record.blocks]))
+
+
+def _way(c: Conversation, node: str) -> Way:
+    results = c.directory / DIRECTORY if c.directory is not None else None
+    spilled = str(results) if results is not None and results.is_dir() else ""
+    return Way(node, str(c.store.path or ""), spilled)
+
+
+def apply_summary(c: Conversation, items: Sequence[Item], made: Plan, got: Got, how: How, wanted: Wanted) -> Compacted:
+    """Commit the summary, unless the view would not get smaller."""
+    decision, within = new_id(), made.start > 0
+    summary = decision if within else str(uuid4())
+    parent = c.log.tree.leaf if within else summary
+    parts = put_together(c, items, made, got, wanted, by=decision, parent=parent)
+    if parts.after > ceiling(c) and (short := _within_reserve(c, got)) != got:
+        got, parts = short, put_together(c, items, made, short, wanted, by=decision, parent=parent)
+    # By the same estimate on both sides: what was reported may measure with another rule.
+    was = c.count.fixed + size_of(c, [block for item in items for block in item.blocks])
+    if parts.after >= was:
+        why = f"it would not get smaller ({was:,} tokens before, {parts.after:,} after)"
+        c.record_event("compaction_failed", {"trigger": wanted.trigger, "why": why})
+        return Compacted(why=why, usage=got.usage, tokens_before=wanted.before)
+    part = items[made.start : made.end]
+    new = Replacement(
+        decision,
+        summary,
+        parts.text,
+        how,
+        tuple(item.uuid for item in part),
+        parts.put,
+        fates={item.uuid: Told("left_out") for item in part if _is_left_out(item, got, parts)},
+        usage=got.usage,
+        left_out=got.dropped,
+        saved=max(0, was - parts.after),
+    )
+    return commit(c, items, new, wanted)
+
+
+def _within_reserve(c: Conversation, got: Got) -> Got:
+    """A server that does not keep to the length it was given: a summary that fills the window could never be summarised away."""
+    words = shortened(got.text, reserve(c), lambda text: tokens_of(c, text), least=LEAST_CHARACTERS)
+    return msgspec.structs.replace(got, text=words)
+
+
+def _is_left_out(item: Item, got: Got, parts: SummaryParts) -> bool:
+    """Whether no model has seen it, and neither the summary nor what is put back carries it."""
+    if item.uuid not in got.unseen or item.uuid in parts.put.elsewhere:
+        return False
+    return not (is_said(item) and escaped(words_of(item.blocks)) in parts.text)
