@@ -18,14 +18,7 @@ from ...conversation import pins
 from ...conversation.compaction.commit import Compacted, Replacement, Wanted, budget_of, ceiling, commit
 from ...conversation.compaction.compose import listed, used_in, users_section
 from ...conversation.compaction.hooks import Before
-from ...conversation.compaction.restoration import (
-    INSTRUCTIONS,
-    NESTED,
-    PIN,
-    put_back,
-    size_of,
-    tokens_of,
-)
+from ...conversation.compaction.restoration import INSTRUCTIONS, NESTED, PIN, put_back, size_of, tokens_of
 from ...conversation.compaction.user_messages import escaped, said_in, select
 from ...conversation.isolate import take_job_results
 from ...conversation.state import Conversation

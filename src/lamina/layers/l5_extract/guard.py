@@ -14,11 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...core.words import terms
-from ...memory.store.topic import Topic, read_topic
+from ...memory.store.topic import PERSONAL, Topic, read_topic
 from .sources import RUN, Runs, Sources, UserWords, runs_of, strings_in, weigh_words, word_runs, words
 
-# Types that are about the person.
-PERSONAL = frozenset({"user", "feedback"})
 # Shorter quotations stand in every message.
 FEWEST_WORDS = 3
 LONGEST_QUOTE = 200

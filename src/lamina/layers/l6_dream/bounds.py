@@ -1,21 +1,29 @@
-"""What a dream may look at and write (D3, D4), beyond what any fork may (X6): the keeper of its writes and a narrow search in transcripts.
+"""What a dream may look at, write and say (B6, D3, D4, S3), beyond what any fork may (X6).
 
 Owns the limits of one run. Invariants: nothing is written before the index and a memory were seen in an answer before (orient); only
-files of the copy are written, at most MOST_FILES and MOST_BYTES of them; nothing new is said about the user, nor in the index.
-Transcripts are searched and never read: a term is taken literally, so no text can make a search long; the newest files come first, and
-of each its last hits; hits, their length, files and bytes are bounded. Every refusal is one sentence for the model. Called from the
-threads that run the calls of an answer, of which those that write come one by one.
+files of the copy are written, at most MOST_FILES and MOST_BYTES of them. Transcripts are searched and never read: a term is taken
+literally, so no text can make a search long; the newest files come first, and of each its last hits; hits, their length, files and bytes
+are bounded. Every refusal is one sentence for the model. Called from the threads that run the calls of an answer, of which those that
+write come one by one. What is written is the copy: a crash at any line leaves memory as it was.
 
-What is written is the copy: a crash at any line leaves memory as it was.
+A dream reads files, transcripts and memories of all types, and any of them may hold what somebody wants remembered as the user's wish.
+So a memory of type user or feedback says nothing that no memory of those types and no daily log said: most words of each sentence stand
+in one of them, and a "not" is neither taken from it nor put to it. Words are compared, not meanings.
+
+The index is sent with every session, so a line of it speaks louder than any memory. A line that was there may stay as it is. A new or
+changed one points at a memory of the copy, and most of its words stand in that memory or in the line it had. Other text is the user's
+own and is not added to; a heading is short.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -27,11 +35,12 @@ from ...disk.transcript_search import transcripts
 from ...disk.user_files import open_regular, read_whole
 from ...fork.tool_runner import Ran
 from ...memory.store.contract import MOST_READ
-from ...memory.store.index import INDEX
+from ...memory.store.index import INDEX, entries
+from ...memory.store.topic import PERSONAL, read_topic
 from ...permissions.decision import Allow, Deny
 from ...permissions.readonly.places import within
 from ...tools.tool import Change, Guarded, Kept, Output, Tool, failure
-from .content_rules import AboutPerson, index_problem
+from .facts import facts_of, folded_words, is_mostly_in, negates
 
 # D3.
 MOST_HITS = 50
@@ -44,8 +53,6 @@ AROUND = 160
 # What the newest sessions hold of a term is what counts: 50 files, and 64 MB in all, take about a second.
 SEARCHED_FILES = 50
 SEARCHED_BYTES = 64 << 20
-
-
 # Who changes more of a memory at once is not tidying it; the next dream goes on.
 MOST_FILES = 100
 # A hundred memories of a page each, and some pages more.
@@ -61,45 +68,18 @@ NO_TERM = (
 )
 ONLY_SEARCHED = "Transcripts are not read: Grep in their directory for a narrow word or phrase."
 TOO_OFTEN = f"Transcripts were searched {MOST_SEARCHES} times, which is the most; go on with what is known."
-
-
-def search_transcripts(places: Iterable[Path], term: str) -> list[str]:
-    """The last hits, oldest first: session, line, and what stands around it."""
-    wanted, found, left = term.strip().casefold(), list[str](), SEARCHED_BYTES
-    for path, size in _newest(places):
-        left -= size
-        if left < 0 or len(found) >= MOST_HITS:
-            break
-        found = [*_in_file(path, wanted, MOST_HITS - len(found)), *found]
-    return found
-
-
-def _newest(places: Iterable[Path]) -> list[tuple[Path, int]]:
-    files = list[tuple[int, Path, int]]()
-    for path in (path for place in places for path in transcripts(place)):
-        with suppress(OSError):
-            found = os.stat(path, follow_symlinks=False)
-            files.append((found.st_mtime_ns, path, found.st_size))
-    return [(path, size) for _, path, size in sorted(files, reverse=True)[:SEARCHED_FILES]]
-
-
-def _in_file(path: Path, wanted: str, room: int) -> Sequence[str]:
-    hits = deque[str](maxlen=room)
-    for number, line in enumerate(_lines(path), 1):
-        text = line.decode("utf-8", "replace")
-        at = text.casefold().find(wanted)
-        if at >= 0:
-            shown = text[max(0, at - AROUND) : at + len(wanted) + AROUND]
-            hits.append(f"{path.stem}:{number}: {' '.join(shown.split())}")
-    return hits
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    with suppress(DiskError, OSError):
-        fd = open_regular(path)
-        if fd is not None:
-            with open(fd, "rb") as file:
-                yield from file
+QUOTED_CHARS = 120
+UNHEARD = (
+    "{fact!r} stands in no memory about the person and in no daily log, so a memory of type {kind} does not say it. Leave it out, or word "
+    "it as it was."
+)
+# A heading names a subject.
+HEADING_WORDS = 6
+LINE_CHARS = 80
+NO_SUCH = f"{INDEX}: {{line!r}} points at no memory of the copy. Leave it out."
+NOT_SAID = f"{INDEX}: {{line!r}} says what the memory does not say. Use its name and description."
+NO_TEXT = f"{INDEX} is an index: {{line!r}} belongs in a memory, or nowhere."
+_HEADING = re.compile(r"#{1,6}\s")
 
 
 class DreamCopy(msgspec.Struct, frozen=True):
@@ -115,7 +95,7 @@ class DreamCopy(msgspec.Struct, frozen=True):
 class DreamBounds:
     def __init__(self, copy: DreamCopy, cwd: Path, about: AboutPerson | None = None) -> None:
         """`about` None: nothing is known of the person, and nothing asked about it."""
-        self._copy = copy
+        self.copy = copy
         self._about = about
         self._cwd = cwd
         self._work = os.path.realpath(copy.work)
@@ -178,7 +158,7 @@ class DreamBounds:
         file = self._file(change.path)
         refused = self._refusal(change, file)
         if refused is not None or file is None:
-            return Kept(refused or ELSEWHERE.format(work=self._copy.work), is_error=True)
+            return Kept(refused or ELSEWHERE.format(work=self.copy.work), is_error=True)
         self.touched.setdefault(file, None)
         self._size += len(change.data)
         if change.data.strip():
@@ -191,7 +171,7 @@ class DreamBounds:
 
     def _refusal(self, change: Change, file: str | None) -> str | None:
         if file is None or change.path.suffix != ".md":
-            return ELSEWHERE.format(work=self._copy.work)
+            return ELSEWHERE.format(work=self.copy.work)
         if not self._oriented:
             return FIRST
         if change.unread is not None:
@@ -209,7 +189,7 @@ class DreamBounds:
 
     def _text_of(self, file: str) -> str | None:
         """A memory of the copy."""
-        path = self._copy.work / file
+        path = self.copy.work / file
         try:
             found = read_whole(path, MOST_READ) if self._file(path) is not None else None
         except DiskError:
@@ -226,3 +206,109 @@ def _path(given: object, name: str, cwd: Path) -> str:
     """The path a call names; the working directory where it names none."""
     path = given.get(name) if isinstance(given, dict) else None
     return os.path.join(cwd, os.path.expanduser(path)) if isinstance(path, str) and "\0" not in path else str(cwd)
+
+
+# What it may say
+
+
+class _KnownWords(NamedTuple):
+    """The words of one text: of its sentences that say what is, and of those that say what is not."""
+
+    plain: frozenset[str]
+    negated: frozenset[str]
+
+
+class AboutPerson:
+    def __init__(self, texts: Iterable[str] = (), bullets: Iterable[str] = ()) -> None:
+        """`texts` are memory files of any type, of which those about the person count; `bullets` are lines of daily logs."""
+        personal = [text for text in texts if read_topic("", text, 0).type in PERSONAL]
+        self._known = [_words(text) for text in (*personal, *bullets)]
+
+    def problem(self, text: str) -> str | None:
+        """Why a memory may not say this, as a sentence; None where it may."""
+        topic = read_topic("", text, 0)
+        if topic.type not in PERSONAL:
+            return None
+        for fact in facts_of(text).each:
+            if not any(_backs(known, fact) for known in self._known):
+                return UNHEARD.format(fact=fact[:QUOTED_CHARS], kind=topic.type)
+        about = folded_words(topic.description)
+        if not any(_backs(known, about) for known in (*self._known, _words(topic.body))):
+            return UNHEARD.format(fact=topic.description[:QUOTED_CHARS], kind=topic.type)
+        return None
+
+
+def _words(text: str) -> _KnownWords:
+    said = [line for line in facts_of(text).lines.split("\n") if line.strip()]
+    plain = frozenset(word for line in said if not negates(line) for word in line.split())
+    return _KnownWords(plain, frozenset(word for line in said if negates(line) for word in line.split()))
+
+
+def _backs(known: _KnownWords, fact: str) -> bool:
+    return is_mostly_in(fact, known.negated if negates(fact) else known.plain)
+
+
+def index_problem(new: str, old: str, text_of: Callable[[str], str | None]) -> str | None:
+    """Why the index may not become this, as a sentence; None where it may. `text_of` is a memory of the copy, None where there is none."""
+    there = {line.strip() for line in old.splitlines()}
+    before = {entry.file: f"{entry.title} {entry.hook}" for entry in entries(old)}
+    for line in new.splitlines():
+        if line.strip() and line.strip() not in there and (why := _why_not(line, text_of, before)) is not None:
+            return why.format(line=line.strip()[:LINE_CHARS])
+    return None
+
+
+def _why_not(line: str, text_of: Callable[[str], str | None], before: Mapping[str, str]) -> str | None:
+    found = entries(line)
+    if not found:
+        heading = _HEADING.match(line) is not None and len(folded_words(line).split()) <= HEADING_WORDS
+        return None if heading else NO_TEXT
+    entry = found[0]
+    text = text_of(entry.file)
+    if text is None:
+        return NO_SUCH
+    # A title spells the parts of a file's name as words.
+    known = folded_words(f"{entry.file.replace('_', ' ')} {text} {before.get(entry.file, '')}").split()
+    return None if is_mostly_in(folded_words(f"{entry.title} {entry.hook}"), known) else NOT_SAID
+
+
+# Transcripts
+
+
+def search_transcripts(places: Iterable[Path], term: str) -> list[str]:
+    """The last hits, oldest first: session, line, and what stands around it."""
+    wanted, found, left = term.strip().casefold(), list[str](), SEARCHED_BYTES
+    for path, size in _newest(places):
+        left -= size
+        if left < 0 or len(found) >= MOST_HITS:
+            break
+        found = [*_in_file(path, wanted, MOST_HITS - len(found)), *found]
+    return found
+
+
+def _newest(places: Iterable[Path]) -> list[tuple[Path, int]]:
+    files = list[tuple[int, Path, int]]()
+    for path in (path for place in places for path in transcripts(place)):
+        with suppress(OSError):
+            found = os.stat(path, follow_symlinks=False)
+            files.append((found.st_mtime_ns, path, found.st_size))
+    return [(path, size) for _, path, size in sorted(files, reverse=True)[:SEARCHED_FILES]]
+
+
+def _in_file(path: Path, wanted: str, room: int) -> Sequence[str]:
+    hits = deque[str](maxlen=room)
+    for number, line in enumerate(_lines(path), 1):
+        text = line.decode("utf-8", "replace")
+        at = text.casefold().find(wanted)
+        if at >= 0:
+            shown = text[max(0, at - AROUND) : at + len(wanted) + AROUND]
+            hits.append(f"{path.stem}:{number}: {' '.join(shown.split())}")
+    return hits
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with suppress(DiskError, OSError):
+        fd = open_regular(path)
+        if fd is not None:
+            with open(fd, "rb") as file:
+                yield from file

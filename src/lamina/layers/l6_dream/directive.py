@@ -31,11 +31,17 @@ from ...memory.store.index_lint import plan_index
 from ...memory.store.scan import MOST_IN_MANIFEST, Header
 from ...memory.store.scopes import Place
 from ...memory.store.similarity import near_pairs
-from ...memory.store.topic import Topic, evidence_of
+from ...memory.store.topic import PERSONAL, Topic, evidence_of
 from ...prompt.instruction_files import shown
-from .bounds import MOST_BYTES, MOST_FILES, MOST_HITS, MOST_SEARCHES
-from .content_rules import PERSONAL, AboutPerson
+from .bounds import MOST_BYTES, MOST_FILES, MOST_HITS, MOST_SEARCHES, AboutPerson
 
+# As many answers as are shown of a dream (D4), so that all of it can be watched; the phases take a handful each.
+ROUNDS = 30
+FINDING_CHARS = 300
+# Looking at so many memories takes a fraction of a second; of more the newest are looked at.
+MOST_LOOKED_AT = 2_000
+# Two months of days: who was away longer has older logs left as they are.
+MOST_LOGS = 60
 # Of one kind, and so that all kinds have room in one look.
 MOST_OF_A_KIND = 15
 # The last moment a date can be of.
@@ -51,43 +57,6 @@ _FAULTS = {
     "content": "is {chars} characters long and leads to no memory",
     "outside": "leads out of memory",
 }
-
-
-def find_faults(topics: Sequence[Topic], index: str, stale: Iterable[str]) -> list[str]:
-    """`stale`: what is said of memories whose evidence has changed."""
-    kinds = (_twins(topics), stale, chain.from_iterable(map(_dates, topics)), _lines(topics, index))
-    return [found for kind in kinds for found in islice(kind, MOST_OF_A_KIND)]
-
-
-def _twins(topics: Sequence[Topic]) -> Iterator[str]:
-    for pair in near_pairs([topic.body for topic in topics]):
-        yield f"{topics[pair.second].file} and {topics[pair.first].file} say nearly the same"
-
-
-def _dates(topic: Topic) -> Iterator[str]:
-    phrases = relative_dates(topic.body, day_of(topic.modified))
-    if phrases:
-        said = ", ".join(f'"{" ".join(phrase.text.split())[:_QUOTED]}" ({phrase.says})' for phrase in phrases[:3])
-        yield f"{topic.file}: relative dates, by the day it was written: {said}"
-
-
-def day_of(moment: float) -> date:
-    """The day a memory was written; one whose time is beyond all days was written today at the latest."""
-    return datetime.fromtimestamp(min(max(moment, 0.0), LAST), UTC).date()
-
-
-def _lines(topics: Sequence[Topic], index: str) -> Iterator[str]:
-    files = {topic.file for topic in topics}
-    plan = plan_index(index, exists=files.__contains__, topics=[Entry(t.name, t.file, t.description) for t in topics])
-    for fault in plan.faults:
-        yield f"{INDEX}, line {fault.line} {_FAULTS[fault.fault].format(file=fault.file, chars=fault.chars)}"
-    yield from (f"{file} has no line in {INDEX}" for file in plan.unlisted)
-
-
-# As many answers as are shown of a dream (D4), so that all of it can be watched; the phases take a handful each.
-ROUNDS = 30
-FINDING_CHARS = 300
-
 _WORK = re.compile(r"^- You work on a copy of the memory directory: (?P<path>.+)$", re.MULTILINE)
 _TODAY = re.compile(r"^- Today is (?P<today>\d{4}-\d\d-\d\d)\.", re.MULTILINE)
 _LOG = re.compile(r"^- A daily log that no dream has seen: (?P<path>.+\.md)$", re.MULTILINE)
@@ -111,17 +80,12 @@ class DreamScene(NamedTuple):
     unseen: Sequence[Path] = ()  # daily logs that no dream has seen, newest first
 
 
-class ListedFile(NamedTuple):
-    file: str
-    day: str
-
-
 class DreamDirective(NamedTuple):
     """A directive, read again by who answers without a model."""
 
     work: str
     today: str
-    listed: tuple[ListedFile, ...]
+    listed: Mapping[str, str]  # file → the day it was written
     more: bool  # there are memories that are not listed
     logs: tuple[str, ...] = ()  # daily logs that no dream has seen
 
@@ -176,16 +140,10 @@ def read_directive(text: str) -> DreamDirective:
     return DreamDirective(
         work["path"].strip() if work else "",
         today["today"] if today else "",
-        tuple(ListedFile(row["file"], row["day"]) for row in rows),
+        {row["file"]: row["day"] for row in rows},
         _MORE.search(text) is not None,
         tuple(found["path"] for found in _LOG.finditer(text)),
     )
-
-
-# Looking at so many memories takes a fraction of a second; of more the newest are looked at.
-MOST_LOOKED_AT = 2_000
-# Two months of days: who was away longer has older logs left as they are.
-MOST_LOGS = 60
 
 
 def read_scene(
@@ -250,3 +208,37 @@ def _listed(headers: Sequence[Header], found: Sequence[str]) -> list[Header]:
     first = [header for header in headers if header.file in words][:MOST_IN_MANIFEST]
     rest = [header for header in headers if header.file not in words]
     return [*first, *rest[: MOST_IN_MANIFEST - len(first)]]
+
+
+# The first look
+
+
+def find_faults(topics: Sequence[Topic], index: str, stale: Iterable[str]) -> list[str]:
+    """`stale`: what is said of memories whose evidence has changed."""
+    kinds = (_twins(topics), stale, chain.from_iterable(map(_dates, topics)), _lines(topics, index))
+    return [found for kind in kinds for found in islice(kind, MOST_OF_A_KIND)]
+
+
+def _twins(topics: Sequence[Topic]) -> Iterator[str]:
+    for pair in near_pairs([topic.body for topic in topics]):
+        yield f"{topics[pair.second].file} and {topics[pair.first].file} say nearly the same"
+
+
+def _dates(topic: Topic) -> Iterator[str]:
+    phrases = relative_dates(topic.body, day_of(topic.modified))
+    if phrases:
+        said = ", ".join(f'"{" ".join(phrase.text.split())[:_QUOTED]}" ({phrase.says})' for phrase in phrases[:3])
+        yield f"{topic.file}: relative dates, by the day it was written: {said}"
+
+
+def day_of(moment: float) -> date:
+    """The day a memory was written; one whose time is beyond all days was written today at the latest."""
+    return datetime.fromtimestamp(min(max(moment, 0.0), LAST), UTC).date()
+
+
+def _lines(topics: Sequence[Topic], index: str) -> Iterator[str]:
+    files = {topic.file for topic in topics}
+    plan = plan_index(index, exists=files.__contains__, topics=[Entry(t.name, t.file, t.description) for t in topics])
+    for fault in plan.faults:
+        yield f"{INDEX}, line {fault.line} {_FAULTS[fault.fault].format(file=fault.file, chars=fault.chars)}"
+    yield from (f"{file} has no line in {INDEX}" for file in plan.unlisted)

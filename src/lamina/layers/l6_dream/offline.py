@@ -123,7 +123,7 @@ def _free(name: str, known: Mapping[str, object]) -> str:
 def answer(request: Wire) -> list[Wire]:
     run = run_so_far(request)
     asked, read, wrote = read_directive(run.directive), run.read, run.wrote
-    wanted = [f"{asked.work}/{file}" for file in (INDEX, *(one.file for one in asked.listed))] if asked.work else []
+    wanted = [f"{asked.work}/{file}" for file in (INDEX, *asked.listed)] if asked.work else []
     wanted += asked.logs
     if left := [path for path in wanted if path not in read]:
         return [tool_call(DREAM, "Read", number + len(read), file_path=path) for number, path in enumerate(left[:READS])]
@@ -139,8 +139,8 @@ def answer(request: Wire) -> list[Wire]:
 
 
 def _pages(asked: DreamDirective, read: Mapping[str, Done]) -> list[MemoryPage]:
-    texts = ((one, _whole(read.get(f"{asked.work}/{one.file}"))) for one in asked.listed)
-    return [MemoryPage(one.file, text, date.fromisoformat(one.day)) for one, text in texts if text is not None]
+    texts = {file: _whole(read.get(f"{asked.work}/{file}")) for file in asked.listed}
+    return [MemoryPage(file, text, date.fromisoformat(asked.listed[file])) for file, text in texts.items() if text is not None]
 
 
 def _distilled(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping[str, Done], change: Tidied) -> dict[str, str]:
@@ -161,9 +161,8 @@ def _day(path: str) -> date | None:
 
 def _tidied(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping[str, Done]) -> Tidied:
     index = _whole(read.get(f"{asked.work}/{INDEX}"))
-    known = {one.file for one in asked.listed}
     # What is not in the list may be there all the same: only a list that is whole says that a file is gone.
-    return tidy_pages(pages, index or "", lambda file: file in known or asked.more)
+    return tidy_pages(pages, index or "", lambda file: file in asked.listed or asked.more)
 
 
 def _whole(read: Done | None) -> str | None:

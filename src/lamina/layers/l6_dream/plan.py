@@ -22,8 +22,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ...memory.store.contract import Who
 from ...memory.store.journal import Line, digest_of
-from ...memory.store.topic import folded, read_topic, same_name
-from .content_rules import PERSONAL
+from ...memory.store.topic import PERSONAL, folded, read_topic, same_name
 from .facts import FactIndex, dropped, exact_words, facts_of, is_emptied, is_said
 from .record import SkippedChange
 

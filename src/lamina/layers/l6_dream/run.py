@@ -144,9 +144,8 @@ ENDED: Mapping[str, DreamEnd] = {
     "overdue": DreamEnd("failed", "it took longer than a dream may"),
 }
 
-Perform: TypeAlias = Callable[[Effect], Any]
-# What carries out what a dream asks for, at a desk with these bounds.
-AtDesk: TypeAlias = Callable[[DreamBounds, DreamCopy, Event], Perform]
+# Makes what carries out a dream's effects within these bounds, until the Event.
+AtDesk: TypeAlias = Callable[[DreamBounds, Event], Callable[[Effect], Any]]
 
 
 class DreamOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,9 +161,8 @@ class DreamOrder(msgspec.Struct, frozen=True, kw_only=True):
     by: Literal["session", "hand"]
     session: str | None = None
     transcripts: tuple[Path, ...] = ()
-    too_soon: Callable[[int | None], DreamStop | None] = lambda _: (
-        None
-    )  # the time gate, asked again where a dead dream was put right
+    # The time gate, asked again where a dead dream was put right.
+    too_soon: Callable[[int | None], DreamStop | None] = lambda _: None
     spent: Callable[[], str | None] = lambda: None  # why no more is asked of a model; None: there is something left
 
 
@@ -267,7 +265,7 @@ class _Dream:
         self._new = NEW_BEYOND_REMOVED + NEW_A_LOG * len(scene.unseen)
         copy = DreamCopy(stage.path, order.place.path, order.transcripts, stage.listing is not None, bool(stage.base))
         bounds = DreamBounds(copy, order.cwd, read_about_person(self._gated.store, order.place, scene))
-        carry_out = at_desk(bounds, copy, abort)
+        carry_out = at_desk(bounds, abort)
 
         def perform(effect: Effect) -> Any:
             if isinstance(effect, Ask):

@@ -9,7 +9,6 @@ What a dream has changed is memory's own to tell (`.dreams/`); the log keeps an 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,6 @@ from ...conversation.forks import Side, cache_figures, ended, failed, hand_over
 from ...conversation.state import Conversation, seconds_between
 from ...core.blocks import ToolUse, Wire
 from ...core.budget import limits_of
-from ...core.effects import Effect
 from ...disk.dream_lock import Lock
 from ...disk.paths import RootDir
 from ...fork.background import JobResult
@@ -35,7 +33,7 @@ from ...memory.store.daily_logs import to_distil
 from ...memory.store.index import INDEX
 from ...permissions.decision import Allow, Deny, decide
 from ...tools.reads import ReadState
-from .bounds import DreamBounds, DreamCopy
+from .bounds import DreamBounds
 from .gates import (
     MOST_FAILURES,
     DreamStop,
@@ -137,7 +135,8 @@ def _order(c: Conversation, lent: Remembers) -> DreamOrder:
 def dream_desk(desk: Desk, ask: AskSide | Meter, cwd: Path) -> AtDesk:
     """Where a dream works: what any fork may do (X6), with the copy as its memory directory, less what its bounds say."""
 
-    def sit(bounds: DreamBounds, copy: DreamCopy, abort: Abort) -> Callable[[Effect], object]:
+    def within(bounds: DreamBounds, abort: Abort) -> Side:
+        copy = bounds.copy
         roots = (*desk.permission.roots, copy.memory, *copy.transcripts)
         permission = replace(desk.permission, roots=roots, memory_dir=copy.work, only_edit=None, fork=True)
 
@@ -150,7 +149,7 @@ def dream_desk(desk: Desk, ask: AskSide | Meter, cwd: Path) -> AtDesk:
         context = replace(lent.context, keeper=bounds.keep, reads=ReadState(), cwd=cwd)
         return Side(ask, abort, replace(lent, tools=bounds.tools(lent.tools), context=context, on_end=bounds.saw))
 
-    return sit
+    return within
 
 
 # What came back

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.layers.l6_dream.content_rules import index_problem
+from lamina.layers.l6_dream.bounds import index_problem
 
 OLD = "# Mine\nMy own words stay.\n- [printer](printer.md) — The printer is called Ada\n"
 COPY = {
