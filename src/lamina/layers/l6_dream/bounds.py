@@ -75,7 +75,7 @@ UNHEARD = (
 )
 # A heading names a subject.
 HEADING_WORDS = 6
-LINE_CHARS = 80
+QUOTED_LINE_CHARS = 80
 NO_SUCH = f"{INDEX}: {{line!r}} points at no memory of the copy. Leave it out."
 NOT_SAID = f"{INDEX}: {{line!r}} says what the memory does not say. Use its name and description."
 NO_TEXT = f"{INDEX} is an index: {{line!r}} belongs in a memory, or nowhere."
@@ -254,7 +254,7 @@ def index_problem(new: str, old: str, text_of: Callable[[str], str | None]) -> s
     before = {entry.file: f"{entry.title} {entry.hook}" for entry in entries(old)}
     for line in new.splitlines():
         if line.strip() and line.strip() not in there and (why := _why_not(line, text_of, before)) is not None:
-            return why.format(line=line.strip()[:LINE_CHARS])
+            return why.format(line=line.strip()[:QUOTED_LINE_CHARS])
     return None
 
 

@@ -58,7 +58,6 @@ _FAULTS = {
     "outside": "leads out of memory",
 }
 _WORK = re.compile(r"^- You work on a copy of the memory directory: (?P<path>.+)$", re.MULTILINE)
-_TODAY = re.compile(r"^- Today is (?P<today>\d{4}-\d\d-\d\d)\.", re.MULTILINE)
 _LOG = re.compile(r"^- A daily log that no dream has seen: (?P<path>.+\.md)$", re.MULTILINE)
 _LISTED = re.compile(r"^<memory-index>\n(?P<list>.*?)\n</memory-index>$", re.MULTILINE | re.DOTALL)
 _MORE = re.compile(r"^\(\d+ more are not in this list;", re.MULTILINE)
@@ -84,7 +83,6 @@ class DreamDirective(NamedTuple):
     """A directive, read again by who answers without a model."""
 
     work: str
-    today: str
     listed: Mapping[str, str]  # file → the day it was written
     more: bool  # there are memories that are not listed
     logs: tuple[str, ...] = ()  # daily logs that no dream has seen
@@ -135,11 +133,10 @@ def _findings(scene: DreamScene, texts: Mapping[str, str]) -> str:
 
 
 def read_directive(text: str) -> DreamDirective:
-    work, today, listed = _WORK.search(text), _TODAY.search(text), _LISTED.search(text)
+    work, listed = _WORK.search(text), _LISTED.search(text)
     rows = _LINE.finditer(listed["list"]) if listed else ()
     return DreamDirective(
         work["path"].strip() if work else "",
-        today["today"] if today else "",
         {row["file"]: row["day"] for row in rows},
         _MORE.search(text) is not None,
         tuple(found["path"] for found in _LOG.finditer(text)),

@@ -57,7 +57,6 @@ _BATCH = 64
 class DreamStage(NamedTuple):
     """`path` is the copy. `base` are its files with the digest they had; `listing` is the index as it was, None: there was none."""
 
-    id: str
     path: Path
     base: Mapping[str, str]
     listing: bytes | None
@@ -81,7 +80,7 @@ def stage_copy(gated: GatedStore, record: DreamRecord) -> DreamStage:
         index = root.read_bytes(INDEX, MOST_INDEX)
         if index is not None:
             write_new(work, {INDEX: index})
-        return DreamStage(record.id, path, _copied(gated, work), index)
+        return DreamStage(path, _copied(gated, work), index)
 
 
 def _copied(gated: GatedStore, work: RootDir) -> dict[str, str]:
