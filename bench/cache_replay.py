@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lamina.core.cache import ideal_cache
+from lamina.core.cache import PrefixCache
 from lamina.core.log import Log
 from lamina.core.records import Attachment, Boundary, Clear, Message, Record
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer
 
@@ -74,7 +74,7 @@ def replay(messages: list[dict[str, Any]], *, sdk: bool) -> dict[str, int]:
     ):
         server.window = WINDOW
         send = through_sdk(server.url) if sdk else post(server.url)
-        ideal = ideal_cache()
+        ideal = PrefixCache()
         for message in messages:
             if message["role"] == "user":
                 hear(session, message["content"])

@@ -23,7 +23,7 @@ from lamina.core.blocks import text as text_block
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Boundary, Message
 from lamina.core.view import Item
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 
 KEYS = ("file_path", "path", "notebook_path")
 SIZES = (250, 500, 1_000, CLASSIC.compact.list_tokens, 3_000)

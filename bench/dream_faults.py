@@ -16,9 +16,8 @@ from pathlib import Path
 
 from lamina.core.errors import DiskError
 from lamina.disk import crash_points as crash
-from lamina.disk.dream_lock import Hold, Lock
-from lamina.disk.dream_lock_files import LOCK
-from lamina.disk.rootdir import RootDir
+from lamina.disk.locks.dream_lock import LOCK, DreamLock, HeldDreamLock
+from lamina.disk.trees.rootdir import RootDir
 
 BEFORE = 1_700_000_000_000_000_123
 # No action makes nearly as many calls.
@@ -27,28 +26,28 @@ MOST_CALLS = 500
 FAULTS = (None, errno.ENOSPC, errno.EIO)
 
 Tell = Callable[[int], None]
-Action = Callable[[Lock, Tell], object]
+Action = Callable[[DreamLock, Tell], object]
 
 
-def _taken(lock: Lock) -> Hold:
+def _taken(lock: DreamLock) -> HeldDreamLock:
     got = lock.acquire(lock.last_ns())
-    if not isinstance(got, Hold):
+    if not isinstance(got, HeldDreamLock):
         raise SystemExit(got.why)
     return got
 
 
-def _give_up(lock: Lock, tell: Tell) -> None:
+def _give_up(lock: DreamLock, tell: Tell) -> None:
     with _taken(lock) as hold, hold.fence():
         pass
 
 
-def _finish(lock: Lock, tell: Tell) -> None:
+def _finish(lock: DreamLock, tell: Tell) -> None:
     hold = _taken(lock)
     tell(hold.acquired_ns)
     hold.commit()
 
 
-def _recover(lock: Lock, tell: Tell) -> None:
+def _recover(lock: DreamLock, tell: Tell) -> None:
     lock.recover()
 
 
@@ -108,15 +107,15 @@ def _child(directory: Path, action: Action, fault: int | None, number: int, writ
 
     try:
         with RootDir.open(directory) as root, crash.watched(watch), suppress(DiskError):
-            action(Lock(root), tell)
+            action(DreamLock(root), tell)
     finally:
         os._exit(0)
 
 
 def _is_right(directory: Path, allowed: set[int]) -> bool:
     with RootDir.open(directory) as root:
-        lock = Lock(root)
+        lock = DreamLock(root)
         lock.recover()
         last = lock.last_ns()
         hold = lock.acquire(last)
-        return last in allowed and isinstance(hold, Hold) and hold.rollback() and lock.last_ns() == last
+        return last in allowed and isinstance(hold, HeldDreamLock) and hold.rollback() and lock.last_ns() == last

@@ -19,7 +19,7 @@ from typing import Any
 
 from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
-from lamina.disk.paths import slug
+from lamina.disk.paths.project import slug
 from lamina.layers.l6_dream.trigger import LOCK, DreamState, begin_dream
 from lamina.memory.memory import Memory
 

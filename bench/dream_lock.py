@@ -36,8 +36,8 @@ from typing import Any, Protocol
 
 from dream_faults import faults
 
-from lamina.disk.dream_lock import Hold, Lock
-from lamina.disk.rootdir import RootDir
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
+from lamina.disk.trees.rootdir import RootDir
 
 NAME = ".consolidate-lock"
 # Larger than any process id Linux gives.
@@ -59,12 +59,12 @@ class Contender(Protocol):
 
 class Ours:
     def __init__(self, directory: Path) -> None:
-        self.lock = Lock(RootDir.open(directory))
-        self.hold: Hold | None = None
+        self.lock = DreamLock(RootDir.open(directory))
+        self.hold: HeldDreamLock | None = None
 
     def take(self) -> bool:
         got = self.lock.acquire(self.lock.last_ns())
-        self.hold = got if isinstance(got, Hold) else None
+        self.hold = got if isinstance(got, HeldDreamLock) else None
         return self.hold is not None
 
     def put_back(self) -> None:
@@ -202,7 +202,7 @@ def _until_killed(contender: Contender, directory: Path, counts: Counters, place
 
 def _last(directory: Path) -> int | None:
     with RootDir.open(directory) as root:
-        lock = Lock(root)
+        lock = DreamLock(root)
         lock.recover()
         return lock.last_ns()
 

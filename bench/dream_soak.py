@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 from tests.layers.l6_dream.staged import Dream, memory, save, some  # noqa: E402  # the tree must be on the path first
 
 from lamina.core.errors import LaminaError  # noqa: E402
-from lamina.disk.dream_lock import Hold, Lock  # noqa: E402
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock  # noqa: E402
 from lamina.layers.l6_dream.record import DreamRecord, is_open, new_id, read_records  # noqa: E402
 from lamina.layers.l6_dream.stage import stage_copy  # noqa: E402
 from lamina.layers.l6_dream.undo import recover, undo  # noqa: E402
@@ -50,10 +50,10 @@ def dreamer(base: Path, until: float) -> None:
     chance = random.Random()
     with memory(base / "memory") as gated:
         while time.time() < until:
-            lock = Lock(gated.store.root)
+            lock = DreamLock(gated.store.root)
             recover(gated, lock, now=time.time())
             hold = lock.acquire(lock.last_ns())
-            if isinstance(hold, Hold):
+            if isinstance(hold, HeldDreamLock):
                 with hold:
                     recover(gated, lock, now=time.time(), hold=hold)
                     one_dream(gated, hold, chance)
@@ -64,7 +64,7 @@ def dreamer(base: Path, until: float) -> None:
                     continue  # there is none, or the other one was faster
 
 
-def one_dream(gated: GatedStore, hold: Hold, chance: random.Random) -> None:
+def one_dream(gated: GatedStore, hold: HeldDreamLock, chance: random.Random) -> None:
     record = DreamRecord(new_id(time.time()), time.time(), os.getpid(), "hand")
     one = Dream(gated, stage_copy(gated, record), record, hold)
     merged = [file for file in one.stage.base if file.startswith("t")]
@@ -110,7 +110,7 @@ def main() -> None:
 
 def report(base: Path, kills: int) -> int:
     with memory(base / "memory") as gated:
-        recover(gated, Lock(gated.store.root), now=time.time())
+        recover(gated, DreamLock(gated.store.root), now=time.time())
         bodies = "\n".join(topic.body for topic in gated.topics())
         lost = [number for number in range(TOPICS) if f"Fact number {number} about" not in bodies]
         told = {path.name.removeprefix("told-"): path.read_text() for path in base.glob("told-*")}

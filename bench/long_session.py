@@ -35,7 +35,7 @@ from lamina.core.errors import UsageError
 from lamina.core.log import Log
 from lamina.core.receipts import open_receipt, read_receipt
 from lamina.core.records import Boundary, Clear, Record, Span, Spill
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 from lamina.layers.l3_notes import offline as notes
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.session import Session

@@ -39,7 +39,7 @@ from typing import NamedTuple, TypeAlias
 
 import lamina
 from lamina.core.settings import Settings
-from lamina.disk.paths import RootDir
+from lamina.disk.trees.rootdir import RootDir
 from lamina.memory.memory import Memory
 from lamina.memory.recall.rank import Corpus, Document
 from lamina.memory.store.contract import Why

@@ -24,7 +24,10 @@ EVERY = 2_000
 KEPT = 20
 BODY = "The handler doubles the value and returns it; the test expects the old name. " * 7
 
-LIST = "from lamina.disk.session_list import look; from pathlib import Path; import sys; print(look(Path(sys.argv[1])).title)"
+LIST = (
+    "from lamina.disk.transcripts.session_list import read_session_info; from pathlib import Path; import sys; "
+    "print(read_session_info(Path(sys.argv[1])).title)"
+)
 RESUME = """
 import sys, pathlib
 from lamina import Session

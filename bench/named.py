@@ -30,7 +30,7 @@ from lamina.core.errors import LaminaError
 from lamina.core.log import Log
 from lamina.core.records import Boundary, Clear, Message, Record
 from lamina.core.settings import Settings
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 from lamina.session.session import Session
 
 KEYS = ("file_path", "path", "notebook_path")

@@ -1,9 +1,9 @@
-"""Write src/lamina/providers/models.json: windows, prices and cache minima of the models people use.
+"""Write src/lamina/providers/models.json: windows and prices of the models people use.
 
     python scripts/generate_models.py [--date YYYY-MM-DD]
 
 Needs the package genai-prices in the environment that runs it; Lamina itself never imports it. What that package does not hold
-(largest answer, smallest cacheable prompt, which windows need a header) stands in the tables below. A key is the start of a
+(largest answer, which windows need a header) stands in the tables below. A key is the start of a
 model's name; the longest key that fits wins.
 """
 
@@ -63,19 +63,6 @@ MAX_OUTPUT = {
     "o4": 100_000,
     "gemini-2.5": 65_536,
     "gemini-3": 65_536,
-}
-
-# A shorter prompt is never cached, marks or not.
-MIN_CACHEABLE = {
-    "claude-": 1_024,
-    "claude-3-haiku": 2_048,
-    "claude-3-5-haiku": 2_048,
-    "claude-haiku-4-5": 4_096,
-    "claude-opus-4-5": 4_096,
-    "claude-opus-4-6": 4_096,
-    "claude-opus-4-7": 2_048,
-    "claude-opus-5": 512,
-    "claude-fable-5": 512,
 }
 
 # 200,000 unless the 1M beta header is sent. All later models have their 1M without one.
@@ -142,8 +129,6 @@ def row(name: str, model: Any, moment: datetime.datetime) -> dict[str, Any] | No
         entry["max_output"] = min(largest, window)
     if name in HEADER_FOR_1M:
         entry["needs_header_for_1m"] = True
-    if (least := longest(MIN_CACHEABLE, name)) is not None:
-        entry["min_cacheable"] = least
     entry["prices"] = base
     if start is not None:
         entry["above"] = {"start": start, **base, **above}

@@ -47,17 +47,17 @@ QUEUES = {
 }
 # Caches that forget nothing: of functions without arguments, or of few possible ones.
 CACHES = {
-    "core/settings/numbers.py:policy_defaults": "the names of the policies",
+    "core/settings/table.py:defaults": "the names of the policies",
     "core/prompt_files.py:prompt_text": "the names of our own prompts",
     "core/prompt_files.py:prompt_sections": "the names of our own prompts",
 }
 # Files that only grow, and what shortens or removes them.
 APPENDED = {
-    "disk/ledger.py:add": "a file a day, and the budget; removed after LEDGER_DAYS",
-    "disk/mailbox.py:deliver": "MOST_UNREAD; what is read is taken out",
-    "disk/rootdir.py:append": "the memory's journal: SEGMENTS of SEGMENT_BYTES",
-    "disk/transcript.py:open": "a conversation: for as long as its person keeps it (cleanupPeriodDays, lamina sessions clean)",
-    "disk/transcript.py:fork": "the same, continued elsewhere",
+    "disk/home/ledger.py:add": "a file a day, and the budget; removed after LEDGER_DAYS",
+    "disk/home/mailbox.py:deliver": "MOST_UNREAD; what is read is taken out",
+    "disk/trees/rootdir.py:append": "the memory's journal: SEGMENTS of SEGMENT_BYTES",
+    "disk/transcripts/store.py:open": "a conversation: for as long as its person keeps it (cleanupPeriodDays, lamina sessions clean)",
+    "disk/transcripts/store.py:fork": "the same, continued elsewhere",
     "maintenance/retention.py:run": "MOST_JOURNAL, then its older half goes",
 }
 # Reads of a whole file or stream, whatever its size.

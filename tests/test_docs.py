@@ -242,3 +242,10 @@ def test_the_tree_in_the_architecture_page_is_the_tree_on_disk() -> None:
 
 def _present(path: Path) -> bool:
     return any(path.rglob("*.py")) if path.is_dir() else path.is_file()
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.name)
+def test_a_module_that_a_page_names_is_there(page: Path) -> None:
+    named = set(re.findall(r"`((?:[a-z_0-9]+/)+[a-z_0-9]+\.py)\b", page.read_text("utf-8")))
+    places = (ROOT, ROOT / "src", ROOT / "src" / "lamina")
+    assert {name for name in named if not any((place / name).is_file() for place in places)} == set()

@@ -19,18 +19,7 @@ HEAVY = ("anthropic", "asyncio", "click", "msgspec", "openai", "prompt_toolkit",
 UNIX_ONLY = ("fcntl", "grp", "pwd", "resource", "termios")
 
 # What an extra brings. The test environment has some of them; a module must import without any.
-OPTIONAL = (
-    "anthropic",
-    "openai",
-    "mcp",
-    "numpy",
-    "wordllama",
-    "splintr",
-    "dateparser",
-    "detect_secrets",
-    "openfeature",
-    "opentelemetry",
-)
+OPTIONAL = ("anthropic", "openai", "openfeature")
 
 # Hides modules from Lamina's own import statements only: the standard library and other packages may use what this platform has.
 IMPORT_ALL_WITHOUT = """

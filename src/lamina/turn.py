@@ -24,7 +24,7 @@ from .conversation.state import Conversation
 from .core.blocks import Block, Wire, text, tool_result
 from .core.effects import Flow
 from .core.errors import BadRequest, NothingToSend, PromptTooLong, ProviderError, WindowFull
-from .core.flatten import MISSING_RESULT
+from .core.message_list import MISSING_RESULT
 from .core.records import Attachment, Message, Record
 from .core.reply import Reply
 from .layers.l1_results import step as results

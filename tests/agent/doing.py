@@ -12,14 +12,14 @@ from typing import Any, TypeAlias
 
 from lamina.agent.agent import Agent
 from lamina.core.records import Attachment, Message, Record
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 from lamina.providers import Provider
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.providers.openai import OpenAIProvider
 from lamina.providers.retry import Waits
 from lamina.testing import MessagesServer, Received
 from lamina.testing.messages_wire import event
-from lamina.testing.respond import respond
+from lamina.testing.request_handler import respond
 from lamina.testing.transport import Incoming, Outgoing, Transport
 
 Wire: TypeAlias = dict[str, Any]

@@ -12,8 +12,8 @@ import pytest
 
 from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
+from lamina.disk.home.trust import trust, while_trusted
 from lamina.disk.settings_files import load_settings
-from lamina.disk.trust import trust, while_trusted
 from lamina.testing import MessagesServer
 
 from .doing import accepted, lay_out, reminders, results, texts

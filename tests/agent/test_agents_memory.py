@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.disk.test_paths import BAD_CHILDREN
+from tests.disk.paths.test_memory_paths import BAD_CHILDREN
 
 from lamina.agent.agent import Agent
 from lamina.core.settings import Settings, resolve
-from lamina.disk.trust import trust
+from lamina.disk.home.trust import trust
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import make_answer

@@ -9,7 +9,7 @@ import pytest
 from tests.session.compacting import quiet
 
 from lamina.agent.agent import Agent
-from lamina.disk.ledger import day_of, lines_of
+from lamina.disk.home.ledger import day_of, read_ledger_day
 from lamina.layers.l7_agents.types import AGENT
 from lamina.testing import MessagesServer
 
@@ -33,4 +33,4 @@ def test_an_agent_in_the_background_runs_and_is_no_line_of_the_ledger(opened: Op
     assert [received.fork for received in messages_server.requests if received.fork]
     assert agent.session.status.budget_exhausted is None
     assert home is not None
-    assert lines_of(home, day_of(time.time())) == []
+    assert read_ledger_day(home, day_of(time.time())) == []

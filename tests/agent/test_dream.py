@@ -15,10 +15,10 @@ import pytest
 
 from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
-from lamina.disk.dream_lock import Lock
-from lamina.disk.ledger import days, lines_of
-from lamina.disk.paths import RootDir
+from lamina.disk.home.ledger import list_ledger_days, read_ledger_day
+from lamina.disk.locks.dream_lock import DreamLock
 from lamina.disk.settings_files import lamina_home
+from lamina.disk.trees.rootdir import RootDir
 from lamina.layers.l6_dream.bounds import FIRST
 from lamina.layers.l6_dream.directive import ROUNDS
 from lamina.layers.l6_dream.gates import MOST_FAILURES
@@ -83,7 +83,7 @@ def test_the_next_turn_does_not_dream_again_and_says_why_once(
     assert [event.get("stopped") for event in one.events] == [None, "time"]
     assert len(kept(memory)) == 1
     with RootDir.open(memory, create=False) as root:
-        assert Lock(root).holder() is None
+        assert DreamLock(root).holder() is None
     assert last(memory) is not None
 
 
@@ -96,7 +96,7 @@ def test_its_calls_stand_in_the_ledger(opened: Open, messages_server: MessagesSe
     one.settle()
     home = lamina_home(os.environ)
     assert home is not None
-    assert [line.purpose for day in days(home) for line in lines_of(home, day)] == ["dream"] * 3
+    assert [line.purpose for day in list_ledger_days(home) for line in read_ledger_day(home, day)] == ["dream"] * 3
 
 
 @pytest.mark.spec("A1", "D3")

@@ -13,8 +13,8 @@ import pytest
 from lamina.agent.agent import Agent
 from lamina.agent.manual_dream import run_by_hand
 from lamina.core.settings import Settings
-from lamina.disk.dream_lock import Lock, NotWon
-from lamina.disk.paths import RootDir
+from lamina.disk.locks.dream_lock import DreamLock, NotWon
+from lamina.disk.trees.rootdir import RootDir
 from lamina.layers.l6_dream.record import DreamRecord
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer
@@ -88,7 +88,7 @@ def test_a_session_without_a_provider_dreams_too(opened: Open, project: Path) ->
 def test_one_that_runs_keeps_others_out(project: Path) -> None:
     memory = remembered(project)
     with RootDir.open(memory) as root:
-        hold = Lock(root).acquire(Lock(root).last_ns())
+        hold = DreamLock(root).acquire(DreamLock(root).last_ns())
         assert not isinstance(hold, NotWon)
         with hold:
             outcome = run_by_hand(cwd=project, settings=CALM)

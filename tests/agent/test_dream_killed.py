@@ -41,10 +41,10 @@ with Agent.open(provider, cwd=sys.argv[1], session_id="killed", mode="all", inte
 """
 HOLDER = """
 import os, sys
-from lamina.disk.dream_lock import Lock
-from lamina.disk.paths import RootDir
+from lamina.disk.locks.dream_lock import DreamLock
+from lamina.disk.trees.rootdir import RootDir
 
-lock = Lock(RootDir.open(sys.argv[1]))
+lock = DreamLock(RootDir.open(sys.argv[1]))
 lock.acquire(lock.last_ns())
 os._exit(9)
 """

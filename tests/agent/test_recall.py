@@ -14,7 +14,7 @@ from lamina.agent.agent import Agent
 from lamina.core.errors import Aborted
 from lamina.core.policy import Policy, SurfacingPolicy
 from lamina.core.settings import Settings
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer, Received
 

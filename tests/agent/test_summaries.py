@@ -11,7 +11,7 @@ import pytest
 from lamina.agent.agent import Agent
 from lamina.core.policy import CLASSIC, AgentPolicy, Policy
 from lamina.core.settings import Settings
-from lamina.disk.agent_states import read_states
+from lamina.disk.session_files.agent_states import read_states
 from lamina.layers.l7_agents.report import list_restorables
 from lamina.testing import MessagesServer, Received
 

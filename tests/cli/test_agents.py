@@ -15,8 +15,8 @@ from lamina.cli.terminal.calls import outcome, title
 from lamina.cli.terminal.screen import Screen
 from lamina.cli.terminal.status_line import work_of
 from lamina.cli.terminal.turn_display import Telling, said_of
-from lamina.disk.agent_states import write_states
-from lamina.disk.mailbox import Address, Mailbox
+from lamina.disk.home.mailbox import Mailbox, MailboxAddress
+from lamina.disk.session_files.agent_states import write_states
 from lamina.layers.l7_agents.messages import read_message
 from lamina.layers.l7_agents.report import AgentState
 from lamina.session.session import Session
@@ -198,7 +198,7 @@ def test_a_message_from_the_command_line_lies_in_the_mailbox(tmp_path: Path) -> 
     nobody = here("agents", "send", "alice", "Hello.")
     assert nobody.returncode == 2
     assert "no mailbox is called 'alice' in the team default; there is none yet" in nobody.stderr
-    box = Mailbox.open(tmp_path / "home", Address("alice", "build"))
+    box = Mailbox.open(tmp_path / "home", MailboxAddress("alice", "build"))
     assert box is not None
     done = here(
         "agents", "send", "alice@build", "Stop before the release.\udcff", "--json"

@@ -15,7 +15,7 @@ from tests.session.foreign import foreign_transcript
 from tests.session.play import turns
 
 from lamina.core.records import Message
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
 

@@ -12,7 +12,7 @@ from tests.session.foreign import foreign_transcript
 from lamina.agent.agent import Agent
 from lamina.core.errors import InputError
 from lamina.core.records import Break
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 from lamina.providers import Provider, open_provider
 from lamina.session.session import Session
 from lamina.testing import MessagesServer

@@ -16,9 +16,9 @@ import pytest
 
 from lamina.cli import chat
 from lamina.core.records import Message
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 from lamina.testing import MessagesServer
-from lamina.testing.received import Received
+from lamina.testing.received_request import Received
 
 from .running import LAMINA, PATIENCE, here, lamina, misused
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.session.foreign import foreign_transcript
 
-from lamina.disk.paths import slug
+from lamina.disk.paths.project import slug
 from lamina.providers import SHORT_NAMES, read_spec
 from lamina.testing import MessagesServer
 

@@ -26,7 +26,7 @@ from lamina.cli.terminal.loop import Chat
 from lamina.cli.terminal.screen import Screen
 from lamina.core.blocks import Wire
 from lamina.core.reply import Reply
-from lamina.disk.dream_lock import Hold, Lock
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.record import DreamRecord, SkippedChange, new_id, write_record
 from lamina.layers.l6_dream.undo import UndoneDream
 from lamina.memory.memory import Memory
@@ -178,7 +178,7 @@ def test_a_dream_that_runs_is_seen_and_a_kill_leaves_memory_and_the_lock_as_they
     slow[1].join(PATIENCE)
     assert texts(memory) == before
     root = memory.store().store.root
-    assert (Lock(root).holder(), Lock(root).last_ns()) == (None, None)
+    assert (DreamLock(root).holder(), DreamLock(root).last_ns()) == (None, None)
     assert document("--status")["dreams"][0]["status"] == "killed"
 
 
@@ -214,7 +214,7 @@ def test_a_dream_whose_process_died_is_told_apart_and_put_right(memory: Memory) 
     def die() -> None:
         with Memory.open(".") as own:
             root = own.store().store.root
-            assert isinstance(Lock(root).acquire(None), Hold)
+            assert isinstance(DreamLock(root).acquire(None), HeldDreamLock)
             write_record(root, DreamRecord(id=new_id(time.time()), started=time.time(), pid=os.getpid(), by="session"))
             os._exit(0)
 
@@ -224,7 +224,7 @@ def test_a_dream_whose_process_died_is_told_apart_and_put_right(memory: Memory) 
     done = here("dream", "--kill")
     assert done.returncode == 0
     assert "was stopped before it changed anything" in done.stderr
-    assert Lock(memory.store().store.root).holder() is None
+    assert DreamLock(memory.store().store.root).holder() is None
     assert document("--model", "offline")["status"] == "completed", "and the next one runs at once"
 
 

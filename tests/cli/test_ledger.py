@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lamina.core.budget import Line
-from lamina.disk.ledger import Ledger
+from lamina.core.budget import LedgerLine
+from lamina.disk.home.ledger import UsageLedger
 
 from .running import here
 
@@ -24,7 +24,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def add(home: Path, purpose: str, project: str, *, days_ago: float = 0, **given: object) -> None:
-    Ledger(home).add(Line(time.time() - days_ago * DAY, purpose, project, "s", "m", **given))  # type: ignore[arg-type]  # any field
+    UsageLedger(home).add(LedgerLine(time.time() - days_ago * DAY, purpose, project, "s", "m", **given))  # type: ignore[arg-type]  # any field
 
 
 @pytest.mark.spec("B9", "K4")

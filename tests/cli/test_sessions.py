@@ -12,8 +12,8 @@ from tests.session.foreign import SESSION, TEXTS, foreign_transcript
 from tests.session.play import compact, turns
 
 from lamina.cli.sessions import _info, _table
-from lamina.disk.paths import slug
-from lamina.disk.session_list import SessionInfo
+from lamina.disk.paths.project import slug
+from lamina.disk.transcripts.session_list import SessionInfo
 from lamina.session.session import Session
 
 from .running import failed, here, lamina, misused, on_a_terminal, one_line

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from lamina.core.records import Message
-from lamina.disk.mailbox import Address, Mailbox
-from lamina.disk.transcript import read_transcript
+from lamina.disk.home.mailbox import Mailbox, MailboxAddress
+from lamina.disk.transcripts.store import read_transcript
 from lamina.testing import MessagesServer
-from lamina.testing.received import Received
+from lamina.testing.received_request import Received
 
 if os.name == "nt":
     pytest.skip("needs a pseudo-terminal", allow_module_level=True)
@@ -229,7 +229,7 @@ def test_a_new_session_keeps_the_old_one_which_can_be_chosen_again(mailbox: None
     chat.say("/clear")
     chat.expect(f"The old one is kept: /resume {old.stem[:8]}")
     chat.prompt()
-    assert Mailbox.open(tmp_path / "home", Address("alice", "default")) is None, "it goes along"
+    assert Mailbox.open(tmp_path / "home", MailboxAddress("alice", "default")) is None, "it goes along"
     chat.say("/resume")
     chat.expect(f"  1  {old.stem[:8]}")
     chat.expect("Enter for none:")

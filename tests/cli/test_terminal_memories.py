@@ -12,7 +12,7 @@ from lamina.cli.terminal.memory_command import Came, came
 from lamina.cli.terminal.undo import undo_turn
 from lamina.core.blocks import Wire
 from lamina.core.records import Event
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 from lamina.memory.memory import Memory
 
 if os.name == "nt":

@@ -5,15 +5,15 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from lamina.core.budget import Limits, Line, Spent, left, limits_of, ran_out, spent_in
+from lamina.core.budget import LedgerLine, Limits, Spent, left, limits_of, ran_out, spent_in
 from lamina.core.settings import Settings
 from lamina.core.usage import Usage
 
 ANY = Limits(10, 1_000, 1.0)
 
 
-def line(**given: object) -> Line:
-    return msgspec.convert({"time": 1.0, "purpose": "notes", "project": "/w", "usd": 0.0, **given}, Line)
+def line(**given: object) -> LedgerLine:
+    return msgspec.convert({"time": 1.0, "purpose": "notes", "project": "/w", "usd": 0.0, **given}, LedgerLine)
 
 
 @pytest.mark.spec("B9")
@@ -40,7 +40,7 @@ def test_the_limits_are_those_of_the_specification_and_can_be_set() -> None:
         ([line(usd=2.0), *[line(usd=-5.0, input=-900)] * 8], "dollars"),
     ],
 )
-def test_what_is_reached_first_has_run_out(lines: list[Line], what: str | None) -> None:
+def test_what_is_reached_first_has_run_out(lines: list[LedgerLine], what: str | None) -> None:
     out = ran_out(spent_in(lines), ANY)
     assert (out.what if out else None) == what
     assert (min(left(spent_in(lines), ANY).values()) == 0) == (what is not None)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.core.inputs import result_content, result_output
+from lamina.core.inputs import result_output
 
 
 def viewed(output: object) -> memoryview:
@@ -23,16 +23,14 @@ def test_bytes_are_looked_at_and_not_copied() -> None:
     assert viewed(memoryview(b"abcdef")[::2]).tobytes() == b"ace"
     numbers = array("i", [1, 2])
     assert viewed(memoryview(numbers)).tobytes() == numbers.tobytes()
-    assert result_content(b"caf\xc3\xa9 \xff") == "café \ufffd"
 
 
 def test_a_stream_is_handed_on_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"in the file")
     with (tmp_path / "f").open("rb") as stream:
         assert result_output(stream) is stream
-        assert result_content(stream) == "in the file"
-    assert result_content(StringIO("text")) == "text"
-    assert result_content(BytesIO(b"")) == ""
+    for held in (StringIO("text"), BytesIO(b"")):
+        assert result_output(held) is held
 
 
 def test_a_path_is_its_name_and_not_what_is_in_the_file(tmp_path: Path) -> None:

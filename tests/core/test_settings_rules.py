@@ -7,40 +7,49 @@ from typing import Any
 
 import pytest
 
-from lamina.core.settings import CompactionVerdict, MemoryVerdict, Resolved, Settings, compaction_enabled, memory_enabled, resolve
+from lamina.core.settings import Resolved, Settings, resolve
 from lamina.core.settings.kinds import truth
 
 DISABLE, BARE, REMOTE = "LAMINA_DISABLE_MEMORY", "bare mode", "LAMINA_REMOTE without LAMINA_REMOTE_MEMORY_DIR"
-SETTING, DEFAULT = "autoMemoryEnabled", "default"
+SETTING, DEFAULT = "user", "default"
+
+
+def memory(disable: str | None, bare: bool, remote: bool, directory: str | None, setting: bool | None) -> Settings:
+    environ = {DISABLE: disable, "LAMINA_REMOTE": "1" if remote else None, "LAMINA_REMOTE_MEMORY_DIR": directory}
+    return resolve(
+        environ={name: text for name, text in environ.items() if text is not None},
+        command_line={"bare": bare or None},
+        user={} if setting is None else {"autoMemoryEnabled": setting},
+    )
 
 
 @pytest.mark.spec("F3")
 @pytest.mark.parametrize(
-    ("disable", "bare", "remote", "directory", "setting", "verdict"),
+    ("disable", "bare", "remote", "directory", "setting", "on", "why"),
     [
         # disable, bare, remote, its directory, setting
-        (None, False, False, None, None, (True, DEFAULT)),
-        (None, False, False, None, True, (True, SETTING)),
-        (None, False, False, None, False, (False, SETTING)),
-        (None, False, True, None, None, (False, REMOTE)),
-        (None, False, True, None, True, (False, REMOTE)),
-        (None, False, True, "/m", None, (True, DEFAULT)),
-        (None, False, True, "/m", False, (False, SETTING)),
-        (None, False, False, "/m", None, (True, DEFAULT)),
-        (None, True, False, None, True, (False, BARE)),
-        (None, True, True, "/m", True, (False, BARE)),
-        (True, False, False, None, True, (False, DISABLE)),
-        (True, True, True, None, True, (False, DISABLE)),
-        (False, False, False, None, False, (True, DISABLE)),
-        (False, True, False, None, None, (True, DISABLE)),
-        (False, False, True, None, None, (True, DISABLE)),
+        (None, False, False, None, None, True, DEFAULT),
+        (None, False, False, None, True, True, SETTING),
+        (None, False, False, None, False, False, SETTING),
+        (None, False, True, None, None, False, REMOTE),
+        (None, False, True, None, True, False, REMOTE),
+        (None, False, True, "/srv/m", None, True, DEFAULT),
+        (None, False, True, "/srv/m", False, False, SETTING),
+        (None, False, False, "/srv/m", None, True, DEFAULT),
+        (None, True, False, None, True, False, BARE),
+        (None, True, True, "/srv/m", True, False, BARE),
+        ("1", False, False, None, True, False, DISABLE),
+        ("1", True, True, None, True, False, DISABLE),
+        ("0", False, False, None, False, True, DISABLE),
+        ("0", True, False, None, None, True, DISABLE),
+        ("0", False, True, None, None, True, DISABLE),
     ],
 )
 def test_memory_is_on_or_off_by_the_first_that_applies(
-    disable: bool | None, bare: bool, remote: bool, directory: str | None, setting: bool | None, verdict: tuple[bool, str]
+    disable: str | None, bare: bool, remote: bool, directory: str | None, setting: bool | None, on: bool, why: str
 ) -> None:
-    found = memory_enabled(disable=disable, bare=bare, remote=remote, remote_memory_directory=directory, setting=setting)
-    assert found == MemoryVerdict(*verdict)
+    found = memory(disable, bare, remote, directory, setting).resolved("memory")
+    assert (found.value, found.detail or found.source) == (on, why)
 
 
 @pytest.mark.spec("F3")
@@ -48,57 +57,28 @@ def test_memory_is_on_or_off_by_the_first_that_applies(
     ("disable", "bare", "remote", "directory", "setting"),
     list(product((None, "1", "0"), (False, True), (False, True), (None, "/srv/kept/m"), (None, True, False))),
 )
-def test_settings_decide_memory_as_the_rule_does(
+def test_what_needs_memory_is_on_where_the_rule_says_so(
     disable: str | None, bare: bool, remote: bool, directory: str | None, setting: bool | None
 ) -> None:
-    environ = {"LAMINA_DISABLE_MEMORY": disable, "LAMINA_REMOTE": "1" if remote else None, "LAMINA_REMOTE_MEMORY_DIR": directory}
-    settings = resolve(
-        environ={name: text for name, text in environ.items() if text is not None},
-        command_line={"bare": bare or None},
-        user={} if setting is None else {"autoMemoryEnabled": setting},
-    )
-    rule = memory_enabled(
-        disable=None if disable is None else disable == "1",
-        bare=bare,
-        remote=remote,
-        remote_memory_directory=directory,
-        setting=setting,
-    )
-    assert settings.memory is rule.on
-    assert settings.recall is rule.on
-    assert settings.index_in_prompt is rule.on
-
-
-@pytest.mark.spec("F3")
-@pytest.mark.parametrize(
-    ("disable", "auto", "setting", "verdict"),
-    [
-        (False, False, None, (True, True, "default")),
-        (False, False, True, (True, True, "autoCompactEnabled")),
-        (False, False, False, (True, False, "autoCompactEnabled")),
-        (False, True, True, (True, False, "LAMINA_DISABLE_AUTO_COMPACT")),
-        (False, True, None, (True, False, "LAMINA_DISABLE_AUTO_COMPACT")),
-        (True, False, True, (False, False, "LAMINA_DISABLE_COMPACT")),
-        (True, True, None, (False, False, "LAMINA_DISABLE_COMPACT")),
-    ],
-)
-def test_compaction_is_on_or_off_by_the_first_that_applies(
-    disable: bool, auto: bool, setting: bool | None, verdict: tuple[bool, bool, str]
-) -> None:
-    assert compaction_enabled(disable=disable, disable_auto=auto, setting=setting) == CompactionVerdict(*verdict)
+    settings = memory(disable, bare, remote, directory, setting)
+    kept = not bare and not (remote and directory is None) and setting is not False
+    assert settings.memory is (disable == "0" if disable is not None else kept)
+    assert settings.recall is settings.memory
+    assert settings.index_in_prompt is settings.memory
 
 
 @pytest.mark.spec("F3")
 @pytest.mark.parametrize(("disable", "auto", "setting"), list(product((None, "1", "0"), (None, "1", "0"), (None, True, False))))
-def test_settings_decide_compaction_as_the_rule_does(disable: str | None, auto: str | None, setting: bool | None) -> None:
+def test_compaction_is_on_or_off_by_the_first_that_applies(disable: str | None, auto: str | None, setting: bool | None) -> None:
     environ = {"LAMINA_DISABLE_COMPACT": disable, "LAMINA_DISABLE_AUTO_COMPACT": auto}
     settings = resolve(
         environ={name: text for name, text in environ.items() if text is not None},
         managed={} if setting is None else {"autoCompactEnabled": setting},
     )
-    rule = compaction_enabled(disable=disable == "1", disable_auto=auto == "1", setting=setting)
-    assert (settings.compaction, settings.auto_compact) == (rule.by_hand, rule.automatic)
-    assert settings.notes_compaction is rule.by_hand
+    by_hand = disable != "1"
+    assert settings.compaction is by_hand
+    assert settings.auto_compact is (by_hand and auto != "1" and setting is not False)
+    assert settings.notes_compaction is by_hand
 
 
 @pytest.mark.spec("F3")

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from lamina.core.settings import SETTINGS, Setting, Settings, resolve
-from lamina.core.settings.row import Source
+from lamina.core.settings import SETTINGS, Setting, Settings, Source, resolve
 
 # A value other than the default for every setting that a file may hold.
 OTHER: dict[str, Any] = {
@@ -71,7 +70,7 @@ def test_paths_endpoints_and_keys_are_never_taken_trusted_or_not(row: Setting[An
 @pytest.mark.parametrize("source", TREE)
 @pytest.mark.parametrize(
     ("row", "name"),
-    [(row, variable.name) for row in SETTINGS if row.tree == "never" for variable in row.variables],
+    [(row, name) for row in SETTINGS if row.tree == "never" for name in row.variables],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 @pytest.mark.spec("F2", "S2")

@@ -9,8 +9,8 @@ from hypothesis import given
 from tests.core.histories import WEIGHTS, Builder, examples, grow, grown, histories, loaded, result, texts, use, words
 
 from lamina.core.blocks import ToolResult, ToolUse, read_content
-from lamina.core.flatten import MISSING_RESULT
 from lamina.core.log import Log
+from lamina.core.message_list import MISSING_RESULT
 from lamina.core.records import Attachment, Boundary, Clear, Foreign, Message, Newer, Record, Revoke, Rewind
 from lamina.core.tree import MAX_LINKS
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from tests.core.histories import Builder, examples, grow, grown, histories, result, use, words
 
 from lamina.core.blocks import canonical
-from lamina.core.flatten import MISSING_RESULT
 from lamina.core.log import Log
+from lamina.core.message_list import MISSING_RESULT
 from lamina.core.records import Record
 from lamina.core.usage import Usage
 from lamina.core.view import View

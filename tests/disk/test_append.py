@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lamina.core.errors import DiskError, DiskFull, InputError, PathRefused
 from lamina.disk import crash_points as crash
-from lamina.disk.files import Appender
+from lamina.disk.append import Appender
 
 from .processes import needs_fork, run_child, together
 

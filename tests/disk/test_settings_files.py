@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lamina.core.settings import Settings
-from lamina.disk.settings_files import lamina_home, load_settings, read_flags_file, settings_paths
+from lamina.disk.settings_files import lamina_home, load_settings, settings_paths
 
 unix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has no such file")
 
@@ -295,17 +295,9 @@ class TestFlagsFile:
         write(tmp_path / "fleet.json", {"lamina.dreamSessions": 9})
         assert place.load(environ={"LAMINA_FLAGS": str(tmp_path / "fleet.json")}).dream_sessions == 9
 
-    def test_a_file_that_is_read_again_changes_a_running_session(self, place: Place) -> None:
-        settings = place.load()
-        write(place.home / "flags.json", {"lamina.recall": False})
-        flags, findings = read_flags_file(place.home / "flags.json")
-        assert settings.with_remote(flags).recall is False
-        assert findings == ()
-
     def test_a_broken_one_is_one_sentence(self, place: Place) -> None:
         (place.home / "flags.json").write_text("{", "utf-8")
         assert [found.source for found in place.load().findings] == ["remote flag"]
-        assert len(read_flags_file(place.home / "flags.json")[1]) == 1
 
 
 def test_the_paths_are_known_without_reading_them(place: Place) -> None:

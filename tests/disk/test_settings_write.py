@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.errors import PathRefused, SettingError
+from lamina.disk.home.trust import trust, trusted
 from lamina.disk.settings_files import load_settings
-from lamina.disk.settings_write import add_local_rule, add_user_rule, with_rule
-from lamina.disk.trust import trust, trusted
+from lamina.disk.settings_write import add_local_rule, with_rule
 
 
 @pytest.fixture
@@ -32,18 +32,15 @@ def local(project: Path) -> Path:
     return project / ".claude" / "settings.local.json"
 
 
-def test_a_rule_is_added_once_to_a_file_that_is_made_where_there_is_none(home: Path) -> None:
-    assert add_user_rule(home, "Bash(npm test)")
-    assert not add_user_rule(home, "Bash(npm test)")
-    assert add_user_rule(home, "Read(.env)", to="deny")
-    assert json.loads((home / "settings.json").read_text()) == {
-        "permissions": {"allow": ["Bash(npm test)"], "deny": ["Read(.env)"]}
-    }
-    assert (home / "settings.json").stat().st_mode & 0o777 == 0o600
+def test_a_rule_is_added_once_to_a_file_that_is_made_where_there_is_none(home: Path, project: Path) -> None:
+    assert add_local_rule(home, project, "Bash(npm test)")
+    assert add_local_rule(home, project, "Bash(npm test)")
+    assert add_local_rule(home, project, "Edit")
+    assert json.loads(local(project).read_text()) == {"permissions": {"allow": ["Bash(npm test)", "Edit"]}}
 
 
-def test_everything_else_stays_as_it_is(home: Path) -> None:
-    home.mkdir(parents=True)
+def test_everything_else_stays_as_it_is(home: Path, project: Path) -> None:
+    local(project).parent.mkdir()
     text = """{
 \t"zebra": 2.5,
 \t"permissions": {
@@ -55,9 +52,9 @@ def test_everything_else_stays_as_it_is(home: Path) -> None:
 \t"alpha": null
 }
 """
-    (home / "settings.json").write_text(text, "utf-8")
-    add_user_rule(home, "Bash(ls)")
-    assert (home / "settings.json").read_text("utf-8") == text.replace('"Edit"', '"Edit",\n\t\t\t"Bash(ls)"')
+    local(project).write_text(text, "utf-8")
+    add_local_rule(home, project, "Bash(ls)")
+    assert local(project).read_text("utf-8") == text.replace('"Edit"', '"Edit",\n\t\t\t"Bash(ls)"')
 
 
 JSON = st.recursive(
@@ -69,7 +66,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.text().filter(lambda key: key != "permissions"), JSON, max_size=4))
 def test_no_value_is_lost_or_moved(data: dict[str, Any]) -> None:
-    new = with_rule(json.dumps(data).encode(), "Edit", "allow", "f")
+    new = with_rule(json.dumps(data).encode(), "Edit", "f")
     assert new is not None
     found = json.loads(new)
     assert found.pop("permissions") == {"allow": ["Edit"]}
@@ -77,7 +74,7 @@ def test_no_value_is_lost_or_moved(data: dict[str, Any]) -> None:
 
 
 def test_half_a_surrogate_pair_survives() -> None:
-    new = with_rule(b'{"a": "\\ud800"}', "Edit", "allow", "f")
+    new = with_rule(b'{"a": "\\ud800"}', "Edit", "f")
     assert new is not None
     assert json.loads(new)["a"] == "\ud800"
 
@@ -98,21 +95,12 @@ def test_half_a_surrogate_pair_survives() -> None:
     ],
     ids=lambda content: repr(content[:20]),
 )
-def test_a_file_that_cannot_be_written_back_is_left_alone(content: bytes, home: Path) -> None:
-    home.mkdir(parents=True)
-    (home / "settings.json").write_bytes(content)
-    with pytest.raises(SettingError, match=r"settings\.json"):
-        add_user_rule(home, "Edit")
-    assert (home / "settings.json").read_bytes() == content
-
-
-def test_the_person_s_own_file_may_be_a_link(home: Path, tmp_path: Path) -> None:
-    home.mkdir(parents=True)
-    (tmp_path / "dotfiles.json").write_text("{}")
-    (home / "settings.json").symlink_to(tmp_path / "dotfiles.json")
-    add_user_rule(home, "Edit")
-    assert (home / "settings.json").is_symlink()
-    assert json.loads((tmp_path / "dotfiles.json").read_text()) == {"permissions": {"allow": ["Edit"]}}
+def test_a_file_that_cannot_be_written_back_is_left_alone(content: bytes, home: Path, project: Path) -> None:
+    local(project).parent.mkdir()
+    local(project).write_bytes(content)
+    with pytest.raises(SettingError, match=r"settings\.local\.json"):
+        add_local_rule(home, project, "Edit")
+    assert local(project).read_bytes() == content
 
 
 @pytest.mark.spec("F2")
@@ -139,7 +127,6 @@ def test_a_trusted_tree_stays_trusted_when_the_person_adds_to_it(home: Path, pro
     trust(home, project)
     assert add_local_rule(home, project, "Bash(npm test)")
     assert add_local_rule(home, project, "Bash(npm test)")
-    assert add_local_rule(home, project, "Read(.env)", to="deny")
     assert trusted(home, project)
 
 

@@ -16,8 +16,8 @@ import pytest
 from lamina.core.errors import DiskError, DiskFull, PathRefused
 from lamina.disk import crash_points as crash
 from lamina.disk import user_files
-from lamina.disk.files import is_temp, sweep_temps
-from lamina.disk.user_files import Version, open_regular, read_whole, replace, version
+from lamina.disk.temp_files import is_temp, sweep_temps
+from lamina.disk.user_files import FileVersion, open_regular, read_whole, replace, version
 
 from .crash.harness import Fail, Kill, Say, Short, every, points
 from .processes import needs_fork, run_child, together
@@ -30,7 +30,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.lstat().st_mode)
 
 
-def state(path: Path) -> Version:
+def state(path: Path) -> FileVersion:
     return version(path.stat())
 
 
@@ -95,7 +95,7 @@ def test_a_read_only_file_is_refused_also_for_root(tmp_path: Path) -> None:
 def test_a_file_in_another_state_than_expected_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "f"
     with pytest.raises(DiskError, match="was removed"):
-        replace(path, b"y", expect=Version(0, 0, 0, 0))
+        replace(path, b"y", expect=FileVersion(0, 0, 0, 0))
     path.write_bytes(b"x")
     seen = state(path)
     with pytest.raises(DiskError, match="was made by another program"):
@@ -121,7 +121,7 @@ def test_of_two_threads_that_saw_the_same_state_one_wins(tmp_path: Path) -> None
     for _ in range(20):
         seen = state(path)
 
-        def act(number: int, seen: Version = seen) -> bool:
+        def act(number: int, seen: FileVersion = seen) -> bool:
             try:
                 replace(path, b"%d" % number, expect=seen)
             except DiskError:
@@ -324,10 +324,10 @@ from pathlib import Path
 os.supports_dir_fd.clear()
 del os.O_NOFOLLOW, os.fchown, os.fchmod
 sys.modules["fcntl"] = None
-from lamina.disk import at
-from lamina.disk.spool import Spool
+from lamina.disk import dirfd
+from lamina.disk.session_files.spool import Spool
 from lamina.disk.user_files import read_whole, replace
-assert not at.HAS_DIR_FD
+assert not dirfd.HAS_DIR_FD
 base = Path(sys.argv[1])
 replace(base / "a" / "f", b"one", expect=None)
 content = read_whole(base / "a" / "f", 100)

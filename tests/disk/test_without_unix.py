@@ -33,11 +33,14 @@ if "windows locks" in hidden:
     import lamina.disk.temp_files
     os.name = name
 from lamina.core.errors import DiskError, LockHeld, PathRefused
-from lamina.disk import dirfd, oslock
-from lamina.disk.dream_lock import Hold, Lock
-from lamina.disk.files import Appender, replace, staged, sweep_temps, update
-from lamina.disk.lock import LifeLock, guard, live_holder
-from lamina.disk.rootdir import RootDir
+from lamina.disk import dirfd
+from lamina.disk.locks import kernel_lock
+from lamina.disk.locks.dream_lock import HeldDreamLock, DreamLock
+from lamina.disk.append import Appender
+from lamina.disk.files import replace, update
+from lamina.disk.temp_files import sweep_temps
+from lamina.disk.locks.lock_file import LifeLock, guard, live_holder
+from lamina.disk.trees.rootdir import RootDir
 base = Path(sys.argv[2])
 
 def refused(act):
@@ -48,7 +51,7 @@ def refused(act):
     return False
 
 assert dirfd.HAS_DIR_FD == ("dir_fd" not in hidden)
-assert oslock.kernel_locks() == ("msvcrt" not in hidden)
+assert kernel_lock.kernel_locks() == ("msvcrt" not in hidden)
 
 replace(base / "a" / "f", b"one")
 assert update(base / "a" / "f", lambda old: old + b" two")
@@ -62,7 +65,7 @@ with Appender.open(base / "log") as log:
 
 first = LifeLock.acquire(base / "lock")
 assert LifeLock.acquire(base / "lock") is None
-assert live_holder(base / "lock") == first.holder
+assert live_holder(base / "lock") .startswith(f"process {os.getpid()} on ")
 first.close()
 assert live_holder(base / "lock") is None
 LifeLock.acquire(base / "lock").close()
@@ -104,10 +107,10 @@ if "msvcrt" in hidden:
     assert LifeLock.acquire(base / "lock") is None
 
 with RootDir.open(base / "memory") as root:
-    lock = Lock(root)
+    lock = DreamLock(root)
     hold = lock.acquire(None)
-    assert isinstance(hold, Hold) == oslock.kernel_locks()
-    if isinstance(hold, Hold):
+    assert isinstance(hold, HeldDreamLock) == kernel_lock.kernel_locks()
+    if isinstance(hold, HeldDreamLock):
         assert lock.acquire(lock.last_ns()).reason == "held"
         assert lock.holder().alive
         with hold.fence():
@@ -117,7 +120,7 @@ with RootDir.open(base / "memory") as root:
             pass
         assert lock.last_ns() == hold.acquired_ns
         dead = lock.acquire(hold.acquired_ns)
-        dead._held.release()
+        dead.leave()
         assert lock.recover() and lock.last_ns() == hold.acquired_ns
     else:
         assert hold.reason == "unsupported"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lamina.core.records import Spill
 from lamina.core.settings import Settings
-from lamina.disk.paths import slug
+from lamina.disk.paths.project import slug
 from lamina.maintenance.forget.files import Places
 from lamina.maintenance.forget.forget import Report, forget, remains
 from lamina.maintenance.forget.scope import scope

@@ -10,11 +10,11 @@ import pytest
 from tests.disk.crash.harness import Kill, Say, every
 from tests.disk.processes import needs_fork
 
-from lamina.core.budget import Line
+from lamina.core.budget import LedgerLine
 from lamina.core.errors import InputError
 from lamina.core.settings import Settings
-from lamina.disk.ledger import Ledger, day_of
-from lamina.disk.ledger import days as ledger_days
+from lamina.disk.home.ledger import UsageLedger, day_of
+from lamina.disk.home.ledger import list_ledger_days as ledger_days
 from lamina.maintenance import retention
 from lamina.maintenance.forget.files import Session as Place
 from lamina.maintenance.retention import (
@@ -166,7 +166,7 @@ def test_stopped_anywhere_a_session_is_whole_or_gone_and_what_went_is_listed(tmp
 
 def ledgers(home: Path, *ago: float) -> None:
     for days in ago:
-        Ledger(home).add(Line(NOW - days * DAY, "notes", "/w"))
+        UsageLedger(home).add(LedgerLine(NOW - days * DAY, "notes", "/w"))
 
 
 def test_old_ledgers_go_by_their_day() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from lamina.core.errors import PathRefused
 from lamina.core.settings import Settings
-from lamina.disk.rootdir import RootDir
+from lamina.disk.trees.rootdir import RootDir
 from lamina.memory.agent_memory import IGNORED, agent_instructions, mode_for, open_agent_memory
 from lamina.memory.store.contract import Why
 from lamina.memory.store.scopes import AgentPlace, AgentScope, agent_place, agent_roots

@@ -10,7 +10,7 @@ import pytest
 from tests.disk.crash.harness import Act, Fail, Kill, Say, every
 from tests.disk.processes import needs_fork
 
-from lamina.disk.files import is_temp
+from lamina.disk.temp_files import is_temp
 from lamina.memory.store.contract import Why
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft

@@ -17,7 +17,7 @@ from tests.disk.processes import needs_fork, together
 
 from lamina.core.errors import InputError
 from lamina.core.settings import Mode, Settings
-from lamina.disk.paths import RootDir
+from lamina.disk.trees.rootdir import RootDir
 from lamina.memory.instructions import instructions
 from lamina.memory.memory import Memory
 from lamina.memory.store.contract import Why

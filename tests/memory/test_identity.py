@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.disk.paths import slug
+from lamina.disk.paths.project import slug
 from lamina.memory.store.project_identity import FILE_NAME, identify, identity_in, known_projects
 from lamina.session.session import Session
 

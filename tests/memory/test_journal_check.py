@@ -74,7 +74,7 @@ def test_a_segment_that_is_too_large_is_read_in_part(tmp_path: Path) -> None:
         file.truncate(4 * MOST_SEGMENT)
     with store_at(tmp_path / "memory2", 0):
         pass
-    from lamina.disk.paths import RootDir
+    from lamina.disk.trees.rootdir import RootDir
 
     with RootDir.open(tmp_path / "memory") as root:
         journal = read_journal(root)

@@ -10,7 +10,7 @@ import pytest
 
 from lamina.core.errors import PathRefused
 from lamina.core.settings import Settings
-from lamina.disk.paths import slug
+from lamina.disk.paths.project import slug
 from lamina.disk.settings_files import load_settings
 from lamina.memory.store.scopes import Place, memory_place
 

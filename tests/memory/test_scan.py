@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lamina.disk import crash_points as crash
-from lamina.disk.compare_and_swap import Found
-from lamina.disk.paths import RootDir
+from lamina.disk.trees.rootdir import RootDir
+from lamina.disk.trees.scan import ScannedFile
 from lamina.memory.store.scan import CACHE, MOST_IN_MANIFEST, Header, Scanner, header_of, manifest
 from lamina.memory.store.topic import Topic, read_topic, write_topic
 
@@ -151,7 +151,7 @@ heads = st.lists(
 def test_the_quick_reader_says_what_the_strict_one_says(fields: list[tuple[str, str]], body: str) -> None:
     text = "---\n" + "".join(f"{key}: {value}\n" for key, value in fields) + f"---\n{body}"
     data = text.encode("utf-8", "replace")
-    header = header_of(Found("f.md", 5, 1, 1), data)
+    header = header_of(ScannedFile("f.md", 5, 1, 1), data)
     strict = read_topic("f.md", "".join(data.decode().splitlines(keepends=True)[:30]), 5e-9)
     assert (header.name, header.description, header.type) == (strict.name, strict.description, strict.type)
 
@@ -168,7 +168,7 @@ def test_the_quick_reader_says_what_the_strict_one_says(fields: list[tuple[str, 
 )
 def test_the_quick_reader_agrees_on_common_heads(head: str) -> None:
     text = f"---\n{head}---\nbody"
-    header, strict = header_of(Found("f.md", 5, 1, 1), text.encode()), read_topic("f.md", text, 5e-9)
+    header, strict = header_of(ScannedFile("f.md", 5, 1, 1), text.encode()), read_topic("f.md", text, 5e-9)
     assert (header.name, header.description, header.type) == (strict.name, strict.description, strict.type)
 
 
@@ -182,7 +182,7 @@ LETTERS = st.text(alphabet="aZ é集成テ통Ж,;()/+=.'’—–，。、；：
 @example(description="no", name="on")
 def test_heads_that_need_no_yaml_reader_say_what_it_would_say(description: str, name: str) -> None:
     text = f"---\nname: {name}\ndescription: {description}\ntype: user\n---\nbody\n"
-    found, topic = header_of(Found("a.md", 0, 1, 1), text.encode()), read_topic("a.md", text, 0.0)
+    found, topic = header_of(ScannedFile("a.md", 0, 1, 1), text.encode()), read_topic("a.md", text, 0.0)
     assert (found.name, found.description, found.type) == (topic.name, topic.description, topic.type)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.disk.paths import check_child
+from lamina.disk.paths.memory_paths import check_child
 from lamina.memory.store.topic import DESCRIPTION_CHARS, NAME_CHARS, Topic, file_name, one_line, read_topic, stamped, write_topic
 
 PLAIN = """---

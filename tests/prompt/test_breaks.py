@@ -11,7 +11,7 @@ import pytest
 from lamina import Session
 from lamina.core.records import Break, Event
 from lamina.core.usage import Usage
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 from lamina.prompt.break_causes import CacheBreak, judge
 from lamina.testing import Clock, MessagesServer
 

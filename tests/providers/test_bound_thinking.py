@@ -12,7 +12,7 @@ from lamina.core.reply import Reply
 from lamina.providers import Capabilities
 from lamina.providers.anthropic import BINDING_BETA, AnthropicProvider, dropping_bound
 from lamina.testing import MessagesServer
-from lamina.testing.judge import Limits
+from lamina.testing.request_validation import Limits
 
 DROP = {"prefix_mismatch_behavior": "drop_block"}
 HELLO = [{"role": "user", "content": [{"type": "text", "text": "hello"}]}]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lamina.core.errors import InputError
 from lamina.providers.chat_rows import ChatRows
-from lamina.providers.convert import messages_from_chat
+from lamina.providers.conversion import messages_from_chat
 from lamina.session.session import Session
 
 Row = dict[str, Any]

@@ -1,15 +1,13 @@
-"""Names find their model, unknown ones are said once, a call's cost is right to the cent."""
+"""Names find their model, a call's cost is right to the cent."""
 
 from __future__ import annotations
 
-import logging
 import re
 
 import pytest
 
 from lamina.core.usage import Usage
-from lamina.providers import models
-from lamina.providers.models import SAFE_WINDOW, Cost, cost, info, known, min_cacheable, normal_name, table
+from lamina.providers.models import Cost, cost, known, normal_name, table
 
 
 @pytest.mark.parametrize(
@@ -54,16 +52,6 @@ def test_a_window_of_a_million_that_needs_a_header_counts_as_200_000() -> None:
     assert (without.window, without.needs_header_for_1m) == (1_000_000, False)
 
 
-@pytest.mark.spec("T4")
-def test_an_unknown_model_gets_a_safe_window_and_one_warning(caplog: pytest.LogCaptureFixture) -> None:
-    info.cache_clear()
-    with caplog.at_level(logging.WARNING, logger="lamina.providers"):
-        windows = [info("somebody/else-7b").window for _ in range(3)]
-    assert windows == [SAFE_WINDOW] * 3
-    assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "somebody/else-7b" in caplog.text
-
-
 def test_money_and_units_of_a_call_count_every_price_class_once() -> None:
     usage = Usage(input_tokens=1_000, cache_read=100_000, cache_write=20_000, cache_write_1h=5_000, output_tokens=2_000)
     found = cost("claude-sonnet-4-5", usage)
@@ -95,12 +83,6 @@ def test_a_cache_class_without_a_price_of_its_own_is_billed_as_input() -> None:
 
 def test_output_in_units_follows_the_models_own_prices() -> None:
     assert cost("gpt-5", Usage(input_tokens=0, output_tokens=100)).units == pytest.approx(800)
-
-
-def test_the_smallest_cacheable_prompt_is_the_models_own() -> None:
-    assert min_cacheable("claude-haiku-4-5-20251001") == 4_096
-    assert min_cacheable("claude-sonnet-5-5") == 1_024
-    assert min_cacheable("my-own-model") == models.MIN_CACHEABLE
 
 
 def test_the_file_is_dated_names_its_source_and_every_entry_is_sane() -> None:

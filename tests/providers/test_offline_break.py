@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.core.words import asks_for_memory, asks_to_forget, asks_to_remember, to_forget, to_remember
+from lamina.core.memory_requests import asks_for_memory, asks_to_forget, asks_to_remember, to_forget, to_remember
 from lamina.providers.offline.chat import NOT_FOUND
-from lamina.providers.offline.instead import says_instead
-from lamina.providers.offline.note import items, named, no_memory, notes
+from lamina.providers.offline.memory_note import items, named, no_memory, notes
+from lamina.providers.offline.replacement import says_instead
 
 from .talk import INDEX, MEMORY, Talk, called
 

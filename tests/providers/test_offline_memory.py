@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lamina.core.fence import Fenced, fence, reminder
 from lamina.core.front_matter import read_front_matter
 from lamina.providers.offline.chat import NOT_FOUND, answer
-from lamina.providers.offline.note import no_memory, noted
+from lamina.providers.offline.memory_note import no_memory, noted
 
 from .talk import INDEX, MEMORY, Talk, called, text
 

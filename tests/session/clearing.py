@@ -17,7 +17,7 @@ from lamina.providers.anthropic import AnthropicProvider
 from lamina.providers.retry import Waits
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
-from lamina.testing.received import Received
+from lamina.testing.received_request import Received
 from lamina.testing.script import Step, make_answer
 
 from .words import Wire, answer, records

@@ -14,7 +14,7 @@ from lamina.core.settings import Settings
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
-from lamina.testing.received import Received
+from lamina.testing.received_request import Received
 from lamina.testing.script import Step
 
 from .words import READ, Wire

@@ -18,7 +18,7 @@ from lamina.core.log import Log
 from lamina.core.receipts import Told, open_receipt, read_receipt
 from lamina.core.records import Attachment, Boundary, Clear, Event, Message, Record, Revoke, Span, Spill
 from lamina.core.view import Item
-from lamina.disk.transcript import OnDisk, read_transcript
+from lamina.disk.transcripts.store import TranscriptReader, read_transcript
 from lamina.layers.l1_results.reopen import open_spill
 from lamina.layers.l4_compact.expand import stands_for
 from lamina.session.session import Session
@@ -220,7 +220,7 @@ def prove(session: Session, work: Work) -> list[str]:
         told = open_receipt(read_receipt(decision.uuid, decision.receipt), [item.uuid for item in before])
         gone = [item for item in before if told[item.uuid].fate != "kept"]
         assert gone, decision
-        assert stands_for(OnDisk(session.path), decision.uuid) == gone
+        assert stands_for(TranscriptReader(session.path), decision.uuid) == gone
         if isinstance(decision, Clear):
             prove_cleared(decision, before, told, work)
         made.append(how(decision))

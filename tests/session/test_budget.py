@@ -10,12 +10,12 @@ import pytest
 from msgspec.structs import replace
 from tests.session.hosts import lend
 
-from lamina.core.budget import Line
-from lamina.core.figures import figures_of
+from lamina.core.budget import LedgerLine
 from lamina.core.policy import CLASSIC
+from lamina.core.session_stats import session_stats
 from lamina.core.settings import Settings
-from lamina.disk.ledger import Ledger, day_of, ledger_file, lines_of
-from lamina.disk.transcript import read_transcript
+from lamina.disk.home.ledger import UsageLedger, day_of, ledger_file, read_ledger_day
+from lamina.disk.transcripts.store import read_transcript
 from lamina.memory.memory import Memory
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.session import Session
@@ -30,14 +30,14 @@ PATIENCE = 120.0
 
 def spend(home: Path, calls: int) -> None:
     """What other sessions of the day have used."""
-    ledger = Ledger(home)
+    ledger = UsageLedger(home)
     for _ in range(calls):
-        ledger.add(Line(time.time(), "notes", "/elsewhere", usd=0.0))
+        ledger.add(LedgerLine(time.time(), "notes", "/elsewhere", usd=0.0))
     assert ledger.problem is None
 
 
-def used(home: Path) -> list[Line]:
-    return lines_of(home, day_of(time.time()))
+def used(home: Path) -> list[LedgerLine]:
+    return read_ledger_day(home, day_of(time.time()))
 
 
 @pytest.mark.spec("B9")
@@ -83,7 +83,7 @@ def test_over_the_budget_notes_rest_and_it_is_said_once(
         assert len(asked_for_notes(messages_server)) == asked
         path = session.path
     assert path is not None
-    assert figures_of(read_transcript(path)).budget_stops == {what: 1}
+    assert session_stats(read_transcript(path)).budget_stops == {what: 1}
 
 
 @pytest.mark.spec("B9")

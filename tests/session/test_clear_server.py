@@ -20,7 +20,7 @@ from lamina.core.records import Break
 from lamina.providers import Capabilities
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
-from lamina.testing.judge import Limits
+from lamina.testing.request_validation import Limits
 
 from .clearing import (
     ABLE,

@@ -19,7 +19,7 @@ from lamina.layers.l4_compact.plan import Pivot
 from lamina.providers.openai import OpenAIProvider
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
-from lamina.testing.judge import Limits
+from lamina.testing.request_validation import Limits
 from lamina.tools.reads import ReadState
 
 from .compacting import (

@@ -16,7 +16,7 @@ from tests.session.hosts import lend
 from lamina.core.errors import InputError, WindowFull
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Attachment, Boundary, Message, Pin
-from lamina.disk.session_list import TAIL_BYTES, look
+from lamina.disk.transcripts.session_list import TAIL_BYTES, read_session_info
 from lamina.fork.host import Restorable
 from lamina.hooks.events import HookOutcome
 from lamina.layers.l4_compact.plan import Pivot
@@ -182,13 +182,13 @@ def test_a_title_that_stood_at_the_top_stands_near_the_end_again(
             assert found["ai-title"]["aiTitle"] == "An old name"
             assert found["tag"]["tag"] == "billing"
             assert found["last-prompt"]["lastPrompt"].startswith(f"Question {round_ * 3 + 2}")
-        shown = look(session.path)
+        shown = read_session_info(session.path)
         assert shown is not None
         assert shown.title == "The migration"
         path = session.path
     only_the_end = tmp_path / "end.jsonl"
     only_the_end.write_bytes(path.read_bytes()[-TAIL_BYTES:])
-    shown = look(only_the_end)
+    shown = read_session_info(only_the_end)
     assert shown is not None
     assert shown.title == "The migration"
     assert shown.source == "lamina"
@@ -203,10 +203,10 @@ def test_a_session_without_a_title_is_still_listed_by_its_first_words(tmp_path: 
         assert session.compact().done
         path = session.path
         assert path is not None
-    before = look(path)
+    before = read_session_info(path)
     end = tmp_path / "end.jsonl"
     end.write_bytes(path.read_bytes()[-16_000:])
-    after = look(end)
+    after = read_session_info(end)
     assert before is not None
     assert after is not None
     assert after.title == before.title == "Rename the billing module"

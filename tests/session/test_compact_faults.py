@@ -20,7 +20,7 @@ from lamina.layers.l4_compact.expand import page, stands_for
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
-from lamina.testing.received import Received
+from lamina.testing.received_request import Received
 from lamina.testing.script import Status, Step, make_answer
 
 from .compacting import (

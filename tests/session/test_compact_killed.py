@@ -18,7 +18,7 @@ from lamina.core.policy import CLASSIC, LEAN, Policy
 from lamina.core.receipts import open_receipt, read_receipt
 from lamina.core.records import Boundary, Message, Record, Span
 from lamina.core.view import Item
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.session import Session
 from lamina.tools.reads import ReadState

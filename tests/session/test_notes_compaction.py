@@ -19,7 +19,7 @@ from lamina.core.effects import Effect, Wait, drive
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Pin
 from lamina.core.settings import Settings
-from lamina.disk.session_list import look
+from lamina.disk.transcripts.session_list import read_session_info
 from lamina.fork.background import Background
 from lamina.fork.host import Restorable
 from lamina.hooks.events import HookOutcome
@@ -449,6 +449,6 @@ def test_a_title_stands_near_the_end_again_after_a_compaction_with_notes(message
         assert session.path is not None
         end = tmp_path / "end.jsonl"
         end.write_bytes(session.path.read_bytes()[-16_000:])
-        shown = look(end)
+        shown = read_session_info(end)
         assert shown is not None
         assert shown.title == "The migration"

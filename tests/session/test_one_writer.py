@@ -14,8 +14,8 @@ from tests.disk.processes import needs_fork, run_child, together
 
 from lamina.core.errors import InputError, SessionClosed
 from lamina.core.records import Forked, Message
-from lamina.disk.lock import live_holder
-from lamina.disk.transcript import lock_path
+from lamina.disk.locks.lock_file import live_holder
+from lamina.disk.transcripts.store import lock_path
 from lamina.session.session import Session
 
 from .play import turns

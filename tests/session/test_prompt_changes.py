@@ -8,7 +8,7 @@ import pytest
 
 from lamina import Session
 from lamina.core.records import Break
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 
 ANSWER = {
     "id": "msg_1",

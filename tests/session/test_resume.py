@@ -17,9 +17,9 @@ from lamina.core.errors import InputError, NewerVersion, NoSuchSession, NothingT
 from lamina.core.log import Log
 from lamina.core.record_lines import FORMAT
 from lamina.core.records import Boundary, Forked, Message
-from lamina.disk.jsonl import BOM
-from lamina.disk.resume import resume_point
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.jsonl import BOM, raw_lines_back
+from lamina.disk.transcripts.resume import find_resume_point
+from lamina.disk.transcripts.store import read_transcript
 from lamina.session.session import Session
 
 from .foreign import SESSION, TEXTS, foreign_rows, foreign_transcript
@@ -359,7 +359,7 @@ def test_after_a_compaction_only_what_is_kept_is_read(tmp_path: Path) -> None:
         assert said(request["messages"]) == ["all of it", "f", "about f", "g"]
         path = session.path
     assert path is not None
-    start, checkpoint = resume_point(path)
+    start, checkpoint = find_resume_point(raw_lines_back(path))
     assert checkpoint is not None
     assert path.read_bytes()[start:].split(b"\n")[0].find(kept[0].encode()) > 0
     everything = Log.load(lambda: read_transcript(path))

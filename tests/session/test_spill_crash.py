@@ -13,7 +13,7 @@ from tests.disk.processes import needs_fork
 
 from lamina.core.blocks import tool_result
 from lamina.core.records import Spill
-from lamina.disk.files import is_temp
+from lamina.disk.temp_files import is_temp
 from lamina.layers.l1_results.reopen import open_spill
 from lamina.session.session import Session
 

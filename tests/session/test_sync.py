@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lamina.core.blocks import read_content
 from lamina.core.errors import InputError
-from lamina.core.flatten import Flat
+from lamina.core.message_list import Flat
 from lamina.core.records import Message
 from lamina.core.settings import Settings
 from lamina.providers import open_provider

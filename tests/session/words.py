@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from tests.core.api_rules import complaints
 
 from lamina.core.records import Break, Record
-from lamina.disk.transcript import read_transcript
+from lamina.disk.transcripts.store import read_transcript
 
 Wire: TypeAlias = dict[str, Any]
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina.testing.respond import respond
-from lamina.testing.state import State
+from lamina.testing.request_handler import respond
+from lamina.testing.server_state import ServerState
 from lamina.testing.transport import Incoming
 
 MARK = {"type": "ephemeral", "ttl": "5m"}
@@ -89,7 +89,7 @@ def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 def answer(route: str, body: Any) -> int:
     betas = "context-management-2025-06-27,lamina-cache-edits-1,thinking-binding-controls-2026-08-01"
     return respond(
-        State(), Incoming("POST", route, {"x-api-key": "any", "anthropic-beta": betas}, json.dumps(body).encode())
+        ServerState(), Incoming("POST", route, {"x-api-key": "any", "anthropic-beta": betas}, json.dumps(body).encode())
     ).status
 
 
@@ -112,4 +112,4 @@ def test_any_value_in_any_place_gets_an_answer(route: str, data: st.DataObject) 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'"text"', b"5", b"null", b"[" * 100_000])
 def test_a_body_that_is_no_object_is_refused(body: bytes) -> None:
     for route in ("/v1/messages", "/v1/chat/completions"):
-        assert respond(State(), Incoming("POST", route, {"x-api-key": "any"}, body)).status == 400
+        assert respond(ServerState(), Incoming("POST", route, {"x-api-key": "any"}, body)).status == 400

@@ -9,8 +9,8 @@ import pytest
 
 from lamina.core.cache import BREAK_HEADER, FORK_HEADER, SESSION_HEADER
 from lamina.testing import Announced, Status, Violation, check_prefixes
-from lamina.testing.respond import respond
-from lamina.testing.state import State
+from lamina.testing.request_handler import respond
+from lamina.testing.server_state import ServerState
 from lamina.testing.transport import Incoming
 
 
@@ -18,7 +18,7 @@ class Wire:
     """Requests without a socket."""
 
     def __init__(self) -> None:
-        self.state = State()
+        self.state = ServerState()
 
     def send(
         self,

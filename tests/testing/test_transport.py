@@ -106,7 +106,7 @@ def test_closing_twice_or_before_the_start_does_no_harm() -> None:
 def test_only_so_many_requests_are_kept(
     messages_server: MessagesServer, connection: http.client.HTTPConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lamina.testing.state.KEEP_REQUESTS", 3)
+    monkeypatch.setattr("lamina.testing.server_state.KEEP_REQUESTS", 3)
     for _ in range(5):
         connection.request("POST", "/v1/messages", BODY, HEADERS)
         answer(connection)

@@ -227,7 +227,7 @@ class Delegating:
         """For `lamina agents`, which is another process. What the disk refuses is no reason to stop anything."""
         if self._c.directory is None:
             return
-        from ..disk.agent_states import write_states
+        from ..disk.session_files.agent_states import write_states
 
         with self._noting:
             states = [job.state for job in list(self._jobs.values()) if job.background]

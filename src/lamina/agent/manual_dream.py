@@ -19,8 +19,8 @@ from ..conversation.prompt import Prompt
 from ..core.effects import Ask
 from ..core.errors import Aborted, PathRefused
 from ..core.reply import Reply
-from ..core.settings import Settings
-from ..disk.paths import slug
+from ..core.settings.resolution import Settings
+from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home, user_home
 from ..fork.handover import Handover
 from ..fork.model_call import ask_until

@@ -13,8 +13,8 @@ from datetime import datetime
 from pathlib import Path
 
 from ..core.errors import DiskError
+from ..core.memory_requests import asks_for_memory
 from ..core.settings import Mode
-from ..core.words import asks_for_memory
 from ..disk.settings_files import user_home
 from ..fork.host import Remembers
 from ..memory.instructions import instructions

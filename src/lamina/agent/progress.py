@@ -22,7 +22,7 @@ from ..core.errors import LaminaError
 from ..core.ids import new_id
 from ..core.reply import Reply
 from ..core.usage import Usage
-from ..disk.ledger import Ledger
+from ..disk.home.ledger import UsageLedger
 from ..fork.background import JobResult
 from ..fork.budget import LOCAL
 from ..fork.fork import run_fork
@@ -93,7 +93,7 @@ class Progress:
         self._wake.set()
 
     def _run(self, abort: threading.Event) -> Spent:
-        spent, ledger = Spent(), Ledger(self._c.home)
+        spent, ledger = Spent(), UsageLedger(self._c.home)
         while not abort.is_set():
             self._wake.clear()  # before the look: what happens behind it wakes
             jobs = self._running()
@@ -115,7 +115,7 @@ class Progress:
         seen = job.seen.at if job.seen is not None else None
         return seconds_until_due(now=time.monotonic(), last=job.asked_at, seen=seen, policy=self._c.policy.agents)
 
-    def _affordable(self, ledger: Ledger) -> bool:
+    def _affordable(self, ledger: UsageLedger) -> bool:
         """B9, for each call: most agents end before the first, and one may be at work when the day's budget ends."""
         return self._c.prompt.model == LOCAL or ran_out(ledger.today(), limits_of(self._c.settings)) is None
 

@@ -18,7 +18,7 @@ from ..layers.l7_agents.types import MAIN
 from ..session.session import Session
 
 if TYPE_CHECKING:  # loaded where somebody is written to beyond the process
-    from ..disk.mailbox import Mailbox
+    from ..disk.home.mailbox import Mailbox
     from ..disk.temp_files import Durability
     from ..layers.l7_agents.sockets import Listener
 
@@ -45,7 +45,7 @@ class Outside:
         named = session.settings.mailbox
         if self.mailbox is not None or named is None or session.home is None:
             return
-        from ..disk.mailbox import Mailbox, read_address
+        from ..disk.home.mailbox import Mailbox, read_address
 
         try:
             address = read_address(named)
@@ -82,19 +82,21 @@ class Outside:
         """The others of the team, whether they are at work or not."""
         if self._session.home is None:
             return []
-        from ..disk.mailbox import DEFAULT_TEAM, members
+        from ..disk.home.mailbox import DEFAULT_TEAM, members
 
         own = self.mailbox.address.name if self.mailbox is not None else ""
         return [name for name in members(self._session.home, self.team or DEFAULT_TEAM) if name != own]
 
     def deliver(self, name: str, letter: AgentMessage) -> None:
         """DiskError where it could not be."""
-        from ..disk.mailbox import DEFAULT_TEAM, Address, deliver
+        from ..disk.home.mailbox import DEFAULT_TEAM, MailboxAddress, deliver
         from ..layers.l7_agents.messages import encode_message
 
         assert self._session.home is not None, "there are members only where there is a home"
         durability: Durability = "process" if self._session.settings.durability == "process" else "full"
-        deliver(self._session.home, Address(name, self.team or DEFAULT_TEAM), encode_message(letter), durability=durability)
+        deliver(
+            self._session.home, MailboxAddress(name, self.team or DEFAULT_TEAM), encode_message(letter), durability=durability
+        )
 
     def call(self, path: str, letter: AgentMessage, abort: Event) -> str | None:
         from ..layers.l7_agents.sockets import call_session

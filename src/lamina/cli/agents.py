@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _catalog(where: Path, home: Path | None) -> Catalog:
-    from ..disk.trust import while_trusted
+    from ..disk.home.trust import while_trusted
     from ..layers.l7_agents.types import load_agent_types
 
     if home is None:

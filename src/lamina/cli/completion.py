@@ -22,8 +22,8 @@ def sessions(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     """Newest first; an id is offered by its beginning, and files as well."""
     from click.shell_completion import CompletionItem
 
-    from ..disk.paths import slug
-    from ..disk.session_list import list_sessions
+    from ..disk.paths.project import slug
+    from ..disk.transcripts.session_list import list_sessions
     from .sessions import homes
 
     try:

@@ -106,8 +106,8 @@ def _one(row: Setting[Any], found: Resolved) -> str:
         row.key: _text(row, found.value),
         "from": _from(found),
         "what": row.help,
-        "accepts": row.kind.says(),
-        "variables": ", ".join(variable.name for variable in row.variables) or "-",
+        "accepts": row.kind.says,
+        "variables": ", ".join(row.variables) or "-",
     }
     return "\n".join(f"{name}: {text}" for name, text in lines.items())
 

@@ -59,9 +59,9 @@ def command(session: str, number: int | None, against: int | None, cwd: str, as_
     """Show what fills the window of a session, by kind; with --turn, what one request was made of."""
     if against is not None and number is None:
         raise click.UsageError("--against says what to compare with: give --turn too.")
-    from ..disk.jsonl import Health
     from ..disk.settings_files import load_settings
-    from ..disk.transcript import read_transcript
+    from ..disk.transcripts.jsonl import Health
+    from ..disk.transcripts.store import read_transcript
     from .sessions import locate
 
     where = Path(cwd).resolve()

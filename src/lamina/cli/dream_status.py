@@ -16,8 +16,8 @@ from .safe_text import sentence
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
-    from ..disk.dream_lock import Holder
-    from ..disk.paths import RootDir
+    from ..disk.locks.dream_lock_owner import DreamLockHolder
+    from ..disk.trees.rootdir import RootDir
     from ..layers.l6_dream.gates import DreamStop
     from ..layers.l6_dream.record import DreamRecord
     from ..layers.l6_dream.undo import UndoneDream
@@ -33,18 +33,18 @@ class Status(NamedTuple):
 
     records: tuple[DreamRecord, ...]
     running: DreamRecord | None
-    holder: Holder | None
+    holder: DreamLockHolder | None
     last: float | None
     stop: DreamStop | None
     waiting: int
 
 
 def status_of(memory: Memory, settings: Settings, *, cwd: Path, home: Path | None) -> Status:
-    from ..disk.dream_lock import Lock
+    from ..disk.locks.dream_lock import DreamLock
     from ..layers.l6_dream.record import read_records
 
     root = memory.store("private").store.root
-    lock, known = Lock(root), tuple(read_records(root))
+    lock, known = DreamLock(root), tuple(read_records(root))
     last_ns, holder = lock.last_ns(), lock.holder()
     running = running_in(known, holder)
     waiting = sum(proposal.why.who == "dream" for proposal in memory.store("private").inbox.waiting())
@@ -57,8 +57,8 @@ def status_of(memory: Memory, settings: Settings, *, cwd: Path, home: Path | Non
 def kept_in(cwd: Path) -> tuple[DreamRecord, ...]:
     """The dreams of the memory of `cwd`, newest first; nothing is made where there is none."""
     from ..core.errors import DiskError
-    from ..disk.paths import RootDir
     from ..disk.settings_files import load_settings, user_home
+    from ..disk.trees.rootdir import RootDir
     from ..layers.l6_dream.record import read_records
     from ..memory.store.scopes import memory_place
     from .start import home_of
@@ -87,7 +87,7 @@ def summary_line(known: tuple[DreamRecord, ...]) -> str | None:
     return None if last is None else f"Last dream: {minute(last.ended or last.started)}, {sentence(outcome(last))}"
 
 
-def running_in(known: tuple[DreamRecord, ...], holder: Holder | None) -> DreamRecord | None:
+def running_in(known: tuple[DreamRecord, ...], holder: DreamLockHolder | None) -> DreamRecord | None:
     """The dream that runs, or whose process died: `holder` tells which."""
     return next((record for record in known if record.status == "running"), None) if holder is not None else None
 
@@ -97,7 +97,7 @@ def _seconds(last_ns: int | None) -> float | None:
 
 
 def _in_the_way(
-    root: RootDir, settings: Settings, last_ns: int | None, holder: Holder | None, *, cwd: Path, home: Path | None
+    root: RootDir, settings: Settings, last_ns: int | None, holder: DreamLockHolder | None, *, cwd: Path, home: Path | None
 ) -> DreamStop | None:
     """As the end of a turn would find it, for a person who sits there."""
     from ..layers.l6_dream.gates import DreamStop, check_time, find_stop
@@ -118,7 +118,7 @@ def _in_the_way(
 def _lacking(
     root: RootDir, settings: Settings, last_ns: int | None, now_ns: int, *, cwd: Path, home: Path | None
 ) -> DreamStop | None:
-    from ..disk.paths import slug
+    from ..disk.paths.project import slug
     from ..layers.l6_dream.gates import DreamStop, check_sessions, count_newer, transcript_places
     from ..memory.store.daily_logs import to_distil
 
@@ -131,10 +131,10 @@ def _lacking(
 
 def _spent(settings: Settings, home: Path | None) -> DreamStop | None:
     from ..core.budget import limits_of, ran_out
-    from ..disk.ledger import Ledger
+    from ..disk.home.ledger import UsageLedger
     from ..layers.l6_dream.gates import DreamStop
 
-    out = ran_out(Ledger(home).today(), limits_of(settings)) if home is not None else None
+    out = ran_out(UsageLedger(home).today(), limits_of(settings)) if home is not None else None
     return DreamStop("budget", out.sentence()) if out is not None else None
 
 
@@ -201,7 +201,7 @@ def status_lines(found: Status) -> Iterator[str]:
             yield f"  {record.id}  {outcome(record)}"
 
 
-def _running(record: DreamRecord, holder: Holder | None) -> str:
+def _running(record: DreamRecord, holder: DreamLockHolder | None) -> str:
     if holder is not None and not holder.alive:
         return f"{record.id}, but its process {record.pid} is gone; {PUT_RIGHT}"
     answers = f"{len(record.turns)} answer{'' if len(record.turns) == 1 else 's'}"

@@ -17,7 +17,7 @@ from .safe_text import sentence
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
-    from ..disk.paths import RootDir
+    from ..disk.trees.rootdir import RootDir
     from ..layers.l6_dream.record import DreamRecord
 
 # How often a running dream is looked at: a person sees each answer as it comes, and a look is one small file.
@@ -47,23 +47,23 @@ class Telling:
 
 
 def running(root: RootDir) -> DreamRecord | None:
-    from ..disk.dream_lock import Lock
+    from ..disk.locks.dream_lock import DreamLock
     from ..layers.l6_dream.record import read_records
 
-    return running_in(tuple(read_records(root)), Lock(root).holder())
+    return running_in(tuple(read_records(root)), DreamLock(root).holder())
 
 
 def followed(
     root: RootDir, record: DreamRecord, *, heard: Callable[[DreamRecord], None], seconds: float | None = None
 ) -> DreamRecord:
     """The record when the dream has ended, or its process is gone, or after so many seconds."""
-    from ..disk.dream_lock import Lock
+    from ..disk.locks.dream_lock import DreamLock
     from ..layers.l6_dream.record import read_record
 
     began = monotonic()
     while True:
         # Asked before the record is read: who lets go of the lock has written it.
-        holder = Lock(root).holder()
+        holder = DreamLock(root).holder()
         record = read_record(root, record.id) or record
         heard(record)
         gone = holder is None or not holder.alive

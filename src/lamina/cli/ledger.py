@@ -13,21 +13,25 @@ from .columns import show
 from .safe_text import document
 
 if TYPE_CHECKING:
-    from ..core.budget import Limits, Line, Spent
+    from ..core.budget import LedgerLine, Limits, Spent
 
 
 def command(where: Path, days: float | None, *, as_json: bool) -> None:
     """Today, or as many of the last days as are asked for; what is left is always of today."""
     from ..core.budget import left, limits_of, ran_out, spent_in
-    from ..disk.ledger import day_of, lines_of
-    from ..disk.ledger import days as known
+    from ..disk.home.ledger import day_of, read_ledger_day
+    from ..disk.home.ledger import list_ledger_days as known
     from ..disk.settings_files import load_settings
     from .sessions import homes
 
     now, limits = time.time(), limits_of(load_settings(cwd=where, environ=os.environ))
     today, since = day_of(now), day_of(now - (days or 0) * 86_400)
     lines = [
-        (day, line) for home in homes("lamina") for day in known(home) if since <= day <= today for line in lines_of(home, day)
+        (day, line)
+        for home in homes("lamina")
+        for day in known(home)
+        if since <= day <= today
+        for line in read_ledger_day(home, day)
     ]
     spent = spent_in(line for day, line in lines if day == today)
     out = ran_out(spent, limits)
@@ -44,7 +48,7 @@ def command(where: Path, days: float | None, *, as_json: bool) -> None:
 Row = tuple[tuple[str, str, str], "Spent"]
 
 
-def grouped(lines: list[tuple[str, Line]]) -> list[Row]:
+def grouped(lines: list[tuple[str, LedgerLine]]) -> list[Row]:
     """By day, purpose and project: the newest day first, the dearest of it first."""
     from ..core.budget import Spent
 

@@ -19,7 +19,7 @@ from .safe_text import document, sentence
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
-    from ..disk.user_files import Version
+    from ..disk.user_files import FileVersion
     from ..replay.model_answers import Asking
     from ..replay.run import Report, Wanted
 
@@ -182,7 +182,7 @@ def _write(path: Path, report: Report) -> None:
     replace(path, made, expect=_page_before(path), roots=(path.parent,))
 
 
-def _page_before(path: Path | None) -> Version | None:
+def _page_before(path: Path | None) -> FileVersion | None:
     """The page that is there and will be replaced. Nothing else is: `--html *.jsonl` names a transcript."""
     from ..core.errors import InputError
     from ..disk.user_files import read_whole

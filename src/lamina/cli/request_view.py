@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..core.blocks import Block
-from ..core.explain import MEMORY, Changed, Explained, Piece, difference, explain
+from ..core.explanation import MEMORY, Changed, Explained, Piece, difference, explain
 from ..core.records import Record
 from .safe_text import document, printable, sentence
 

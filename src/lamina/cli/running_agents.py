@@ -24,10 +24,10 @@ def at_work(cwd: Path, home: Path | None) -> list[AtWork]:
     """Of the sessions of this project that are open now; what a session that crashed wrote counts for nothing."""
     if home is None:
         return []
-    from ..disk.agent_states import FILE, read_states
-    from ..disk.lock import live_holder
-    from ..disk.paths import slug
-    from ..disk.transcript import lock_path
+    from ..disk.locks.lock_file import live_holder
+    from ..disk.paths.project import slug
+    from ..disk.session_files.agent_states import FILE, read_states
+    from ..disk.transcripts.store import lock_path
 
     found: list[AtWork] = []
     for file in sorted((home / "projects" / slug(cwd)).glob(f"*/{FILE}")):
@@ -69,7 +69,7 @@ def _text(one: AtWork, name: str) -> str:
 def send_command(name: str, text: str, as_json: bool) -> None:
     """Put TEXT into the mailbox NAME or NAME@TEAM; its session reads it at its next round of tools."""
     from ..core.errors import InputError
-    from ..disk.mailbox import DEFAULT_TEAM, deliver, members, read_address
+    from ..disk.home.mailbox import DEFAULT_TEAM, deliver, members, read_address
     from ..disk.settings_files import load_settings
     from ..layers.l7_agents.messages import MOST_TEXT, AgentMessage, encode_message
 

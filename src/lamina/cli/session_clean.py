@@ -20,8 +20,8 @@ SHOWN = 40
 
 
 def clean(length: str | None, cwd: Path, *, everywhere: bool, dry_run: bool, yes: bool, as_json: bool) -> None:
-    from ..disk.session_list import project_directories
     from ..disk.settings_files import lamina_home
+    from ..disk.transcripts.search import project_directories
     from ..maintenance import retention
     from ..maintenance.forget.scope import project_of
 

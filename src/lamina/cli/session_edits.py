@@ -65,7 +65,7 @@ def expand_command(session: str, node: str, page: int, cwd: str, as_json: bool) 
     """Show what NODE stands for in SESSION: a summary, a snip, a folded turn, a clearing, or a spilled result."""
     from ..core.log import Log
     from ..core.records import Spill
-    from ..disk.transcript import OnDisk, read_transcript
+    from ..disk.transcripts.store import TranscriptReader, read_transcript
     from ..layers.l1_results.reopen import open_spill
     from ..layers.l4_compact.expand import Page, stands_for
     from ..layers.l4_compact.expand import page as page_of
@@ -78,7 +78,7 @@ def expand_command(session: str, node: str, page: int, cwd: str, as_json: bool) 
     if spill is not None:
         shown: Page = page_in(open_spill(spill, path.with_suffix("")), page)
     else:
-        shown = page_of(stands_for(OnDisk(path), node), page)
+        shown = page_of(stands_for(TranscriptReader(path), node), page)
     if as_json:
         click.echo(
             document({"session_id": path.stem, "node": node, "page": shown.number, "pages": shown.pages, "text": shown.text})

@@ -53,16 +53,16 @@ def _hits(term: str, cwd: Path, unread: list[str]) -> Iterator[Hit]:
     """What cannot be read is added to `unread`, a sentence each."""
     from ..core.errors import LaminaError
     from ..core.records import Message
-    from ..disk.paths import slug
+    from ..disk.paths.project import slug
     from ..disk.settings_files import lamina_home
-    from ..disk.transcript import read_transcript
-    from ..disk.transcript_search import transcripts
+    from ..disk.transcripts.search import list_transcripts
+    from ..disk.transcripts.store import read_transcript
 
     home = lamina_home(os.environ)
     directory = (home or Path()) / "projects" / slug(cwd)
     if home is None or not directory.is_dir():
         return
-    for path in sorted(transcripts(directory), key=lambda each: -each.stat().st_mtime):
+    for path in sorted(list_transcripts(directory), key=lambda each: -each.stat().st_mtime):
         try:
             said = [record for record in read_transcript(path) if isinstance(record, Message)]
         except (LaminaError, OSError) as error:

@@ -19,7 +19,7 @@ from .session_search import search_command
 
 if TYPE_CHECKING:
     from ..core.blocks import Block
-    from ..disk.session_list import SessionInfo
+    from ..disk.transcripts.session_list import SessionInfo
 
 SOURCES = ("all", "lamina", "claude-code")
 # One line of a conversation in the short form.
@@ -43,7 +43,7 @@ for _command in (undo_command, expand_command, pin_command, search_command, snip
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def list_command(everywhere: bool, source: str, limit: int, cwd: str, as_json: bool) -> None:
     """List sessions, newest first."""
-    from ..disk.session_list import list_sessions
+    from ..disk.transcripts.session_list import list_sessions
 
     project = None if everywhere else Path(cwd).resolve()
     directories = [directory for home in homes(source) for directory in _projects(home, project)]
@@ -65,8 +65,8 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: str, as_json: b
 def show_command(session: str, full: bool, cwd: str, as_json: bool) -> None:
     """Show the session SESSION: an id, the beginning of one, or a transcript file."""
     from ..core.log import Log
-    from ..disk.jsonl import Health
-    from ..disk.transcript import read_transcript
+    from ..disk.transcripts.jsonl import Health
+    from ..disk.transcripts.store import read_transcript
 
     path = locate(session, Path(cwd).resolve())
     health = Health()
@@ -137,8 +137,8 @@ def locate(session: str, cwd: Path) -> Path:
 
 def _by_id(session: str, cwd: Path) -> Path:
     from ..core.errors import NoSuchSession
-    from ..disk.paths import slug
-    from ..disk.transcript_search import find_transcript
+    from ..disk.paths.project import slug
+    from ..disk.transcripts.search import find_transcript
     from ..session.open import checked_id
 
     error: NoSuchSession | None = None
@@ -153,8 +153,8 @@ def _by_id(session: str, cwd: Path) -> Path:
 
 
 def _projects(home: Path, cwd: Path | None) -> list[Path]:
-    from ..disk.paths import slug
-    from ..disk.session_list import project_directories
+    from ..disk.paths.project import slug
+    from ..disk.transcripts.search import project_directories
 
     return project_directories(home / "projects") if cwd is None else [home / "projects" / slug(cwd)]
 

@@ -19,7 +19,7 @@ from .safe_text import sentence
 if TYPE_CHECKING:
     from ..agent.agent import Agent
     from ..core.settings import Settings
-    from ..disk.approvals import Approvals
+    from ..disk.home.approvals import Approvals
     from ..fork.tool_runner import AskPerson
     from ..permissions.decision import Mode
     from ..providers import OnEvent
@@ -67,8 +67,8 @@ def check_rules(wish: Wish) -> None:
 
 def settings_for(wish: Wish, home: Path | None) -> Settings:
     """Hooks and permissions of the working tree count if the person trusts it as it is now."""
+    from ..disk.home.trust import while_trusted
     from ..disk.settings_files import load_settings
-    from ..disk.trust import while_trusted
 
     given: dict[str, Any] = (
         {"permissions": {"allow": list(wish.allow), "deny": list(wish.deny)}} if wish.allow or wish.deny else {}
@@ -108,8 +108,8 @@ def nobody_chosen(wish: Wish, settings: Settings) -> bool:
 
 
 def newest(wish: Wish, home: Path | None) -> Path:
-    from ..disk.paths import slug
-    from ..disk.transcript_search import newest_transcript
+    from ..disk.paths.project import slug
+    from ..disk.transcripts.search import newest_transcript
 
     return newest_transcript((home or Path()) / "projects", slug(wish.cwd))
 
@@ -117,7 +117,7 @@ def newest(wish: Wish, home: Path | None) -> Path:
 def approvals_for(cwd: Path, home: Path | None) -> tuple[Approvals, str | None]:
     """Which files outside the project the person let its instructions include, and what is wrong with the note of it."""
     from ..core.errors import DiskError
-    from ..disk.approvals import Approvals, load_approvals
+    from ..disk.home.approvals import Approvals, load_approvals
 
     if home is None:
         return Approvals(), None

@@ -13,8 +13,8 @@ from .output import FREE
 from .safe_text import document
 
 if TYPE_CHECKING:
-    from ..core.figures import Figures
-    from ..disk.session_list import SessionInfo
+    from ..core.session_stats import SessionStats
+    from ..disk.transcripts.session_list import SessionInfo
     from ..maintenance.doctor.pollution import Pollution
 
 # A person reads so many rows; --json has all that were asked for.
@@ -25,7 +25,7 @@ NARROW = 90
 
 class Row(NamedTuple):
     info: SessionInfo
-    figures: Figures
+    figures: SessionStats
 
 
 @click.command("stats")
@@ -39,8 +39,8 @@ class Row(NamedTuple):
 def command(session: str | None, everywhere: bool, days: float | None, limit: int, ledger: bool, cwd: str, as_json: bool) -> None:
     """Show what sessions cost and what the layers saved."""
     from ..core.errors import InputError
-    from ..core.figures import Figures, figures_of
-    from ..disk.transcript import read_transcript
+    from ..core.session_stats import SessionStats, session_stats
+    from ..disk.transcripts.store import read_transcript
     from .dream_status import kept_in, summary, summary_line
     from .progress import waiting
     from .sessions import locate
@@ -55,7 +55,7 @@ def command(session: str | None, everywhere: bool, days: float | None, limit: in
         return
     if session is not None:
         path = locate(session, where)
-        found = figures_of(read_transcript(path))
+        found = session_stats(read_transcript(path))
         if not (found.turns or found.calls):
             raise InputError(
                 "session", f"{session} holds no messages that Lamina can read", "lamina sessions list shows those that do"
@@ -67,7 +67,7 @@ def command(session: str | None, everywhere: bool, days: float | None, limit: in
         return
     with waiting("reading the sessions"):
         rows = _rows(where, everywhere, days, limit)
-    total = Figures()
+    total = SessionStats()
     for row in rows:
         total += row.figures
     if as_json:
@@ -97,10 +97,11 @@ def pollution_of(where: Path) -> Pollution:
 def _rows(where: Path, everywhere: bool, days: float | None, limit: int) -> list[Row]:
     import time
 
-    from ..core.figures import figures_of
-    from ..disk.paths import slug
-    from ..disk.session_list import list_sessions, project_directories
-    from ..disk.transcript import read_transcript
+    from ..core.session_stats import session_stats
+    from ..disk.paths.project import slug
+    from ..disk.transcripts.search import project_directories
+    from ..disk.transcripts.session_list import list_sessions
+    from ..disk.transcripts.store import read_transcript
     from .sessions import homes
 
     directories = [
@@ -111,7 +112,7 @@ def _rows(where: Path, everywhere: bool, days: float | None, limit: int) -> list
     since = time.time() - days * 86_400 if days is not None else 0.0
     found = [info for info in list_sessions(directories) if info.modified >= since][:limit]
     with click.progressbar(found, label="Reading", length=len(found), file=_progress(len(found))) as bar:
-        return [Row(info, figures_of(read_transcript(Path(info.path)))) for info in bar]
+        return [Row(info, session_stats(read_transcript(Path(info.path)))) for info in bar]
 
 
 def _progress(count: int) -> Any:
@@ -122,7 +123,7 @@ def _progress(count: int) -> Any:
     return sys.stderr if count > MOST_ROWS and sys.stderr.isatty() else io.StringIO()
 
 
-def dollars(figures: Figures) -> float | None:
+def dollars(figures: SessionStats) -> float | None:
     from ..providers.models import cost
 
     spent = [0.0 if model == FREE else cost(model, usage).usd for model, usage in figures.usage.items()]
@@ -130,7 +131,7 @@ def dollars(figures: Figures) -> float | None:
     return sum(known) if len(known) == len(spent) else None
 
 
-def to_json(figures: Figures) -> dict[str, Any]:
+def to_json(figures: SessionStats) -> dict[str, Any]:
     total = figures.total
     return {
         "calls": figures.calls,
@@ -163,7 +164,7 @@ def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-def lines(figures: Figures) -> list[str]:
+def lines(figures: SessionStats) -> list[str]:
     total, usd = figures.total, dollars(figures)
     money = f"${usd:.4f}" if usd is not None else "the cost is not known"
     done = f"{_counted(figures.turns, 'turn')}, {_counted(figures.calls, 'call')}"

@@ -25,8 +25,8 @@ def file_named(session: str) -> Path | None:
 def check(path: Path) -> None:
     """Refuse what is no transcript, with one sentence."""
     from ..core.records import Attachment, Message
-    from ..disk.jsonl import Health
-    from ..disk.transcript import read_transcript
+    from ..disk.transcripts.jsonl import Health
+    from ..disk.transcripts.store import read_transcript
 
     head, health, read = _head(path), Health(), 0
     if not head:

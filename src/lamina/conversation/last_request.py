@@ -14,7 +14,7 @@ from ..core.checkpoint import seeded
 from ..core.log import Log
 from ..core.prefix import Reason, Sent, base_chain
 from ..core.records import Boundary, Message, Record
-from ..disk.transcript import Live, Store
+from ..disk.transcripts.store import LiveTranscript, TranscriptStore
 from ..prompt.break_causes import CacheBreak
 from .prompt import Prompt, cache_keys
 
@@ -115,7 +115,7 @@ class LastRequest:
         self.answer = None
 
 
-def read_last_request(live: Live, store: Store, prompt: Prompt) -> LastRequest:
+def read_last_request(live: LiveTranscript, store: TranscriptStore, prompt: Prompt) -> LastRequest:
     """Return what a resumed log last sent."""
     last = LastRequest()
     flat, snapshot, due = live.log.view.flat, live.log.view.snapshot, live.log.due
@@ -136,7 +136,7 @@ def read_last_request(live: Live, store: Store, prompt: Prompt) -> LastRequest:
     return last
 
 
-def _chain_at_last_answer(live: Live, store: Store) -> Sequence[bytes]:
+def _chain_at_last_answer(live: LiveTranscript, store: TranscriptStore) -> Sequence[bytes]:
     """Fold what was sent before a decision changed it, from the records of that time. Where those are no longer read, a compaction has
     put a summary first: that it differs is known, where is not."""
     unknown = (b"",)

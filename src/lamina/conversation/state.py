@@ -27,7 +27,7 @@ from ..core.records import Attachment, Checkpoint, Event, Message, Record, Revok
 from ..core.reply import Reply
 from ..core.settings import Settings
 from ..core.usage import Usage
-from ..disk.transcript import Live, Store, load_live
+from ..disk.transcripts.store import LiveTranscript, TranscriptStore, load_live
 from ..fork.background import Background
 from ..fork.budget import LOCAL, Meter
 from ..fork.host import Host, Source
@@ -43,14 +43,14 @@ from .window.thresholds import Thresholds
 T = TypeVar("T")
 
 
-def _learnt(live: Live) -> Count | None:
+def _learnt(live: LiveTranscript) -> Count | None:
     """What the session before had learnt of tokens when it last changed the view, so that a resumed one counts and decides the same."""
     newest = next((event for event in reversed(live.log.events.values()) if "count" in event.data), None)
     known = known_count(newest.data) if newest is not None else None
     return known or known_count(live.state)
 
 
-def _counted(live: Live, memo: Memo, model: str) -> Count:
+def _counted(live: LiveTranscript, memo: Memo, model: str) -> Count:
     """What another model reported does not measure what this one reads (T10)."""
     count, snapshot = recount(live.log.view, memo, _learnt(live)), live.log.view.snapshot
     return replaced(count, count.view) if snapshot is not None and snapshot.model not in ("", model) else count
@@ -68,8 +68,8 @@ class Conversation:
     def __init__(
         self,
         *,
-        store: Store,
-        live: Live,
+        store: TranscriptStore,
+        live: LiveTranscript,
         prompt: Prompt,
         policy: Policy,
         limits: Thresholds,
@@ -211,7 +211,7 @@ class Conversation:
     def reload(self, *, everything: bool = False) -> int:
         """Read the log again from where its last valid checkpoint allows, or from the top: what was compacted leaves memory,
         what was undone comes back. Returns a generation that differs from the new view's."""
-        live = Live(Log.load(self.store.read), 0, {}) if everything else load_live(self.store)
+        live = LiveTranscript(Log.load(self.store.read), 0, {}) if everything else load_live(self.store)
         self.log, self.start = live.log, live.start
         return self.log.view.generation - 1
 

@@ -86,12 +86,7 @@ class ToolResult(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def text(self) -> str:
-        """All text of the result, parts joined by newlines; images and the like are left out."""
-        if isinstance(self.content, str):
-            return self.content
-        return "\n".join(
-            part["text"] for part in self.content if part.get("type") == "text" and isinstance(part.get("text"), str)
-        )
+        return content_text(self.content)
 
 
 class Image(msgspec.Struct, frozen=True, gc=False):
@@ -180,11 +175,29 @@ def canonical(value: Any) -> bytes:
     return msgspec.json.encode(value)
 
 
+def unmarked(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The block without its cache mark; itself where it has none."""
+    return {key: value for key, value in block.items() if key != "cache_control"} if "cache_control" in block else block
+
+
+def digest_of(block: Mapping[str, Any]) -> bytes:
+    """The digest of a block as it is sent, whether it carries a mark or not."""
+    return blake2b(canonical(unmarked(block)), digest_size=DIGEST_BYTES).digest()
+
+
+def content_text(content: object) -> str:
+    """All text of a result's content, parts joined by newlines; images and the like are left out."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    return "\n".join(part["text"] for part in parts if part.get("type") == "text" and isinstance(part.get("text"), str))
+
+
 def _freeze(kind: str, raw: Mapping[str, Any], where: str) -> tuple[Wire, bytes]:
     """A private copy in plain JSON values, and its bytes. Encoding and decoding again is both the deep copy and the check."""
     legal = _LEGAL.get(kind)
     if legal is None:
-        picked: Wire = {key: value for key, value in raw.items() if key != "cache_control"}
+        picked: Wire = dict(unmarked(raw))
     else:
         picked = {key: raw[key] for key in legal if raw.get(key) is not None}
         if kind == "tool_use":

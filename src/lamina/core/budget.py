@@ -7,6 +7,7 @@ counts as a call. Where a model has no known price its tokens count and its doll
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import add
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -32,7 +33,7 @@ def limits_of(settings: Settings) -> Limits:
     return Limits(settings.budget_calls, settings.budget_tokens, settings.budget_dollars)
 
 
-class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class LedgerLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """One call beside a conversation."""
 
     time: float
@@ -61,28 +62,17 @@ class Spent(NamedTuple):
         usage = self.usage
         return usage.input_tokens + usage.cache_write + usage.output_tokens + usage.cache_read // READS_PER_TOKEN
 
-    def with_line(self, line: Line) -> Spent:
+    def with_line(self, line: LedgerLine) -> Spent:
         """A count below nothing is nobody's: it gives nothing back."""
         used = Usage(max(0, line.input), max(0, line.cache_read), max(0, line.cache_write), 0, max(0, line.output))
-        return Spent(
-            self.calls + 1,
-            self.usage + used,
-            self.usd + max(0.0, line.usd or 0.0),
-            self.unpriced + (line.usd is None and not line.failed),
-            self.failed + line.failed,
-        )
+        unpriced = line.usd is None and not line.failed
+        return self | Spent(1, used, max(0.0, line.usd or 0.0), int(unpriced), int(line.failed))
 
     def __or__(self, other: Spent) -> Spent:
-        return Spent(
-            self.calls + other.calls,
-            self.usage + other.usage,
-            self.usd + other.usd,
-            self.unpriced + other.unpriced,
-            self.failed + other.failed,
-        )
+        return Spent._make(map(add, self, other))
 
 
-def spent_in(lines: Iterable[Line]) -> Spent:
+def spent_in(lines: Iterable[LedgerLine]) -> Spent:
     total = Spent()
     for line in lines:
         total = total.with_line(line)

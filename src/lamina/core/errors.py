@@ -187,25 +187,15 @@ class AuthFailed(ProviderError):
 class PromptTooLong(ProviderError):
     """`actual` and `limit` are None where the server does not name them."""
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        actual: int | None = None,
-        limit: int | None = None,
-        status: int | None = None,
-        request_id: str | None = None,
-    ) -> None:
-        super().__init__(message, status=status, request_id=request_id)
+    def __init__(self, message: str, *, actual: int | None = None, limit: int | None = None, **facts: Any) -> None:
+        super().__init__(message, **facts)
         self.actual = actual
         self.limit = limit
 
     @property
     def gap(self) -> int | None:
         """Tokens over the limit, where the server said so."""
-        if self.actual is None or self.limit is None:
-            return None
-        return max(0, self.actual - self.limit)
+        return None if self.actual is None or self.limit is None else max(0, self.actual - self.limit)
 
 
 class BadRequest(ProviderError):
@@ -233,8 +223,8 @@ class StreamBroken(ProviderError):
 
     retryable = True
 
-    def __init__(self, message: str, *, partial: Sequence[dict[str, Any]] = (), request_id: str | None = None) -> None:
-        super().__init__(message, request_id=request_id)
+    def __init__(self, message: str, *, partial: Sequence[dict[str, Any]] = (), **facts: Any) -> None:
+        super().__init__(message, **facts)
         self.partial = tuple(partial)
 
 

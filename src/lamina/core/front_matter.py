@@ -41,7 +41,7 @@ class FrontMatter(msgspec.Struct, frozen=True):
     problem: str | None = None
 
 
-class _Refused(Exception):
+class _Unreadable(Exception):
     """Its text ends the sentence "The front matter …"."""
 
 
@@ -65,7 +65,7 @@ def read_front_matter(text: str) -> FrontMatter:
         return FrontMatter({}, None, text, problem)
     try:
         return FrontMatter(_fields(head), head, body)
-    except _Refused as refused:
+    except _Unreadable as refused:
         return FrontMatter({}, None, text, str(refused))
 
 
@@ -81,13 +81,13 @@ def _fields(head: str) -> dict[str, Value]:
         value = _value(next(events), events, 1)
         next(events)  # the document's end
         if not isinstance(next(events), yaml.StreamEndEvent):
-            raise _Refused("holds more than one document")
+            raise _Unreadable("holds more than one document")
     except yaml.YAMLError as fault:
-        raise _Refused(f"is no YAML{_place(fault)}") from None
+        raise _Unreadable(f"is no YAML{_place(fault)}") from None
     except UnicodeError:
-        raise _Refused("holds a character that no text can carry") from None
+        raise _Unreadable("holds a character that no text can carry") from None
     if not isinstance(value, dict):
-        raise _Refused("is no list of `key: value` lines")
+        raise _Unreadable("is no list of `key: value` lines")
     return value
 
 
@@ -101,22 +101,22 @@ def _value(event: Any, events: Iterator[Any], depth: int) -> Value:
     import yaml
 
     if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-        raise _Refused("uses an anchor or an alias; put quotes around a value that begins with & or *")
+        raise _Unreadable("uses an anchor or an alias; put quotes around a value that begins with & or *")
     if getattr(event, "tag", None) is not None:
-        raise _Refused("uses a tag; put quotes around a value that begins with !")
+        raise _Unreadable("uses a tag; put quotes around a value that begins with !")
     if isinstance(event, yaml.ScalarEvent):
         return str(event.value)
     if depth > DEEPEST:
-        raise _Refused(f"is nested more than {DEEPEST} levels deep")
+        raise _Unreadable(f"is nested more than {DEEPEST} levels deep")
     if isinstance(event, yaml.SequenceStartEvent):
         return [_value(item, events, depth + 1) for item in _until(events, yaml.SequenceEndEvent)]
     fields: dict[str, Value] = {}
     for item in _until(events, yaml.MappingEndEvent):
         key = _value(item, events, depth + 1)
         if not isinstance(key, str):
-            raise _Refused("has a key that is no text")
+            raise _Unreadable("has a key that is no text")
         if key in fields:
-            raise _Refused(f"has the key {key[:40]!r} twice")
+            raise _Unreadable(f"has the key {key[:40]!r} twice")
         fields[key] = _value(next(events), events, depth + 1)
     return fields
 

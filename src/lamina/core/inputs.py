@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
-from .blocks import Wire, scrub, text
+from .blocks import Wire, scrub, text, unmarked
 from .errors import InputError
 
 # A session's own to fill: an option of that name would overrule what it keeps account of.
@@ -82,7 +82,7 @@ def plain_rows(rows: object, where: str) -> list[Wire]:
         plain: list[Wire] = msgspec.json.decode(msgspec.json.encode(scrub([dict(row) for row in rows])))
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(where, f"is no plain JSON ({error})") from error
-    return [{key: value for key, value in row.items() if key != "cache_control"} for row in plain]
+    return [dict(unmarked(row)) for row in plain]
 
 
 def result_output(output: object) -> Output:
@@ -111,18 +111,6 @@ def _content(output: object) -> str | list[Wire]:
         return msgspec.json.encode(scrub(output)).decode()
     except (TypeError, ValueError, RecursionError):
         return str(output)
-
-
-def result_content(output: object) -> str | list[Wire]:
-    """A tool's output as a result's content, whole."""
-    match read := result_output(output):
-        case memoryview():
-            return str(read, "utf-8", "replace")
-        case Readable():
-            whole = read.read(-1)
-            return whole if isinstance(whole, str) else bytes(whole).decode("utf-8", "replace")
-        case _:
-            return read
 
 
 def _is_part(part: object) -> bool:

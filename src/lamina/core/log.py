@@ -7,22 +7,19 @@ slices to avoid that is wrong for histories that were undone in the middle, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import assert_never
 
 from .errors import UndoOrder, UsageError
 from .prefix import Reason
 from .records import (
     Attachment,
     Boundary,
-    Break,
-    Checkpoint,
     Clear,
     Event,
     Foreign,
-    Forked,
+    Grown,
     Message,
     Newer,
-    Pin,
+    Placed,
     Record,
     Revoke,
     Rewind,
@@ -30,7 +27,7 @@ from .records import (
     Span,
     Spill,
 )
-from .tree import Grown, Hung, Tree
+from .tree import Tree
 from .view import View
 
 
@@ -69,30 +66,24 @@ class Log:
 
     def _enter(self, record: Record, *, fold: bool) -> bool:
         self._note_due(record)
-        match record:
-            case Message() | Attachment() | Boundary() | Spill() | Clear() | Span() | Pin() | Snapshot() | Revoke():
-                extends = self._enter_tree(record)
-                if extends and fold and self._counts(record):
-                    self._fold(self.view, record)
-                return extends
-            case Rewind():
-                self.tree.attach(record.uuid, record.parent)
-                self.tree.rewind(record.target)
-                return False
-            case Break() | Checkpoint() | Forked():
-                self.tree.attach(record.uuid, record.parent)
-            case Event():
-                self.tree.attach(record.uuid, record.parent)
-                self.events.pop(record.name, None)  # so that the newest stands last, whatever its clock says
-                self.events[record.name] = record
-            case Foreign():
-                self.skipped_kinds[record.kind] = self.skipped_kinds.get(record.kind, 0) + 1
-                if record.uuid is not None:
-                    self.tree.attach(record.uuid, record.parent)
-            case Newer():
-                self.newer = max(self.newer or 0, record.found)
-            case _:
-                assert_never(record)
+        if isinstance(record, Newer):
+            self.newer = max(self.newer or 0, record.found)
+            return True
+        if isinstance(record, Placed):
+            extends = self._enter_tree(record)
+            if extends and fold and self._counts(record):
+                self._fold(self.view, record)
+            return extends
+        if record.uuid is not None:
+            self.tree.attach(record.uuid, record.parent)
+        if isinstance(record, Event):
+            self.events.pop(record.name, None)  # so that the newest stands last, whatever its clock says
+            self.events[record.name] = record
+        elif isinstance(record, Foreign):
+            self.skipped_kinds[record.kind] = self.skipped_kinds.get(record.kind, 0) + 1
+        elif isinstance(record, Rewind):
+            self.tree.rewind(record.target)
+            return False
         return True
 
     def _note_due(self, record: Record) -> None:
@@ -113,13 +104,13 @@ class Log:
             case _:
                 pass
 
-    def _enter_tree(self, record: Grown | Hung) -> bool:
-        if isinstance(record, Message | Attachment | Boundary) and not self.tree.belongs(record):
+    def _enter_tree(self, record: Placed) -> bool:
+        if isinstance(record, Grown) and not self.tree.belongs(record):
             return True
         if self.tree.clashes(record):
             self.tree.duplicates += 1
             return True
-        if isinstance(record, Message | Attachment | Boundary):
+        if isinstance(record, Grown):
             extends = self.tree.grow(record)
             self._note_summary(record)
             return extends
@@ -130,7 +121,7 @@ class Log:
             return False
         return extends
 
-    def _fold(self, view: View, record: Grown | Hung) -> None:
+    def _fold(self, view: View, record: Placed) -> None:
         node = self.tree.nodes.get(record.uuid)
         # A boundary that is no member has nobody behind it but results that joined out of order.
         view.add(record, rests_on=node.parent if node is not None and node.parent in self.tree.members else None)
@@ -143,14 +134,7 @@ class Log:
         view = self._seed()
         view.pins = {uuid: pin for uuid, pin in view.pins.items() if uuid not in self.revoked}  # a checkpoint's, taken back since
         # A record written twice keeps its first place and its last content.
-        kept: dict[str, Grown | Hung] = {}
-        for record in read():
-            match record:
-                case Message() | Attachment() | Boundary() | Spill() | Clear() | Span() | Pin() | Snapshot() | Revoke():
-                    if self._counts(record):
-                        kept[record.uuid] = record
-                case _:
-                    pass
+        kept = {record.uuid: record for record in read() if isinstance(record, Placed) and self._counts(record)}
         self.decisions = {}
         for record in kept.values():
             self._fold(view, record)
@@ -162,7 +146,7 @@ class Log:
         left = self.tree.nodes.keys() - self.tree.members.keys()
         self.view.drop(tuple(item.uuid for item in self.view.items if item.uuid in left))
 
-    def _counts(self, record: Grown | Hung) -> bool:
+    def _counts(self, record: Placed) -> bool:
         if record.uuid in self.revoked or self.tree.clashes(record):
             return False
         match record:

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from .blocks import DIGEST_BYTES, canonical
+from .blocks import DIGEST_BYTES, digest_of
 
 # Every way a prefix may change. A layer that breaks it names one of these beforehand; "unexplained" is a fault of ours.
 Reason: TypeAlias = Literal[
@@ -46,8 +46,7 @@ def base_chain(tools: Iterable[Mapping[str, Any]], system: Iterable[Mapping[str,
     last = ROOT
     for role, blocks in (("tools", tools), ("system", system)):
         for block in blocks:
-            plain = {key: value for key, value in block.items() if key != "cache_control"}
-            last = link(last, role, blake2b(canonical(plain), digest_size=DIGEST_BYTES).digest())
+            last = link(last, role, digest_of(block))
             chain.append(last)
     return tuple(chain)
 

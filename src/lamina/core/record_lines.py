@@ -78,14 +78,10 @@ def _read(raw: Mapping[str, Any], ours: Mapping[str, Any]) -> Record:
 
 def _message(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str, role: Role) -> Message:
     message = raw["message"]
-    where = f"record {uuid}"
-    blocks = read_content(message.get("content"), where=where)
     return Message(
-        uuid=uuid,
-        parent=_str(raw.get("parentUuid")),
-        time=_time(raw),
+        *_link(raw, uuid),
         role=role,
-        blocks=blocks,
+        blocks=read_content(message.get("content"), where=f"record {uuid}"),
         message_id=_str(message.get("id")),
         usage=read_usage(message.get("usage")) if role == "assistant" else None,
         stop_reason=_str(message.get("stop_reason")),
@@ -105,9 +101,7 @@ def _attachment(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str) -> A
     rendered = [rendered] if isinstance(rendered, str) else rendered
     content = [{"type": "text", "text": part} if isinstance(part, str) else part for part in rendered]
     return Attachment(
-        uuid=uuid,
-        parent=_str(raw.get("parentUuid")),
-        time=_time(raw),
+        *_link(raw, uuid),
         kind=str(attachment.get("type") or "unknown"),
         blocks=read_content(content, where=f"attachment {uuid}"),
         sidechain=bool(raw.get("isSidechain")),
@@ -143,9 +137,7 @@ def _clear(raw: Mapping[str, Any], ours: Mapping[str, Any], uuid: str) -> Clear:
     if not isinstance(markers, Mapping):
         markers = {str(item): UNRECORDED_MARKER for item in meta.get("compactedToolIds") or ()}
     return Clear(
-        uuid=uuid,
-        parent=_str(raw.get("parentUuid")),
-        time=_time(raw),
+        *_link(raw, uuid),
         markers={str(key): str(value) for key, value in markers.items()},
         attachments=tuple(str(item) for item in meta.get("clearedAttachmentUUIDs") or ()),
         trigger=str(meta.get("trigger") or "size"),
@@ -287,6 +279,10 @@ def _message_body(record: Message, ours: Wire) -> Wire:
         ours["by"] = record.by
     body["lamina"] = ours
     return body
+
+
+def _link(raw: Mapping[str, Any], uuid: str) -> tuple[str, str | None, str]:
+    return uuid, _str(raw.get("parentUuid")), _time(raw)
 
 
 def _str(value: object) -> str | None:

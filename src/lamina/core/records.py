@@ -16,10 +16,15 @@ from .blocks import Block, Role, Wire
 from .usage import Usage
 
 
-class Message(msgspec.Struct, frozen=True):
+class Linked(msgspec.Struct, frozen=True):
+    """A record that hangs on another one in the tree."""
+
     uuid: str
     parent: str | None
     time: str
+
+
+class Message(Linked, frozen=True):
     role: Role
     blocks: tuple[Block, ...]
     message_id: str | None = None  # records of one model answer share it
@@ -34,12 +39,9 @@ class Message(msgspec.Struct, frozen=True):
     by: str | None = None  # the decision this record belongs to: revoked with it
 
 
-class Attachment(msgspec.Struct, frozen=True):
+class Attachment(Linked, frozen=True):
     """Context put in between messages, with exactly what was sent."""
 
-    uuid: str
-    parent: str | None
-    time: str
     kind: str
     blocks: tuple[Block, ...]
     sidechain: bool = False
@@ -62,12 +64,9 @@ class Boundary(msgspec.Struct, frozen=True):
     sidechain: bool = False
 
 
-class Spill(msgspec.Struct, frozen=True):
+class Spill(Linked, frozen=True):
     """A result that lives in a file; the view shows `preview`, frozen."""
 
-    uuid: str
-    parent: str | None
-    time: str
     tool_use_id: str
     preview: str
     path: str = ""
@@ -75,12 +74,9 @@ class Spill(msgspec.Struct, frozen=True):
     sha256: str = ""
 
 
-class Clear(msgspec.Struct, frozen=True):
+class Clear(Linked, frozen=True):
     """Old results and attachments taken out of the view, each replaced by a marker that never changes again."""
 
-    uuid: str
-    parent: str | None
-    time: str
     markers: dict[str, str]  # tool_use id → what stands in its place
     attachments: tuple[str, ...] = ()
     trigger: str = "size"
@@ -88,13 +84,10 @@ class Clear(msgspec.Struct, frozen=True):
     receipt: Wire = {}
 
 
-class Span(msgspec.Struct, frozen=True):
+class Span(Linked, frozen=True):
     """A run of records folded into one text: a snip (a marker), a collapse (a placeholder that can be opened again) or the summary of
     a part."""
 
-    uuid: str
-    parent: str | None
-    time: str
     kind: str  # snip | collapse | partial
     ids: tuple[str, ...]
     text: str
@@ -102,51 +95,36 @@ class Span(msgspec.Struct, frozen=True):
     receipt: Wire = {}
 
 
-class Pin(msgspec.Struct, frozen=True):
+class Pin(Linked, frozen=True):
     """A message (`target`) or a text that survives every compaction verbatim."""
 
-    uuid: str
-    parent: str | None
-    time: str
     target: str | None = None
     text: str | None = None
 
 
-class Revoke(msgspec.Struct, frozen=True):
+class Revoke(Linked, frozen=True):
     """Takes back one decision: the view is what it would be had `target` never been written."""
 
-    uuid: str
-    parent: str | None
-    time: str
     target: str
 
 
-class Rewind(msgspec.Struct, frozen=True):
+class Rewind(Linked, frozen=True):
     """The conversation goes on from an earlier message: everything behind `target` leaves it (None: everything)."""
 
-    uuid: str
-    parent: str | None
-    time: str
     target: str | None
 
 
-class Break(msgspec.Struct, frozen=True):
+class Break(Linked, frozen=True):
     """The next request does not start with the previous one; written before it is sent."""
 
-    uuid: str
-    parent: str | None
-    time: str
     reason: str
     first_changed: int  # index of the first block that differs, counted over tools, system, messages
     tokens: int = 0  # estimate of what has to be written to the cache again
 
 
-class Snapshot(msgspec.Struct, frozen=True):
+class Snapshot(Linked, frozen=True):
     """What stands before the messages as it was sent, so that a resumed session sends the same bytes."""
 
-    uuid: str
-    parent: str | None
-    time: str
     system: list[Wire]
     tools: list[Wire]
     options: Wire = {}
@@ -154,34 +132,25 @@ class Snapshot(msgspec.Struct, frozen=True):
     max_tokens: int = 0
 
 
-class Checkpoint(msgspec.Struct, frozen=True):
+class Checkpoint(Linked, frozen=True):
     """Where a resume may start reading, and what it must know of what lies before."""
 
-    uuid: str
-    parent: str | None
-    time: str
     boundary: str  # the boundary it follows; a revoked boundary's checkpoint does not count
     start: int  # byte offset of the oldest record the live view needs
     state: Wire = {}
 
 
-class Forked(msgspec.Struct, frozen=True):
+class Forked(Linked, frozen=True):
     """First record of a transcript that continues another one."""
 
-    uuid: str
-    parent: str | None
-    time: str
     from_session: str
     from_path: str
     reason: str = ""
 
 
-class Event(msgspec.Struct, frozen=True):
+class Event(Linked, frozen=True):
     """Bookkeeping that no view depends on: costs of forks, findings, layer events."""
 
-    uuid: str
-    parent: str | None
-    time: str
     name: str
     data: Wire = {}
 
@@ -205,22 +174,8 @@ class Newer(msgspec.Struct, frozen=True):
     time: str = ""
 
 
-Record: TypeAlias = (
-    Message
-    | Attachment
-    | Boundary
-    | Spill
-    | Clear
-    | Span
-    | Pin
-    | Revoke
-    | Rewind
-    | Break
-    | Snapshot
-    | Checkpoint
-    | Forked
-    | Event
-    | Foreign
-    | Newer
-)
-Spoken: TypeAlias = Message | Attachment
+# Links of the conversation; what hangs on one of them and shapes the view; what no view depends on.
+Grown: TypeAlias = Message | Attachment | Boundary
+Hung: TypeAlias = Spill | Clear | Span | Pin | Snapshot | Revoke
+Placed: TypeAlias = Grown | Hung
+Record: TypeAlias = Placed | Rewind | Break | Checkpoint | Forked | Event | Foreign | Newer

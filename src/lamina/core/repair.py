@@ -10,12 +10,10 @@ grows keeps its repaired beginning byte for byte. The history is not changed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
-from hashlib import blake2b
-from typing import Any
+from collections.abc import Sequence, Set
 
-from .blocks import DIGEST_BYTES, Wire, canonical
-from .flatten import OPENING
+from .blocks import Wire, content_text, digest_of
+from .message_list import OPENING
 
 _NAMED = re.compile(r"messages[.\[](\d+)\]?\.content[.\[](\d+)")
 _THINKING = re.compile(r"thinking|signature", re.IGNORECASE)
@@ -27,16 +25,12 @@ MEDIA = ("image", "document")
 LEFT_OUT = "[left out: the server refused this {kind}]"
 
 
-def digest_of(block: Wire) -> bytes:
-    plain = {key: value for key, value in block.items() if key != "cache_control"} if "cache_control" in block else block
-    return blake2b(canonical(plain), digest_size=DIGEST_BYTES).digest()
-
-
 def objected(sentence: str, messages: Sequence[Wire]) -> frozenset[bytes]:
     """Digests of the blocks a server's refusal is about; none where it is about something else."""
     named = _block_named(sentence, messages)
     if (named is not None and named["type"] in THOUGHTS) or (named is None and _THINKING.search(sentence)):
-        return frozenset(digest_of(block) for block in _blocks(messages) if block["type"] in THOUGHTS)
+        blocks = (block for message in messages for block in message["content"])
+        return frozenset(digest_of(block) for block in blocks if block["type"] in THOUGHTS)
     if named is not None:
         # Words are never left out: a refusal that names a text is about a mark or a field of it.
         return frozenset((digest_of(named),)) if named["type"] != "text" else frozenset()
@@ -55,11 +49,6 @@ def _block_named(sentence: str, messages: Sequence[Wire]) -> Wire | None:
         return None
     block: Wire = messages[at]["content"][number]
     return block
-
-
-def _blocks(messages: Iterable[Wire]) -> Iterator[Wire]:
-    for message in messages:
-        yield from message["content"]
 
 
 def _has_media(block: Wire) -> bool:
@@ -92,31 +81,22 @@ def _kept(block: Wire, refused: Set[bytes], gone: set[str]) -> list[Wire]:
     """What stands in a block's place: itself, nothing, or a line that says what was there."""
     kind = block["type"]
     if kind == "tool_result" and block["tool_use_id"] in gone:
-        return [_text(f"Result of a call that is left out:\n{_words(block)}")]
+        return [_text(f"Result of a call that is left out:\n{content_text(block.get('content'))}")]
     if digest_of(block) not in refused:
         return [block]
     if kind == "tool_use":
         gone.add(str(block["id"]))
         return [_text(LEFT_OUT.format(kind=f"call of {block['name']}"))]
     if kind == "tool_result":
-        return [{**block, "content": f"{_words(block)}\n{LEFT_OUT.format(kind='part of the result')}".strip()}]
+        return [
+            {**block, "content": f"{content_text(block.get('content'))}\n{LEFT_OUT.format(kind='part of the result')}".strip()}
+        ]
     return [] if kind in THOUGHTS else [_text(LEFT_OUT.format(kind=kind))]
 
 
 def _results_first(content: list[Wire]) -> list[Wire]:
-    return sorted(content, key=lambda block: block["type"] != "tool_result") if any(map(_is_result, content)) else content
-
-
-def _is_result(block: Wire) -> bool:
-    return bool(block["type"] == "tool_result")
+    return sorted(content, key=lambda block: block["type"] != "tool_result")
 
 
 def _text(words: str) -> Wire:
     return {"type": "text", "text": words}
-
-
-def _words(block: Wire) -> str:
-    content: Any = block.get("content")
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part.get("text")) for part in content or () if part.get("type") == "text")

@@ -19,21 +19,16 @@ record of another kind has is refused. Both are counted.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from .blocks import ToolResult, ToolUse
-from .records import Attachment, Boundary, Clear, Message, Pin, Revoke, Snapshot, Span, Spill
+from .records import Attachment, Boundary, Grown, Hung, Message, Placed
 
 # Links of other programs' bookkeeping (progress, hooks) are looked up only by records close behind them; a bound keeps a log of
 # millions of them in constant memory.
 MAX_LINKS = 20_000
 # One answer's parallel calls and their results: far more than any model asks for at once.
 MAX_DETOUR = 200
-
-
-# What the view depends on: nodes of the tree, and what hangs on them.
-Grown: TypeAlias = Message | Attachment | Boundary
-Hung: TypeAlias = Spill | Clear | Span | Pin | Snapshot | Revoke
 
 
 class Node(NamedTuple):
@@ -84,7 +79,7 @@ class Tree:
         node = self._hung.get(record.uuid)
         return node is None or node in self.members
 
-    def clashes(self, record: Grown | Hung) -> bool:
+    def clashes(self, record: Placed) -> bool:
         """Whether a record of another kind has this id."""
         node = self.nodes.get(record.uuid)
         if isinstance(record, Message | Attachment | Boundary):

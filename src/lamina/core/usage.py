@@ -58,16 +58,16 @@ def read_usage(raw: Mapping[str, Any] | None) -> Usage | None:
     if not isinstance(raw, Mapping):
         return None
     split = raw.get("cache_creation")
-    hour = _count(split.get("ephemeral_1h_input_tokens")) if isinstance(split, Mapping) else 0
+    hour = count_of(split.get("ephemeral_1h_input_tokens")) if isinstance(split, Mapping) else 0
     usage = Usage(
-        _count(raw.get("input_tokens")),
-        _count(raw.get("cache_read_input_tokens")),
-        _count(raw.get("cache_creation_input_tokens")),
+        count_of(raw.get("input_tokens")),
+        count_of(raw.get("cache_read_input_tokens")),
+        count_of(raw.get("cache_creation_input_tokens")),
         hour,
-        _count(raw.get("output_tokens")),
+        count_of(raw.get("output_tokens")),
     )
     return usage if usage.prompt > 0 else None
 
 
-def _count(value: object) -> int:
+def count_of(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

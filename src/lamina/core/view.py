@@ -2,7 +2,7 @@
 
 `View.add` takes the records in log order and changes the view by what is new in each: a message is appended, a decision
 replaces or removes what it names. Decisions name ids, never positions, so the same records always give the same view, added one
-by one or all again from the start (which is how a revoke is done: see log.py). Records no view depends on pass through.
+by one or all again from the start (which is how a revoke is done: see log.py).
 """
 
 from __future__ import annotations
@@ -13,26 +13,8 @@ from typing import Literal, assert_never
 import msgspec
 
 from .blocks import Block, ToolResult, Wire, text, tool_result
-from .flatten import Flat
-from .records import (
-    Attachment,
-    Boundary,
-    Break,
-    Checkpoint,
-    Clear,
-    Event,
-    Foreign,
-    Forked,
-    Message,
-    Newer,
-    Pin,
-    Record,
-    Revoke,
-    Rewind,
-    Snapshot,
-    Span,
-    Spill,
-)
+from .message_list import Flat
+from .records import Attachment, Boundary, Clear, Message, Pin, Placed, Revoke, Snapshot, Span, Spill
 from .usage import Usage
 
 
@@ -78,7 +60,7 @@ class View:
             for block in item.blocks:
                 yield item, block
 
-    def add(self, record: Record, *, rests_on: str | None = None) -> None:
+    def add(self, record: Placed, *, rests_on: str | None = None) -> None:
         """`rests_on` is the nearest message or boundary above the record in the tree."""
         match record:
             case Message():
@@ -106,8 +88,6 @@ class View:
             case Revoke():
                 # What was reported so far measured a view with the decision in it (T10).
                 self._changed()
-            case Rewind() | Break() | Checkpoint() | Forked() | Event() | Foreign() | Newer():
-                pass
             case _:
                 assert_never(record)
 

@@ -19,17 +19,15 @@ from typing import Self
 
 from ..core.errors import DiskError, InputError
 from . import crash_points as crash
-from .dirfd import APPEND, Dir, open_plain
+from .dirfd import APPEND, Closable, Dir, open_parent, open_plain
 from .faults import disk_error, reporting
 from .sync import sync_fd
 
-# The largest single write that every system takes; a longer line could never be written whole.
-MAX_BATCH = 1 << 30
 # A disk that takes only a part again and again is full or limited; the next write then says so itself.
 _TRIES = 8
 
 
-class Appender:
+class Appender(Closable):
     """Appends whole lines. Not for two threads at once; any number of processes may each have their own."""
 
     __slots__ = ("_closed", "_end", "_fd", "_new", "_torn", "path")
@@ -42,8 +40,7 @@ class Appender:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """Makes the file (0600) and missing directories (0700). A link, a device or another user's file is refused."""
-        directory, name = os.path.split(os.path.abspath(path))
-        with Dir.open(directory, create=True) as where:
+        with open_parent(path, create=True) as (where, name):
             return cls(where, name)
 
     def _open(self, where: Dir, name: str) -> None:
@@ -67,7 +64,7 @@ class Appender:
         there is space, so a reader can meet a record twice.
         """
         data = b"\n".join((*records, b""))
-        if data.count(b"\n") != len(records) or len(data) > MAX_BATCH:
+        if data.count(b"\n") != len(records) or len(data) > crash.MAX_WRITE:
             raise InputError(self.path, "a record holds a line break or is longer than 1 GiB", "encode it as one line of JSON")
         if self._fd < 0:
             self._reopen()
@@ -85,7 +82,7 @@ class Appender:
         raise DiskError(self.path, "takes only a part of what is written to it", "check the disk and its limits")
 
     def _whole_lines(self, lead: bytes, data: bytes, written: int) -> int:
-        """How many bytes of `data` now stand on lines of their own, after `written` bytes of `lead + data` went out."""
+        """Return how many bytes of `data` now stand on separate lines, after `written` bytes of `lead + data` went out."""
         expected, self._end = self._end, os.lseek(self._fd, 0, os.SEEK_CUR)
         start = self._end - written
         if start == expected and written == len(lead) + len(data):
@@ -133,7 +130,7 @@ class Appender:
                 if os.fstat(self._fd).st_nlink == 0:
                     raise DiskError(self.path, "was removed while it was written to", "the next record starts a new file")
                 if self._new:
-                    with Dir.open(os.path.dirname(self.path)) as where:
+                    with open_parent(self.path) as (where, _):
                         where.sync()
         except DiskError:
             self._give_up()
@@ -143,8 +140,7 @@ class Appender:
     def _reopen(self) -> None:
         if self._closed:
             raise DiskError(self.path, "is closed", "open it again to append to it")
-        directory, name = os.path.split(self.path)
-        with Dir.open(directory, create=True) as where:
+        with open_parent(self.path, create=True) as (where, name):
             self._open(where, name)
 
     def _give_up(self) -> None:
@@ -156,9 +152,3 @@ class Appender:
         self._closed = True
         if self._fd >= 0:
             self._give_up()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

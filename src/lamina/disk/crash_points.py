@@ -9,11 +9,15 @@ crash), raise OSError (the call failed) or return how many bytes may be written 
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Watcher = Callable[[str, int], int | None]
+
+# The largest single write that every system takes; larger ones are EINVAL on macOS.
+MAX_WRITE = 1 << 30
 
 _watcher: Watcher | None = None
 
@@ -30,6 +34,16 @@ def write(name: str, fd: int, data: bytes | memoryview) -> int:
         return os.write(fd, data)
     limit = _watcher(name, len(data))
     return os.write(fd, data if limit is None else data[:limit])
+
+
+def write_all(name: str, fd: int, data: bytes | memoryview) -> None:
+    """Write `data` to its end, with a point before each piece."""
+    rest = memoryview(data)
+    while rest:
+        written = write(name, fd, rest[:MAX_WRITE])
+        if written <= 0:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        rest = rest[written:]
 
 
 @contextmanager

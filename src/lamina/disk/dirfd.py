@@ -14,7 +14,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -47,7 +48,22 @@ APPEND = OPEN_OR_CREATE | os.O_APPEND
 _NOT_A_FILE = {errno.ENXIO, errno.ENODEV, errno.EISDIR, errno.EOPNOTSUPP}
 
 
-class Dir:
+class Closable:
+    """Closes itself at the end of a `with` block."""
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Dir(Closable):
     """An open directory. `fd` is None where calls cannot be relative to a directory."""
 
     __slots__ = ("fd", "path")
@@ -58,7 +74,7 @@ class Dir:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, create: bool = False) -> Dir:
-        """Links in `path` are followed: where a person keeps the whole directory is their own business."""
+        """Links in `path` are followed: where the user keeps the whole directory is their own business."""
         where = os.path.abspath(path)
         with reporting(where):
             point("dir.open")
@@ -69,19 +85,13 @@ class Dir:
                     raise
         return _make_with_parents(where)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         if self.fd is not None:
             os.close(self.fd)
             self.fd = None
 
     def at(self, name: str) -> str:
-        """What to hand to a call together with `dir_fd=self.fd`."""
+        """Return the name to pass to a call together with `dir_fd=self.fd`."""
         return self.full(name) if self.fd is None else name
 
     def full(self, name: str) -> str:
@@ -116,7 +126,7 @@ class Dir:
             self.sync()
 
     def stat(self, name: str) -> os.stat_result | None:
-        """Of the entry itself, never of what a link leads to; None when there is none."""
+        """Return the stat of the entry itself, never of a link's target; None when it does not exist."""
         with reporting(self.full(name)):
             try:
                 return os.stat(self.at(name), dir_fd=self.fd, follow_symlinks=False)
@@ -170,12 +180,24 @@ def _make_with_parents(path: str) -> Dir:
     while not os.path.isdir(above) and os.path.dirname(above) != above:
         above, name = os.path.split(above)
         missing.append(name)
-    here = Dir.open(above)
-    for name in reversed(missing):
+    return descend(Dir.open(above), reversed(missing), create=True)
+
+
+def descend(here: Dir, names: Iterable[str], *, create: bool = False) -> Dir:
+    """Walk down from an open directory, through no link, and return the last one; those on the way are closed."""
+    for name in names:
         with here:
-            below = here.child(name, create=True)
+            below = here.child(name, create=create)
         here = below
     return here
+
+
+@contextmanager
+def open_parent(path: str | os.PathLike[str], *, create: bool = False) -> Iterator[tuple[Dir, str]]:
+    """Open the directory that `path` lies in, and give it with the last name."""
+    directory, name = os.path.split(os.path.abspath(path))
+    with Dir.open(directory, create=create) as where:
+        yield where, name
 
 
 def private_dir(path: str | os.PathLike[str]) -> Path:
@@ -208,6 +230,17 @@ def open_plain(where: Dir, name: str, flags: int, *, shared: bool = False) -> in
         os.close(fd)
         raise
     return fd
+
+
+@contextmanager
+def reading(where: Dir, name: str, *, shared: bool = False) -> Iterator[int]:
+    """Open the plain file `name` for reading while the block lasts."""
+    with reporting(where.full(name)):
+        fd = open_plain(where, name, READ, shared=shared)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
 
 
 def set_private(fd: int, mode: int) -> None:

@@ -75,5 +75,5 @@ class Reporting:
 
 
 def reporting(path: str | os.PathLike[str]) -> Reporting:
-    """Whatever the system refuses inside the block is raised as a DiskError that names `path`."""
+    """Raise an OSError of the block as a DiskError that names `path`."""
     return Reporting(path)

@@ -17,28 +17,13 @@ import os
 from collections.abc import Callable
 
 from ..core.errors import DiskError
-from .append import Appender
 from .crash_points import point
-from .dirfd import READ, Dir, open_plain
+from .dirfd import READ, Dir, open_parent, open_plain
 from .faults import AbsentIsFine, reporting
-from .lock import GUARD_TIMEOUT, guard_at
-from .temp_files import Durability, Temp, is_temp, staged, staged_at, sweep_temps
+from .locks.lock_file import guard_at
+from .temp_files import Durability, is_temp, staged_at
 
-__all__ = [
-    "Appender",
-    "Durability",
-    "Temp",
-    "is_bookkeeping",
-    "is_temp",
-    "read",
-    "remove",
-    "replace",
-    "staged",
-    "sweep_temps",
-    "update",
-]
-
-# The lock of a dream; its guard and its record have longer names. See `consolidation`.
+# The lock of a dream; its guard and its record have longer names. See `dream_lock`.
 DREAM_LOCK = ".consolidate-lock"
 # What is rewritten as a whole is small by nature; a file beyond this is not one of ours.
 MAX_UPDATE = 64 << 20
@@ -46,9 +31,8 @@ _READ_CHUNK = 1 << 20
 
 
 def replace(path: str | os.PathLike[str], data: bytes, *, durability: Durability = "full") -> None:
-    """Puts `data` at `path`, whole or not at all. Missing directories are made with mode 0700."""
-    directory, name = os.path.split(os.path.abspath(path))
-    with Dir.open(directory, create=True) as where:
+    """Put `data` at `path`, whole or not at all. Missing directories are made with mode 0700."""
+    with open_parent(path, create=True) as (where, name):
         replace_at(where, name, data, durability=durability)
 
 
@@ -57,57 +41,37 @@ def replace_at(where: Dir, name: str, data: bytes, *, durability: Durability = "
         temp.publish()
 
 
-def update(
-    path: str | os.PathLike[str],
-    fn: Callable[[bytes | None], bytes | None],
-    *,
-    timeout: float = GUARD_TIMEOUT,
-    durability: Durability = "full",
-) -> bool:
-    """Replaces what is at `path` by `fn` of it, with nobody else in between; True when something was written.
+def update(path: str | os.PathLike[str], fn: Callable[[bytes | None], bytes | None], *, durability: Durability = "full") -> bool:
+    """Replace what is at `path` by `fn` of it, with nobody else in between; True when something was written.
 
     `fn` gets None for a missing file and returns None for "no change". It runs inside the lock: it must not call a model, wait
-    for a person, or update the same file again. LockHeld after `timeout` seconds, LockUnsupported where there are no locks.
+    for the user, or update the same file again. LockHeld when others keep it busy, LockUnsupported where there are no locks.
     """
-    directory, name = os.path.split(os.path.abspath(path))
-    with Dir.open(directory, create=True) as where:
-        return update_at(where, name, fn, timeout=timeout, durability=durability)
-
-
-def update_at(
-    where: Dir,
-    name: str,
-    fn: Callable[[bytes | None], bytes | None],
-    *,
-    timeout: float = GUARD_TIMEOUT,
-    durability: Durability = "full",
-    shared: bool = False,
-) -> bool:
-    with guard_at(where, guard_name(name), timeout=timeout):
-        old = read_at(where, name, MAX_UPDATE + 1, shared=shared)
+    with open_parent(path, create=True) as (where, name), guard_at(where, guard_name(name)):
+        old = read_at(where, name, MAX_UPDATE + 1)
         if old is not None and len(old) > MAX_UPDATE:
             raise DiskError(where.full(name), f"is larger than {MAX_UPDATE >> 20} MiB", "move it away, it is not one of ours")
         new = fn(old)
         if new is None or new == old:
             return False
-        replace_at(where, name, new, durability=durability, shared=shared)
+        replace_at(where, name, new, durability=durability)
         return True
 
 
 def guard_name(name: str) -> str:
-    """The lock file that guards `name`, beside it. It stays for good: see `lock`."""
+    """Return the name of the lock file that guards `name`, beside it. It stays for good: see `locks.lock_file`."""
     return f".{name}.lock"
 
 
 def read(path: str | os.PathLike[str], max_bytes: int) -> bytes | None:
-    """The first `max_bytes` of a plain file; None when there is none."""
-    directory, name = os.path.split(os.path.abspath(path))
-    with AbsentIsFine(), Dir.open(directory) as where:
+    """Return the first `max_bytes` of a plain file; None when it does not exist."""
+    with AbsentIsFine(), open_parent(path) as (where, name):
         return read_at(where, name, max_bytes)
     return None
 
 
 def read_at(where: Dir, name: str, max_bytes: int, *, shared: bool = False) -> bytes | None:
+    # Not by `reading`: a scan reads ten thousand files.
     with reporting(where.full(name)):
         try:
             fd = open_plain(where, name, READ, shared=shared)
@@ -128,9 +92,8 @@ def read_head(fd: int, max_bytes: int) -> bytes:
 
 
 def remove(path: str | os.PathLike[str], *, durability: Durability = "full") -> bool:
-    """Unlinks `path`; False when there was nothing. Never for a lock file."""
-    directory, name = os.path.split(os.path.abspath(path))
-    with AbsentIsFine(), Dir.open(directory) as where:
+    """Unlink `path`; False when there was nothing. Never for a lock file."""
+    with AbsentIsFine(), open_parent(path) as (where, name):
         return remove_at(where, name, durability=durability)
     return False
 

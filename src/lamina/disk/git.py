@@ -25,7 +25,7 @@ _QUIET = ("-c", f"core.hooksPath={os.devnull}", "-c", "gc.autoDetach=false", "-c
 
 
 def git_program(environ: Mapping[str, str], *, outside: Path | None = None) -> str | None:
-    """The git on the person's path; never one that lies in the working tree `outside`."""
+    """Find git on the user's path; never one that lies in the working tree `outside`."""
     directories = [directory for directory in environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(directory)]
     found = shutil.which("git", path=os.pathsep.join(directories)) if directories else None
     if found is not None and outside is not None and Path(os.path.realpath(found)).is_relative_to(outside):
@@ -43,7 +43,7 @@ def run_git(
     stdin: bytes = b"",
     more: Mapping[str, str] | None = None,
 ) -> bytes | None:
-    """What it printed; None where it failed, took too long or could not be started."""
+    """Run git and return its output; None if it failed, took too long or could not be started."""
     given = {
         **{name: environ[name] for name in _PASSED_ON if name in environ},
         "LC_ALL": "C",
@@ -72,13 +72,11 @@ def run_git(
         return None
     try:
         printed, _ = process.communicate(stdin, timeout=seconds)
-    except subprocess.TimeoutExpired:
+    except BaseException as error:
         _end(process)
         process.communicate()
-        return None
-    except BaseException:
-        _end(process)
-        process.communicate()
+        if isinstance(error, subprocess.TimeoutExpired):
+            return None
         raise
     return printed[:MOST_OUTPUT] if process.returncode == 0 else None
 

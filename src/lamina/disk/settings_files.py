@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from ..core.errors import PathRefused
 from ..core.flags import Flags
 from ..core.settings import Document, Finding, Settings, Source, resolve
 from ..core.settings.kinds import printable
-from .paths import check_root
+from .paths.memory_paths import check_root
 
 MANAGED_PATH = "/etc/lamina/settings.json"
 FILE_NAME = "settings.json"
@@ -92,23 +93,20 @@ def load_settings(
 ) -> Settings:
     """The settings that hold in `cwd`. Without `remote`, the flags in `<home>/flags.json` (or LAMINA_FLAGS) count, if there."""
     paths = settings_paths(cwd=cwd, environ=environ, home=home, managed_path=managed_path)
-    findings: list[Finding] = list(_home_findings(environ, paths, given=home is not None))
-    files: dict[Source, Document | None] = {
-        "managed": _read("managed", paths.managed, findings),
-        "user": _read("user", paths.user, findings),
-        "project": _read("project", paths.project, findings, unless=paths.user),
-        "local": _read("local", paths.local, findings, unless=paths.user),
-    }
+    findings = [] if home is not None else _home_findings(environ, paths)
+    managed, user = _read("managed", paths.managed, findings), _read("user", paths.user, findings)
+    project = _read("project", paths.project, findings, unless=paths.user)
+    local = _read("local", paths.local, findings, unless=paths.user)
     if remote is None and (flags := _read("remote flag", paths.flags, findings)) is not None:
         remote = flags.data
     return resolve(
         arguments=arguments,
-        managed=files["managed"],
+        managed=managed,
         command_line=command_line,
         environ=environ,
-        local=files["local"],
-        project=files["project"],
-        user=files["user"],
+        local=local,
+        project=project,
+        user=user,
         remote=remote,
         trusted=trusted,
         judge=_judge(user_home(environ) or paths.home),
@@ -131,27 +129,15 @@ def _judge(home: Path | None) -> Callable[[str], str | None] | None:
     return problem
 
 
-def read_flags_file(path: str | Path) -> tuple[Flags, tuple[Finding, ...]]:
-    """The flags in a file, for a session that looks at it again while it runs."""
-    findings: list[Finding] = []
-    document = _read("remote flag", Path(path), findings)
-    return (document.data if document else {}), tuple(findings)
-
-
-def _home_findings(environ: Mapping[str, str], paths: SettingsPaths, *, given: bool) -> list[Finding]:
+def _home_findings(environ: Mapping[str, str], paths: SettingsPaths) -> list[Finding]:
     named = environ.get("LAMINA_HOME", "").strip()
-    if given:
-        return []
     if paths.home is None:
-        return [
-            Finding(
-                "LAMINA_HOME", "environment", "No home directory is known, so your own settings are not read; set LAMINA_HOME."
-            )
-        ]
-    if named and not os.path.isabs(named) and not named.startswith("~/"):
+        text = "No home directory is known, so your own settings are not read; set LAMINA_HOME."
+    elif named and not os.path.isabs(named) and not named.startswith("~/"):
         text = f"LAMINA_HOME must be an absolute path; {printable(str(paths.home), LONGEST_SHOWN_PATH)} is used instead."
-        return [Finding("LAMINA_HOME", "environment", text)]
-    return []
+    else:
+        return []
+    return [Finding("LAMINA_HOME", "environment", text)]
 
 
 def _read(source: Source, path: Path | None, findings: list[Finding], *, unless: Path | None = None) -> Document | None:
@@ -159,15 +145,13 @@ def _read(source: Source, path: Path | None, findings: list[Finding], *, unless:
     if path is None or (unless is not None and _same(path, unless)):
         return None
     problems: list[str] = []
+    data = None
     try:
-        content = _content(path)
-        data = None if content is None else _object(content, problems)
+        data = _object(_content(path), problems)
     except _Unusable as fault:
         problems.append(f"{fault}; it is ignored")
-        data = None
-    findings += [
-        Finding(source, source, f"Settings file {printable(str(path), LONGEST_SHOWN_PATH)}: {problem}.") for problem in problems
-    ]
+    shown = printable(str(path), LONGEST_SHOWN_PATH)
+    findings += [Finding(source, source, f"Settings file {shown}: {problem}.") for problem in problems]
     return None if data is None else Document(data, str(path))
 
 
@@ -178,12 +162,12 @@ def _same(path: Path, other: Path) -> bool:
         return False
 
 
-def _content(path: Path) -> bytes | None:
-    """The bytes of a regular file; None where there is none. What is no file is found out without waiting for it."""
+def _content(path: Path) -> bytes:
+    """The bytes of a regular file; none where there is no file. What is no file is found out without waiting for it."""
     try:
         number = os.open(path, _FLAGS)
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        return b""
     except (OSError, ValueError) as fault:
         raise _Unusable(f"can't be read ({_reason(fault)})") from None
     try:
@@ -226,7 +210,7 @@ def _parsed(text: str, problems: list[str]) -> object:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         joined = dict(items)
         if len(joined) < len(items):
-            twice.append(_first_twice(key for key, _ in items))
+            twice.extend(key for key, times in Counter(key for key, _ in items).items() if times > 1)
         return joined
 
     try:
@@ -242,33 +226,10 @@ def _parsed(text: str, problems: list[str]) -> object:
     return data
 
 
-def _first_twice(keys: Iterable[str]) -> str:
-    seen: set[str] = set()
-    for key in keys:
-        if key in seen:
-            return key
-        seen.add(key)
-    return ""
-
-
 def _no_constant(name: str) -> float:
     raise _Unusable(f"holds {name}, which is no JSON number")
 
 
-def _too_deep(data: object) -> bool:
-    level = [data]
-    for _ in range(DEEPEST):
-        level = [item for node in level for item in _children(node)]
-        if not level:
-            return False
-    return True
-
-
-def _children(node: object) -> list[Any]:
-    match node:
-        case dict():
-            return list(node.values())
-        case list():
-            return node
-        case _:
-            return []
+def _too_deep(node: object, left: int = DEEPEST) -> bool:
+    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    return left == 0 or any(_too_deep(child, left - 1) for child in children)

@@ -1,8 +1,7 @@
-"""Adds a permission rule to a settings file: the one change Lamina makes there, and only when a person says "always".
+"""Adds a permission rule to the local settings of a working tree: the one change Lamina makes there, when a person says "always".
 
 Owns the edit. Invariants: everything else in the file stays as it is, keys we don't know and their order too; a file that can't
-be read as JSON is left alone, with an error that names the line. The person's own file may be a link and is followed; in a
-working tree no link is followed, so a repository can't lead the write elsewhere.
+be read as JSON is left alone, with an error that names the line. No link is followed, so a repository can't lead the write elsewhere.
 
 A crash at any line leaves the old file or the new one. A crash between a local file and the note of trust leaves a rule that
 waits for a yes.
@@ -14,30 +13,21 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from ..core.errors import SettingError
 from ..core.settings import Permissions
-from .files import update
-from .lock import guard
-from .rootdir import RootDir
-from .settings_files import FILE_NAME, LOCAL_PATH, MOST_BYTES
-from .trust import enabled, trust, trusted
-
-ListName: TypeAlias = Literal["allow", "ask", "deny"]
+from .home.trust import enabled, trust, trusted
+from .locks.lock_file import guard
+from .settings_files import LOCAL_PATH, MOST_BYTES
+from .trees.rootdir import RootDir
 
 # Beside the person's settings, not in the working tree, where it would be one more file to explain.
 _GUARD = ".local-settings.lock"
 
 
-def add_user_rule(home: str | os.PathLike[str], rule: str, *, to: ListName = "allow") -> bool:
-    """Adds the rule to `<home>/settings.json`; False when it stood there."""
-    path = os.path.realpath(Path(home) / FILE_NAME)
-    return update(path, lambda old: with_rule(old, rule, to, path))
-
-
-def add_local_rule(home: str | os.PathLike[str], cwd: str | os.PathLike[str], rule: str, *, to: ListName = "allow") -> bool:
-    """Adds the rule to `.claude/settings.local.json` under `cwd`; True when it counts from now on.
+def add_local_rule(home: str | os.PathLike[str], cwd: str | os.PathLike[str], rule: str) -> bool:
+    """Adds what is allowed to `.claude/settings.local.json` under `cwd`; True when it counts from now on.
 
     It does where the tree is trusted, or held nothing that needs trust: then the yes to the rule is noted as a yes to the tree. In
     any other tree it waits with the rest.
@@ -48,29 +38,29 @@ def add_local_rule(home: str | os.PathLike[str], cwd: str | os.PathLike[str], ru
     with guard(Path(home) / _GUARD), RootDir.open(where, create=False, shared=True) as tree:
         rel = LOCAL_PATH.as_posix()
         old = tree.read_bytes(rel, MOST_BYTES + 1)
-        new = with_rule(old, rule, to, os.path.join(where, rel))
+        new = with_rule(old, rule, os.path.join(where, rel))
         if new is not None:
             tree.replace(rel, new)
-    if known and _only_added(before, enabled(cwd), rule, to):
+    if known and _only_added(before, enabled(cwd), rule):
         trust(home, cwd)
         return True
     return trusted(home, cwd)
 
 
-def _only_added(before: dict[str, Any], after: dict[str, Any], rule: str, to: ListName) -> bool:
+def _only_added(before: dict[str, Any], after: dict[str, Any], rule: str) -> bool:
     """Whether the tree enables what it did and this rule: a change that came in between is not trusted along with it."""
     old, new = before.pop("permissions", Permissions()), after.pop("permissions", Permissions())
-    expected = {name: set(getattr(old, name)) | ({rule} if name == to else set()) for name in ("allow", "ask", "deny")}
-    return before == after and all(set(getattr(new, name)) == rules for name, rules in expected.items())
+    same = before == after and set(old.ask) == set(new.ask) and set(old.deny) == set(new.deny)
+    return same and {*old.allow, rule} == set(new.allow)
 
 
-def with_rule(old: bytes | None, rule: str, to: ListName, path: str) -> bytes | None:
+def with_rule(old: bytes | None, rule: str, path: str) -> bytes | None:
     """The file with the rule at the end of its list; None when it is there already."""
     data = _object(old, path)
     permissions = data.setdefault("permissions", {})
-    rules = permissions.setdefault(to, []) if isinstance(permissions, dict) else None
+    rules = permissions.setdefault("allow", []) if isinstance(permissions, dict) else None
     if not isinstance(rules, list):
-        raise SettingError(f"permissions.{to}", path, "is no list of rules", "mend the file, then say it again")
+        raise SettingError("permissions.allow", path, "is no list of rules", "mend the file, then say it again")
     if rule in rules:
         return None
     rules.append(rule)

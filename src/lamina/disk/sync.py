@@ -9,8 +9,8 @@ from __future__ import annotations
 import errno
 import os
 
-from . import oslock
 from .crash_points import point
+from .locks import kernel_lock
 
 # What F_FULLFSYNC answers on a file system that does not know it; fsync is the best there is then.
 _NOT_KNOWN = {errno.EINVAL, errno.ENOTTY, getattr(errno, "ENOTSUP", errno.EINVAL)}
@@ -18,21 +18,15 @@ _NOT_KNOWN = {errno.EINVAL, errno.ENOTTY, getattr(errno, "ENOTSUP", errno.EINVAL
 
 def sync_fd(fd: int, name: str) -> None:
     """Waits until the file or directory is on stable storage; `name` is the crash point."""
-    if not _synced_by_the_drive(fd, name):
-        point(name)
-        os.fsync(fd)
-
-
-def _synced_by_the_drive(fd: int, name: str) -> bool:
-    """On macOS fsync stops at the drive's cache, F_FULLFSYNC does not."""
-    full = getattr(oslock.fcntl, "F_FULLFSYNC", None)
-    if oslock.fcntl is None or full is None:
-        return False
-    try:
-        point(name)
-        oslock.fcntl.fcntl(fd, full)
-    except OSError as error:
-        if error.errno not in _NOT_KNOWN:
-            raise
-        return False
-    return True
+    # On macOS fsync stops at the drive's cache, F_FULLFSYNC does not.
+    full = getattr(kernel_lock.fcntl, "F_FULLFSYNC", None)
+    if kernel_lock.fcntl is not None and full is not None:
+        try:
+            point(name)
+            kernel_lock.fcntl.fcntl(fd, full)
+            return
+        except OSError as error:
+            if error.errno not in _NOT_KNOWN:
+                raise
+    point(name)
+    os.fsync(fd)

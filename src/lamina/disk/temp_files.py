@@ -15,16 +15,15 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Literal
 
 from ..core.errors import DiskError, LockUnsupported, PathRefused
-from . import crash_points as crash
-from .crash_points import point
+from .crash_points import point, write_all
 from .dirfd import CREATE_NEW, READ_WRITE, Dir, open_plain, refuse_unless_plain, set_private
 from .faults import AbsentIsFine, reporting
-from .oslock import Held, kernel_locks
+from .locks.kernel_lock import LockDescriptor, kernel_locks
 from .sync import sync_fd
 
 # "full": what was acknowledged survives a power loss; "process": it survives the end of the process.
@@ -34,8 +33,7 @@ _TEMP_PREFIX = ".lamina-"
 _TEMP_SUFFIX = ".tmp"
 # Each try is lost only to a sweep in the very microsecond between making the file and locking it.
 _TEMP_TRIES = 20
-# The largest single write that every system takes; larger ones are EINVAL on macOS.
-_CHUNK = 1 << 30
+
 # Where no lock tells whether a temporary file's writer lives: no write takes an hour.
 _ABANDONED_AFTER = 3_600.0
 # Windows refuses to replace a file that somebody has open, and readers are quick.
@@ -50,7 +48,7 @@ class Temp:
 
     __slots__ = ("_durability", "_held", "_kept", "_name", "_published", "_target", "_where")
 
-    def __init__(self, where: Dir, name: str, held: Held, target: str, durability: Durability) -> None:
+    def __init__(self, where: Dir, name: str, held: LockDescriptor, target: str, durability: Durability) -> None:
         self._where = where
         self._name = name
         self._held = held
@@ -73,7 +71,7 @@ class Temp:
             if self._durability == "full":
                 self._where.sync()
 
-    def keep(self) -> Held:
+    def keep(self) -> LockDescriptor:
         """Hands over the locked descriptor of the published file: its lock then lives as long as the caller keeps it."""
         self._kept = True
         return self._held
@@ -90,22 +88,20 @@ class Temp:
 
 
 @contextmanager
-def staged(
-    path: str | os.PathLike[str], data: bytes, *, durability: Durability = "full", mtime_ns: int | None = None
-) -> Iterator[Temp]:
-    """`data` written and synced under a temporary name; `publish` on it puts it at `path`, leaving the block drops it."""
-    directory, name = os.path.split(os.path.abspath(path))
-    with (
-        Dir.open(directory, create=True) as where,
-        staged_at(where, name, data, durability=durability, mtime_ns=mtime_ns) as temp,
-    ):
-        yield temp
-
-
-@contextmanager
 def staged_at(
-    where: Dir, name: str, data: bytes, *, durability: Durability, mtime_ns: int | None = None, shared: bool = False
+    where: Dir,
+    name: str,
+    data: bytes | Iterable[bytes | memoryview],
+    *,
+    durability: Durability,
+    mtime_ns: int | None = None,
+    shared: bool = False,
+    points: str = "temp",
 ) -> Iterator[Temp]:
+    """Write and sync `data`, whole or in pieces, under a temporary name; `publish` on it puts it at `name`, leaving the block drops it.
+
+    `points` begins the names of its crash points.
+    """
     full = where.full(name)
     if (there := where.stat(name)) is not None:
         refuse_unless_plain(there, full, shared=shared)
@@ -113,12 +109,18 @@ def staged_at(
         temp = _create(where, name, durability)
     try:
         with reporting(full):
-            _fill(temp.fd, data)
+            size = 0
+            for part in (data,) if isinstance(data, bytes) else data:
+                write_all(f"{points}.write", temp.fd, part)
+                size += len(part)
+            # Some file systems have claimed more than they kept.
+            if os.fstat(temp.fd).st_size != size:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
             if mtime_ns is not None:
-                point("temp.utime")
+                point(f"{points}.utime")
                 os.utime(temp.fd, ns=(mtime_ns, mtime_ns))
             if durability == "full":
-                sync_fd(temp.fd, "temp.fsync")
+                sync_fd(temp.fd, f"{points}.fsync")
         yield temp
     finally:
         temp.drop()
@@ -132,7 +134,7 @@ def _create(where: Dir, target: str, durability: Durability) -> Temp:
             fd = os.open(where.at(name), CREATE_NEW, 0o600, dir_fd=where.fd)
         except FileExistsError:
             continue
-        temp = Temp(where, name, Held(fd, where.full(name)), target, durability)
+        temp = Temp(where, name, LockDescriptor(fd, where.full(name)), target, durability)
         ready = False
         try:
             if _claimed(temp):
@@ -154,18 +156,6 @@ def _claimed(temp: Temp) -> bool:
     except LockUnsupported:
         # Nobody can tell here whether a writer lives, so a sweep goes by age and leaves a young file alone.
         return True
-
-
-def _fill(fd: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        written = crash.write("temp.write", fd, rest[:_CHUNK])
-        if written <= 0:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        rest = rest[written:]
-    # Some file systems have claimed more than they kept.
-    if os.fstat(fd).st_size != len(data):
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 def _rename(where: Dir, temp: str, name: str) -> None:
@@ -205,7 +195,7 @@ def _sweep(where: Dir, name: str, now: float) -> bool:
     full, held = where.full(name), None
     # Published or dropped since it was listed; or a link, a directory or another user's file, none of which we made.
     with AbsentIsFine(), suppress(PathRefused), reporting(full):
-        held = Held(open_plain(where, name, READ_WRITE), full)
+        held = LockDescriptor(open_plain(where, name, READ_WRITE), full)
     if held is None:
         return False
     try:
@@ -223,7 +213,7 @@ def _sweep(where: Dir, name: str, now: float) -> bool:
         held.release()
 
 
-def _abandoned(held: Held, now: float) -> bool:
+def _abandoned(held: LockDescriptor, now: float) -> bool:
     if kernel_locks():
         with suppress(LockUnsupported):
             return held.try_lock()

@@ -1,4 +1,4 @@
-"""Files of the person's own tree: read without ever blocking, replaced whole or not at all, and left looking as they did.
+"""Files of the user's own tree: read without ever blocking, replaced whole or not at all, and left looking as they did.
 
 Owns how a tool opens and replaces a file that is not Lamina's. Invariants: only regular files are opened; a file that exists
 keeps its mode, and its owner where the system allows that; a new one gets what any program's new file gets (0666 and 0777 for
@@ -58,8 +58,8 @@ _KINDS = (
 )
 
 
-class Version(NamedTuple):
-    """Which file, and which state of it."""
+class FileVersion(NamedTuple):
+    """The identity and the state of a file."""
 
     device: int
     inode: int
@@ -67,17 +67,17 @@ class Version(NamedTuple):
     size: int
 
 
-class Content(NamedTuple):
+class FileContent(NamedTuple):
     data: bytes
-    version: Version
+    version: FileVersion
 
 
-def version(found: os.stat_result) -> Version:
-    return Version(found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
+def version(found: os.stat_result) -> FileVersion:
+    return FileVersion(found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
 
 
 def open_regular(path: AnyPath) -> int | None:
-    """A descriptor for reading, for the caller to close; None when nothing is there, PathRefused for all but a regular file.
+    """Return a descriptor for reading, for the caller to close; None when the file does not exist, PathRefused for all but a regular file.
 
     The kind is asked first because merely opening some devices does something, and again on the descriptor, which counts.
     """
@@ -96,8 +96,8 @@ def open_regular(path: AnyPath) -> int | None:
     return fd
 
 
-def read_whole(path: AnyPath, max_bytes: int) -> Content | None:
-    """All of a regular file; None when nothing is there, DiskError when it is larger than `max_bytes`."""
+def read_whole(path: AnyPath, max_bytes: int) -> FileContent | None:
+    """Read all of a regular file; None when it does not exist, DiskError when it is larger than `max_bytes`."""
     fd = open_regular(path)
     if fd is None:
         return None
@@ -109,18 +109,18 @@ def read_whole(path: AnyPath, max_bytes: int) -> Content | None:
         os.close(fd)
     if len(data) > max_bytes:
         raise DiskError(os.fspath(path), f"is larger than {max_bytes >> 20} MB", "change it with a command instead")
-    return Content(data, version(found))
+    return FileContent(data, version(found))
 
 
 def replace(
-    path: AnyPath, data: bytes, *, expect: Version | None, roots: Sequence[AnyPath] = (), target: AnyPath | None = None
-) -> Version:
+    path: AnyPath, data: bytes, *, expect: FileVersion | None, roots: Sequence[AnyPath] = (), target: AnyPath | None = None
+) -> FileVersion:
     """Puts `data` at `path` if that is still in the state `expect` (None: still missing); the state it is in afterwards.
 
     Missing directories are made. A path whose last component is a link must lead to a file inside one of `roots`. `target` is `path`
     without links, as it was when the write was allowed.
     """
-    with _place(path, roots) if target is None else _allowed(path, roots, os.fspath(target)) as (where, name):
+    with _place(path, roots, target) as (where, name):
         full = where.full(name)
         there = where.stat(name)
         _refuse_change(there, expect, full)
@@ -150,12 +150,12 @@ def _refuse_irregular(found: os.stat_result, path: AnyPath) -> None:
 
 
 def _refuse_protected(found: os.stat_result, full: str) -> None:
-    """A rename would not ask the file's own mode, and root is not stopped by one; the person who took the bits away meant it."""
+    """A rename would not ask the file's own mode, and root is not stopped by one; the user who took the bits away meant it."""
     if not stat.S_IMODE(found.st_mode) & 0o222 or not os.access(full, os.W_OK):
         raise PathRefused(full, "is read-only", "ask the person before changing its permissions")
 
 
-def _refuse_change(found: os.stat_result | None, expect: Version | None, full: str) -> None:
+def _refuse_change(found: os.stat_result | None, expect: FileVersion | None, full: str) -> None:
     if found is None and expect is not None:
         raise DiskError(full, "was removed while it was being changed", "look again before writing it")
     if found is not None and expect is None:
@@ -165,38 +165,23 @@ def _refuse_change(found: os.stat_result | None, expect: Version | None, full: s
 
 
 @contextmanager
-def _place(path: AnyPath, roots: Sequence[AnyPath]) -> Iterator[tuple[Dir, str]]:
-    """The directory that is written to, open, and the name in it."""
-    given = os.path.abspath(path)
-    if not os.path.islink(given):
+def _place(path: AnyPath, roots: Sequence[AnyPath], target: AnyPath | None) -> Iterator[tuple[Dir, str]]:
+    """The directory that is written to, open, and the name in it. On the way to a target that was judged before, or that a link
+    leads to, no link is followed any more."""
+    given, linked = os.path.abspath(path), os.path.islink(path)
+    if target is None and not linked:
         directory, name = os.path.split(given)
         with _made(directory) as where:
             yield where, name
         return
-    real = os.path.realpath(given)
-    root = next((found for root in roots if PurePath(real).is_relative_to(found := os.path.realpath(root))), None)
-    if root is None:
-        raise PathRefused(given, "is a symbolic link that leads out of the working directories", f"name the file itself ({real})")
-    *above, name = os.path.relpath(real, root).split(os.sep)
-    with _walk(Dir.open(root), above) as where:
-        if where.stat(name) is None:
-            raise PathRefused(given, "is a symbolic link to nothing", f"write the file it names ({real})")
-        yield where, name
-
-
-@contextmanager
-def _allowed(path: AnyPath, roots: Sequence[AnyPath], target: str) -> Iterator[tuple[Dir, str]]:
-    """As `_place`, for a target that was judged before: no link on the way to it is followed any more."""
-    given, linked = os.path.abspath(path), os.path.islink(path)
-    inside = [found for root in roots if PurePath(target).is_relative_to(found := os.path.realpath(root))]
+    real = os.path.realpath(given) if target is None else os.fspath(target)
+    inside = [found for root in roots if PurePath(real).is_relative_to(found := os.path.realpath(root))]
     if linked and not inside:
-        raise PathRefused(
-            given, "is a symbolic link that leads out of the working directories", f"name the file itself ({target})"
-        )
-    directory, name = os.path.split(target)
-    with _reached(directory, max(inside, key=len, default=os.path.splitdrive(target)[0] + os.sep)) as where:
+        raise PathRefused(given, "is a symbolic link that leads out of the working directories", f"name the file itself ({real})")
+    directory, name = os.path.split(real)
+    with _reached(directory, max(inside, key=len, default=os.path.splitdrive(real)[0] + os.sep)) as where:
         if linked and where.stat(name) is None:
-            raise PathRefused(given, "is a symbolic link to nothing", f"write the file it names ({target})")
+            raise PathRefused(given, "is a symbolic link to nothing", f"write the file it names ({real})")
         yield where, name
 
 
@@ -208,7 +193,7 @@ def _reached(directory: str, start: str) -> Dir:
     """
     names = [name for name in os.path.relpath(directory, start).split(os.sep) if name != os.curdir]
     try:
-        return _walk(Dir.open(start), names, make=True)
+        return _walk(Dir.open(start), names)
     except ReadOnly:
         if os.path.dirname(start) != start:
             raise
@@ -224,24 +209,20 @@ def _reached(directory: str, start: str) -> Dir:
         raise
 
 
-def _walk(here: Dir, names: Sequence[str], *, make: bool = False) -> Dir:
-    """Down from an open directory, through no link: all links were resolved when the target was judged."""
+def _walk(here: Dir, names: Sequence[str]) -> Dir:
+    """Down from an open directory, through no link: all links were resolved when the target was judged. What is missing is made as the
+    user's own programs would, not private."""
     for name in names:
         with here:
-            if make and here.stat(name) is None:
-                _make(here, name)
+            if here.stat(name) is None:
+                with reporting(here.full(name)):
+                    with suppress(FileExistsError):
+                        point("user.mkdir")
+                        os.mkdir(here.at(name), 0o777, dir_fd=here.fd)
+                    here.sync()
             below = here.child(name)
         here = below
     return here
-
-
-def _make(here: Dir, name: str) -> None:
-    """As the person's own programs would, not private."""
-    with reporting(here.full(name)):
-        with suppress(FileExistsError):
-            point("user.mkdir")
-            os.mkdir(here.at(name), 0o777, dir_fd=here.fd)
-        here.sync()
 
 
 def _made(directory: str) -> Dir:
@@ -250,7 +231,7 @@ def _made(directory: str) -> Dir:
     while not os.path.lexists(above) and os.path.dirname(above) != above:
         above, name = os.path.split(above)
         missing.append(name)
-    return _walk(Dir.open(above), missing[::-1], make=True)
+    return _walk(Dir.open(above), missing[::-1])
 
 
 def _new_mode(where: Dir) -> int:

@@ -24,7 +24,7 @@ from .background import current_job
 if TYPE_CHECKING:  # loaded with the first job
     from ..core.budget import Limits, Out
     from ..core.usage import Usage
-    from ..disk.ledger import Ledger
+    from ..disk.home.ledger import UsageLedger
 
 # The model of answers that no model gave.
 LOCAL = "offline"
@@ -43,16 +43,16 @@ class Meter:
         self._project = project
         self._session = session
         self._clock = clock
-        self._ledger: Ledger | None = None
+        self._ledger: UsageLedger | None = None
         self._said: set[tuple[str, str]] = set()
         self.out: Out | None = None  # what the last job that asked was refused for
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> UsageLedger:
         if self._ledger is None:
-            from ..disk.ledger import Ledger
+            from ..disk.home.ledger import UsageLedger
 
-            self._ledger = Ledger(self._home, now=self._clock)
+            self._ledger = UsageLedger(self._home, now=self._clock)
         return self._ledger
 
     def __call__(self, ask: Ask, abort: Event) -> Reply:
@@ -69,13 +69,13 @@ class Meter:
         return reply
 
     def _count(self, ask: Ask, model: str, usage: Usage | None, *, failed: bool = False) -> None:
-        from ..core.budget import Line
+        from ..core.budget import LedgerLine
         from ..core.usage import Usage
         from ..providers.models import cost
 
         used = usage or Usage()
         self.ledger.add(
-            Line(
+            LedgerLine(
                 self._clock(),
                 ask.purpose,
                 self._project,

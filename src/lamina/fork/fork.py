@@ -26,7 +26,7 @@ from ..core.blocks import ToolResult, ToolUse, Wire, text, tool_result
 from ..core.cache import BREAK_HEADER, FORK_HEADER
 from ..core.effects import Flow, RunTools
 from ..core.errors import LaminaError, ProviderError
-from ..core.flatten import Flat
+from ..core.message_list import Flat
 from ..core.prompt_files import prompt_text
 from ..core.reply import Reply
 from ..core.usage import Usage

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..core.blocks import Wire
-from ..providers.offline.asked import Done, read_asked
+from ..providers.offline.turn_context import Done, read_turn
 from .fork import directive_in
 
 
@@ -22,7 +22,7 @@ def run_so_far(request: Wire) -> OfflineRun:
     messages = request["messages"]
     places = [at for at, message in enumerate(messages) if any(text.startswith("<fork ") for text in texts_of(message))]
     at = places[-1] if places else len(messages) - 1
-    done = [(str(one.given.get("file_path")), one) for one in read_asked(request, "", at).done]
+    done = [(str(one.given.get("file_path")), one) for one in read_turn(request, "", at).done]
     read = {file: one for file, one in done if one.name == "Read"}
     return OfflineRun(directive_in(request) or "", at, read, frozenset(file for file, one in done if one.name == "Write"))
 

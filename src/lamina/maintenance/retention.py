@@ -22,12 +22,12 @@ import msgspec
 from ..core.errors import DiskError, InputError
 from ..disk.append import Appender
 from ..disk.files import read, remove, update
-from ..disk.ledger import day_of, ledger_file
-from ..disk.ledger import days as ledger_days
-from ..disk.lock import LifeLock
-from ..disk.rewrite_tree import remove_tree
-from ..disk.session_list import project_directories
-from ..disk.transcript import lock_path
+from ..disk.home.ledger import day_of, ledger_file
+from ..disk.home.ledger import list_ledger_days as ledger_days
+from ..disk.locks.lock_file import LifeLock
+from ..disk.transcripts.search import project_directories
+from ..disk.transcripts.store import lock_path
+from ..disk.trees.rewrite import remove_tree
 from .forget.files import MEMORY, Session, files, sessions
 
 JOURNAL = "removed-sessions.jsonl"

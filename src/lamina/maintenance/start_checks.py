@@ -17,8 +17,8 @@ import msgspec
 
 from ..core.errors import LaminaError
 from ..core.settings import Settings
-from ..disk.paths import slug
-from ..disk.session_list import project_directories
+from ..disk.paths.project import slug
+from ..disk.transcripts.search import project_directories
 from ..memory.store.project_identity import Identity, identify, identity_in, note
 from ..memory.store.scopes import project_root
 from . import retention

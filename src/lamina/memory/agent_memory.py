@@ -15,7 +15,7 @@ from ..core.fence import escape, fence
 from ..core.prompt_files import prompt_sections
 from ..core.settings import Mode, Scope, Settings
 from ..core.settings.kinds import printable
-from ..disk.files import Durability
+from ..disk.temp_files import Durability
 from .instructions import LONGEST_PATH, types_of
 from .memory import Memory
 from .store.directory import GUARD, DirectoryStore

@@ -15,9 +15,9 @@ import msgspec
 
 from ..core.errors import DiskError, InputError, PathRefused
 from ..core.settings import Mode, Settings
-from ..disk.files import Durability
-from ..disk.paths import check_root
+from ..disk.paths.memory_paths import check_root
 from ..disk.settings_files import lamina_home, load_settings, user_home
+from ..disk.temp_files import Durability
 from .recall.library import Look, Scope, Where, shown_in
 from .recall.library import Recalled as Recalled
 from .store.blame import Blamed, blame

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.errors import DiskError, InputError, LaminaError
-from ..disk.file_names import fold
+from ..disk.paths.file_names import fold
 from .memory import Memory
 from .recall.library import Where
 from .store.contract import Proposed, Saved, Why

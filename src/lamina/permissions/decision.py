@@ -18,7 +18,7 @@ import msgspec
 from ..core.blocks import ToolUse
 from ..core.errors import PathRefused
 from ..core.settings import Permissions
-from ..disk.paths import check_child
+from ..disk.paths.memory_paths import check_child
 from . import suggestions as suggest
 from .patterns import Base, Bases
 from .readonly.places import within

@@ -16,7 +16,7 @@ import msgspec
 
 from ..core.blocks import ToolUse
 from ..core.errors import PathRefused
-from ..disk.user_paths import resolve
+from ..disk.paths.user_paths import resolve
 from .readonly.plan import Plan, plan_readonly
 from .readonly.words import Refusal
 from .rules import READERS, WRITERS

@@ -10,7 +10,7 @@ import os
 from itertools import islice
 from pathlib import Path, PurePath
 
-from ..disk.file_names import fold
+from ..disk.paths.file_names import fold
 
 # Version control runs hooks and filters from its directory, editors and other agents run tasks and servers, build tools load
 # plugins, a home's .config and .local hold what starts with a session; keys are keys.

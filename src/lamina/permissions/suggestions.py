@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ..core.settings.shapes import LONGEST_NAME
+from ..core.settings.collection_kinds import LONGEST_NAME
 from .patterns import quoted
 from .readonly.words import Part, Refusal, split
 from .rules import READERS, WRITERS

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from ..core.errors import DiskError
 from ..core.settings.kinds import printable
-from ..disk.spool import Spool
+from ..disk.session_files.spool import Spool
 from .repository import Head, Repository, comparison_settings, default_branch, find_repository, head_of
 
 # A session must not wait for a huge working tree: what is not known by then is left out, and said to be.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..core.blocks import Wire
 from ..core.errors import InputError
 from ..core.reply import plain
-from .convert import messages_from_chat
+from .conversion import messages_from_chat
 
 
 class Start(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from ..core.blocks import Wire
+from ..core.usage import count_of
 
 STOP_REASONS = {
     "stop": "end_turn",
@@ -149,16 +150,12 @@ def messages_usage(raw: Mapping[str, Any]) -> Wire:
     """Chat usage in the Messages API's spelling: there, cached tokens are no part of `input_tokens`."""
     details = raw.get("prompt_tokens_details")
     details = details if isinstance(details, Mapping) else {}
-    prompt = _count(raw.get("prompt_tokens"))
-    read = min(prompt, _count(details.get("cached_tokens")) or _count(raw.get("prompt_cache_hit_tokens")))
-    written = min(prompt - read, _count(details.get("cache_write_tokens")))
+    prompt = count_of(raw.get("prompt_tokens"))
+    read = min(prompt, count_of(details.get("cached_tokens")) or count_of(raw.get("prompt_cache_hit_tokens")))
+    written = min(prompt - read, count_of(details.get("cache_write_tokens")))
     return {
         "input_tokens": prompt - read - written,
         "cache_read_input_tokens": read,
         "cache_creation_input_tokens": written,
-        "output_tokens": _count(raw.get("completion_tokens")),
+        "output_tokens": count_of(raw.get("completion_tokens")),
     }
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -1,4 +1,4 @@
-"""What is known of models: windows, prices, the smallest prompt they cache.
+"""What is known of models: windows and prices.
 
 Owns models.json, a dated file written by scripts/generate_models.py and read at first use. A name is matched by its family, so
 that dated ids, cloud prefixes and dotted versions find their model; a version the file does not hold is unknown, never priced as
@@ -15,18 +15,12 @@ import msgspec
 
 from ..core.usage import Usage
 
-# T4: what is assumed of a model nobody knows.
-SAFE_WINDOW = 200_000
-
 # Prices in units of one uncached input token. Reads and writes are the same for every model, so that two policies can be compared
 # whatever model is replayed; an answer's price is the model's own, and five where that is unknown.
 UNITS_READ = 0.1
 UNITS_WRITE = 1.25
 UNITS_WRITE_1H = 2.0
 UNITS_OUTPUT = 5.0
-
-# Below this a prompt is not cached by most models; too low a guess costs a useless mark, too high a one costs a cache.
-MIN_CACHEABLE = 1_024
 
 PER = 1_000_000
 
@@ -52,7 +46,6 @@ class ModelInfo(msgspec.Struct, frozen=True):
     name: str = ""
     max_output: int | None = None
     needs_header_for_1m: bool = False
-    min_cacheable: int = MIN_CACHEABLE
     prices: Prices | None = None
     above: PricesAbove | None = None
 
@@ -104,29 +97,6 @@ def known(model: str) -> ModelInfo | None:
             return None
         name = table().aliases.get(name, name)
     return msgspec.structs.replace(models[name], name=name)
-
-
-@functools.lru_cache(maxsize=256)
-def info(model: str) -> ModelInfo:
-    """As `known`, with a safe window for a model nobody knows; says so once per name."""
-    found = known(model)
-    if found is not None:
-        return found
-    import logging
-
-    logging.getLogger("lamina.providers").warning(
-        "Model %s is unknown: a window of %s tokens is assumed and its cost is not counted in money; "
-        "set LAMINA_CONTEXT_WINDOW if it is smaller.",
-        model,
-        f"{SAFE_WINDOW:,}",
-    )
-    return ModelInfo(SAFE_WINDOW, name=model)
-
-
-def min_cacheable(model: str) -> int:
-    """Tokens a prompt needs before the provider caches any of it."""
-    found = known(model)
-    return found.min_cacheable if found else MIN_CACHEABLE
 
 
 def cost(model: str, usage: Usage) -> Cost:

@@ -22,7 +22,7 @@ from ..core.reply import Reply, plain
 from . import Capabilities
 from .chat_stream import ChatStream
 from .clients import host_of
-from .convert import chat_messages
+from .conversion import chat_messages
 from .sdk import SdkProvider
 from .stream import StreamState, Translator, translated
 

@@ -13,11 +13,11 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from threading import Event
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
 import msgspec
 
-from ..core.effects import Ask, Effect, Flow, RunTools, Sleep, Wait, drive, drive_async
+from ..core.effects import Ask, Effect, Flow, Sleep, drive, drive_async
 from ..core.errors import Aborted, BadRequest, ProviderError, StreamBroken
 from ..core.reply import Reply
 
@@ -111,17 +111,13 @@ def ask_retrying(
     abort: Event | None = None,
 ) -> Reply:
     def perform(effect: Effect) -> Reply | None:
-        match effect:
-            case Ask():
-                _go_on(abort)
-                return once(effect)
-            case Sleep(seconds=seconds):
-                _pause(seconds, waits, abort)
-                return None
-            case RunTools() | Wait():
-                raise AssertionError("a call neither runs tools nor waits for work")
-            case _:
-                assert_never(effect)
+        if isinstance(effect, Sleep):
+            _pause(effect.seconds, waits, abort)
+            return None
+        assert isinstance(effect, Ask)  # a call neither runs tools nor waits for work
+        if abort is not None and abort.is_set():
+            raise Aborted
+        return once(effect)
 
     return drive(asking(ask, policy=policy_for(ask.purpose, policy), luck=waits.random, adapt=adapt), perform)
 
@@ -134,24 +130,14 @@ def _pause(seconds: float, waits: Waits, abort: Event | None) -> None:
         abort.wait(seconds)
 
 
-def _go_on(abort: Event | None) -> None:
-    if abort is not None and abort.is_set():
-        raise Aborted
-
-
 async def ask_retrying_async(
     once: Callable[[Ask], Awaitable[Reply]], ask: Ask, *, policy: RetryPolicy, waits: Waits, adapt: Adapt | None = None
 ) -> Reply:
     async def perform(effect: Effect) -> Reply | None:
-        match effect:
-            case Ask():
-                return await once(effect)
-            case Sleep(seconds=seconds):
-                await waits.sleep_async(seconds)
-                return None
-            case RunTools() | Wait():
-                raise AssertionError("a call neither runs tools nor waits for work")
-            case _:
-                assert_never(effect)
+        if isinstance(effect, Sleep):
+            await waits.sleep_async(effect.seconds)
+            return None
+        assert isinstance(effect, Ask)
+        return await once(effect)
 
     return await drive_async(asking(ask, policy=policy_for(ask.purpose, policy), luck=waits.random, adapt=adapt), perform)

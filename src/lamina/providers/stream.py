@@ -18,16 +18,15 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from threading import Event
 from types import TracebackType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import msgspec
 
 from ..core.blocks import Wire, scrub
 from ..core.errors import Aborted, InputError, StreamBroken
 from ..core.reply import Reply, read_response
+from . import OnEvent
 from .faults import is_outside, read_fault, typed_error
-
-OnEvent: TypeAlias = Callable[[dict[str, Any]], None]
 
 # The key under which a tool input that is no JSON object is kept as the text it came as.
 UNPARSED = "lamina:unparsed"

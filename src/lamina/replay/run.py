@@ -22,7 +22,7 @@ import msgspec
 from ..core.errors import DiskError, InputError, LaminaError
 from ..core.settings import Settings
 from ..disk.dirfd import private_dir
-from ..disk.rewrite_tree import remove_tree
+from ..disk.trees.rewrite import remove_tree
 from ..session.provider import limits_for
 from .curve import Curve
 from .figures import Figures

@@ -21,8 +21,8 @@ from ..core.log import Log
 from ..core.records import Attachment, Boundary, Clear, Event, Foreign, Message, Record, Revoke, Snapshot, Span, Spill
 from ..core.usage import Usage
 from ..core.view import Item
-from ..disk.jsonl import Health
-from ..disk.transcript import read_transcript
+from ..disk.transcripts.jsonl import Health
+from ..disk.transcripts.store import read_transcript
 
 # What recall brought: a replay brings its own.
 MEMORIES = "attachment:relevant_memories"

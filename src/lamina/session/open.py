@@ -19,11 +19,20 @@ from ..core.ids import new_id
 from ..core.log import Log
 from ..core.record_lines import Envelope
 from ..core.records import Attachment, Forked, Message
-from ..disk.jsonl import Health
-from ..disk.paths import slug
-from ..disk.resume import live_lines
-from ..disk.transcript import FileStore, Live, MemoryStore, Store, load_live, origin, read_transcript, refuse_newer
-from ..disk.transcript_search import find_transcript
+from ..disk.paths.project import slug
+from ..disk.transcripts.jsonl import Health
+from ..disk.transcripts.resume import read_live_lines
+from ..disk.transcripts.search import find_transcript
+from ..disk.transcripts.store import (
+    FileTranscript,
+    InMemoryTranscript,
+    LiveTranscript,
+    TranscriptStore,
+    load_live,
+    read_origin,
+    read_transcript,
+    refuse_newer,
+)
 
 # A session id is a file name.
 MAX_ID = 100
@@ -41,8 +50,8 @@ RECORD_BEGINS = b'{"parentUuid":'
 
 class Opened(NamedTuple):
     session_id: str
-    store: Store
-    live: Live
+    store: TranscriptStore
+    live: LiveTranscript
     notices: tuple[str, ...]  # sentences a person should see
 
 
@@ -84,10 +93,10 @@ class Place(NamedTuple):
 def open_new(place: Place, session_id: str | None = None) -> Opened:
     name = checked_id(session_id) if session_id is not None else new_id()
     if place.home is None:
-        return Opened(name, MemoryStore(place.envelope(name)), Live(Log(), 0, {}), ())
+        return Opened(name, InMemoryTranscript(place.envelope(name)), LiveTranscript(Log(), 0, {}), ())
     path = place.transcript(name)
     try:
-        store = FileStore.open(path, place.envelope(name))
+        store = FileTranscript.open(path, place.envelope(name))
     except DiskError as error:
         return _in_memory(place, name, error)
     # Looked at under the lock: nobody can begin it in between.
@@ -95,12 +104,12 @@ def open_new(place: Place, session_id: str | None = None) -> Opened:
         if store is not None:
             store.close()
         raise InputError("session_id", f"{name} exists already", "open it with resume= instead")
-    return Opened(name, store, Live(Log(), 0, {}), ())
+    return Opened(name, store, LiveTranscript(Log(), 0, {}), ())
 
 
 def _in_memory(place: Place, name: str, error: DiskError) -> Opened:
     notice = f"{error} This session is kept in memory only and cannot be resumed."
-    return Opened(name, MemoryStore(place.envelope(name)), Live(Log(), 0, {}), (notice,))
+    return Opened(name, InMemoryTranscript(place.envelope(name)), LiveTranscript(Log(), 0, {}), (notice,))
 
 
 def open_again(place: Place, session: str | Path, clock: Callable[[], str]) -> Opened:
@@ -111,9 +120,9 @@ def open_again(place: Place, session: str | Path, clock: Callable[[], str]) -> O
     if place.home is None:
         return _read_only(place, path, ())
     try:
-        if not origin(path).ours:
+        if not read_origin(path).ours:
             return _fork(place, path, "it was last written by another program", clock)
-        store = FileStore.open(path, place.envelope(path.stem))
+        store = FileTranscript.open(path, place.envelope(path.stem))
         if store is None:
             return _fork(place, path, "it is open in another process", clock)
     except DiskError as error:
@@ -124,7 +133,7 @@ def open_again(place: Place, session: str | Path, clock: Callable[[], str]) -> O
 def _read_only(place: Place, path: Path, notices: tuple[str, ...]) -> Opened:
     """What was said is read, what is said now stays in memory."""
     health = Health()
-    store = MemoryStore(place.envelope(path.stem), live_lines(path, health))
+    store = InMemoryTranscript(place.envelope(path.stem), read_live_lines(path, health))
     return _loaded(path.stem, store, (*notices, *_damage(health, path)))
 
 
@@ -158,11 +167,11 @@ def _fork(place: Place, source: Path, reason: str, clock: Callable[[], str]) -> 
     notice = f"Session {source.stem} is continued as {name}: {reason}."
     health = Health()
     forked = Forked(new_id(), None, clock(), source.stem, str(source), reason)
-    store = FileStore.fork(path, place.envelope(name), source, forked, health)
+    store = FileTranscript.fork(path, place.envelope(name), source, forked, health)
     return _loaded(name, store, (notice, *_damage(health, source)))
 
 
-def _loaded(name: str, store: Store, notices: tuple[str, ...]) -> Opened:
+def _loaded(name: str, store: TranscriptStore, notices: tuple[str, ...]) -> Opened:
     try:
         live = load_live(store)
     except BaseException:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from .problem import Problem
+from .api_errors import Problem
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
@@ -46,7 +46,8 @@ def _message(message: Any, at: int) -> Iterator[Problem]:
             f"Invalid value: '{role}'. Supported values are: {', '.join(_ROLES)}.", f"messages[{at}].role", "invalid_value"
         )
     calls = message.get("tool_calls")
-    if calls is not None and not (isinstance(calls, list) and all(_is_call(call) for call in calls)):
+    ids = [call.get("id") if isinstance(call, dict) else None for call in calls] if isinstance(calls, list) else [None]
+    if calls is not None and not all(isinstance(name, str) for name in ids):
         yield _bad(f"Invalid type for 'messages[{at}].tool_calls'.", f"messages[{at}].tool_calls", "invalid_type")
     if calls is not None and not calls:
         yield _bad(f"Invalid 'messages[{at}].tool_calls': empty array.", f"messages[{at}].tool_calls", "empty_array")
@@ -62,10 +63,6 @@ def _message(message: Any, at: int) -> Iterator[Problem]:
             f"Missing parameter 'tool_call_id': messages with role 'tool' need it (messages[{at}]).",
             f"messages.[{at}].tool_call_id",
         )
-
-
-def _is_call(call: Any) -> bool:
-    return isinstance(call, dict) and isinstance(call.get("id"), str)
 
 
 def _pairing(messages: list[Any]) -> Iterator[Problem]:

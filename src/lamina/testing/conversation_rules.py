@@ -1,54 +1,11 @@
-"""What the Messages API refuses of a conversation as a whole: its cache marks, its tool rounds, the thinking of the last one."""
+"""What the Messages API refuses of a conversation as a whole: its tool rounds and the thinking of the last one."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..core.cache import MAX_MARKS
-from .problem import Problem, bad
-
-
-def marked(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every cache mark with its place, in the order the API reads them."""
-    for at, tool in enumerate(body.get("tools") or ()):
-        if tool.get("cache_control") is not None:
-            yield f"tools.{at}", tool["cache_control"]
-    system = body.get("system")
-    for at, block in enumerate(system if isinstance(system, list) else ()):
-        if block.get("cache_control") is not None:
-            yield f"system.{at}", block["cache_control"]
-    for at, message in enumerate(body["messages"]):
-        content = message.get("content")
-        if not isinstance(content, list):
-            continue
-        for index, block in enumerate(content):
-            if "cache_control" in block and block["cache_control"] is not None:
-                yield f"messages.{at}.content.{index}", block["cache_control"]
-            if block["type"] == "tool_result" and isinstance(block.get("content"), list):
-                for part in block["content"]:
-                    if part.get("cache_control") is not None:
-                        yield f"messages.{at}.content.{index}", part["cache_control"]
-
-
-def cache_marks(body: Mapping[str, Any]) -> Iterator[Problem]:
-    found = list(marked(body))
-    if body.get("cache_control") is not None:
-        found.append(("request", body["cache_control"]))
-    short = False
-    for path, mark in found:
-        if not isinstance(mark, Mapping) or mark.get("type") != "ephemeral":
-            yield bad(f"{path}.cache_control.type: Input should be 'ephemeral'")
-        elif mark.get("ttl", "5m") not in ("5m", "1h"):
-            yield bad(f"{path}.cache_control.ttl: Input should be '5m' or '1h'")
-        elif mark.get("ttl") == "1h" and short:
-            yield bad(
-                f"{path}.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block; "
-                "the order is `tools`, `system`, `messages`"
-            )
-        short = short or not isinstance(mark, Mapping) or mark.get("ttl") != "1h"
-    if len(found) > MAX_MARKS:
-        yield bad(f"A maximum of {MAX_MARKS} blocks with cache_control may be provided. Found {len(found)}.")
+from .api_errors import Problem, bad
 
 
 def pairing(messages: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:

@@ -13,6 +13,7 @@ AssertionError with what is wrong. Nothing but the store's own methods is used.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeAlias
 
 from ..core.errors import InputError, LaminaError
@@ -182,22 +183,6 @@ def a_description_is_one_line_in_the_index(store: Any, draft: Made, why: Made) -
     assert "</" not in lines[0]
 
 
-CHECKS: tuple[Check, ...] = (
-    an_empty_store_has_nothing,
-    what_is_saved_can_be_read,
-    a_memory_is_updated_not_duplicated,
-    no_type_keeps_the_type,
-    names_that_share_a_file_are_two_memories,
-    a_memory_comes_back_beside_the_one_that_took_its_file,
-    long_names_that_begin_alike_are_two_memories,
-    what_is_no_text_is_no_name,
-    names_in_any_language_are_kept,
-    what_is_removed_is_gone_and_comes_back,
-    each_change_is_in_the_log_with_who_and_why,
-    an_older_version_comes_back_byte_for_byte,
-    what_was_never_there_cannot_come_back,
-    a_save_that_changes_nothing_is_no_version,
-    secrets_are_taken_out,
-    a_memory_without_a_name_is_refused,
-    a_description_is_one_line_in_the_index,
+CHECKS: tuple[Check, ...] = tuple(
+    each for name, each in globals().items() if isinstance(each, FunctionType) and not name.startswith("_")
 )

@@ -1,7 +1,7 @@
-"""What the Messages API refuses, in the order it looks: the envelope, tools and settings, every block, cache marks, tool pairing.
+"""What the Messages API refuses, in the order it looks: the envelope, tools and settings, every block, tool pairing.
 
 Each rule yields a Problem; the first one is the answer. The places named (`messages.3.content.0`) and the first words of a
-sentence are those that programs look for; the rest is our own.
+sentence are those that programs look for; the rest is our own. Cache marks are read, and refused, with the prompt (`core.cache`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core.cache import CACHE_EDITS_BETA
-from .conversation_rules import active_thinking, cache_marks, pairing
-from .edits import edit_problems
-from .problem import Problem, bad
+from .api_errors import Problem, bad
+from .context_edits import edit_problems
+from .conversation_rules import active_thinking, pairing
 
 CONTEXT_BETA = "context-management-2025-06-27"
 
@@ -81,7 +81,6 @@ def problems(body: Any, betas: Collection[str], *, models: Collection[str] | Non
     yield from edit_problems(body)
     yield from _system(body)
     yield from _messages(body)
-    yield from cache_marks(body)
     yield from pairing(body["messages"])
     yield from active_thinking(body)
 
@@ -211,10 +210,11 @@ def _fine(block: Any, role: object) -> bool:
         text = block.get("text")
         return isinstance(text, str) and text != "" and not text.isspace() and block.keys() <= _FIELDS["text"]
     if kind == "tool_use":
-        return role == "assistant" and block.keys() == _USUAL_CALL and isinstance(block["input"], dict) and bool(block["id"])
+        usual = role == "assistant" and block.keys() == _USUAL_CALL and isinstance(block["input"], dict)
+        return usual and isinstance(block["id"], str) and isinstance(block["name"], str) and block["id"] != ""
     if kind == "tool_result":
-        content = block.get("content")
-        return role == "user" and isinstance(content, str) and content != "" and block.keys() == _USUAL_RESULT
+        usual = role == "user" and block.keys() == _USUAL_RESULT and isinstance(block["tool_use_id"], str)
+        return usual and isinstance(block["content"], str) and block["content"] != ""
     return False
 
 

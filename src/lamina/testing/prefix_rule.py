@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..core.cache import BREAK_HEADER, FORK_HEADER, Piece
-from .diagnose import first_change
-from .received import Announced, Received
+from .cache_diagnostics import first_change
+from .received_request import Announced, Received
 
 # Enough to recognise a block by.
 EXCERPT = 60

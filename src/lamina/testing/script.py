@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import msgspec
 
 from ..core.blocks import Wire
-from .received import Received
+from .received_request import Received
 
 # A test that waits longer than this for a server of its own is stuck; the answer goes out and the test can fail.
 MAX_DELAY = 30.0
@@ -76,11 +76,20 @@ class Interrupted(msgspec.Struct, frozen=True, kw_only=True):
 Step: TypeAlias = Answer | Status | Cut | Broken | Interrupted
 
 
-class Planned(msgspec.Struct, frozen=True):
+class Queued(TypedDict, total=False):
+    """For whom a step is queued, and how often."""
+
+    fork: str | None  # None: for the conversation itself
+    when: When | None
+    delay: Delay | None
+    times: int
+
+
+class PlannedStep(msgspec.Struct, frozen=True):
     step: Step
     when: When | None = None
     delay: Delay | None = None
-    fork: str | None = None  # None: for the conversation itself
+    fork: str | None = None
 
     def meant_for(self, received: Received) -> bool:
         """A fork's name is what it is for, a dash and letters of its own (lamina.core.cache: FORK_HEADER)."""
@@ -93,7 +102,7 @@ class Script:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._queue: list[Planned] = []
+        self._queue: list[PlannedStep] = []
         self.answer: Callable[[Received], Step | str | None] | None = None
 
     def __len__(self) -> int:
@@ -107,17 +116,17 @@ class Script:
                 raise ValueError(
                     f"{times} more steps would make the script longer than {MAX_QUEUED:,}; use server.answer_with instead"
                 )
-            self._queue.extend([Planned(step, when, delay, fork)] * times)
+            self._queue.extend([PlannedStep(step, when, delay, fork)] * times)
 
-    def take(self, received: Received) -> Planned:
+    def take(self, received: Received) -> PlannedStep:
         with self._lock:
             for index, planned in enumerate(self._queue):
                 if planned.meant_for(received):
                     return self._queue.pop(index)
         said = self.answer(received) if self.answer is not None else None
         if said is None:
-            return Planned(echo(received))
-        return Planned(make_answer(text=said) if isinstance(said, str) else said)
+            return PlannedStep(echo(received))
+        return PlannedStep(make_answer(text=said) if isinstance(said, str) else said)
 
     def clear(self) -> None:
         with self._lock:

@@ -7,38 +7,29 @@ kept in `requests`. Time stands still until the test moves `clock`. Nothing is s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import msgspec
 
 from ..core.blocks import Wire
-from ..core.cache import Count, count_block
-from .judge import Limits
-from .received import Announced, Received
-from .respond import respond
-from .script import Answer, Broken, Cut, Delay, Interrupted, Status, Step, ToolCall, When, make_answer
-from .state import BODY_LIMIT, State
+from .received_request import Announced, Received
+from .request_handler import respond
+from .script import Answer, Broken, Cut, Interrupted, Queued, Status, Step, ToolCall, make_answer
+from .server_state import ServerState
 from .transport import HOST, Transport
 
 # Called with every server that starts: how the pytest plugin learns of servers a test makes by hand.
 on_start: list[Callable[[MessagesServer], None]] = []
 
 
-class MessagesServer(State):
+class MessagesServer(ServerState):
     """Use as a context manager, or call `start` and `close`."""
 
-    def __init__(
-        self,
-        *,
-        key: str | None = None,
-        clock: Callable[[], float] | None = None,
-        count: Count = count_block,
-        body_limit: int = BODY_LIMIT,
-        limits: Limits | None = None,
-    ) -> None:
-        super().__init__(key=key, clock=clock, count=count, body_limit=body_limit, limits=limits)
-        self._transport = Transport(lambda incoming: respond(self, incoming), lambda: self.body_limit, self.closing)
+    @cached_property
+    def _transport(self) -> Transport:
+        return Transport(lambda incoming: respond(self, incoming), lambda: self.body_limit, self.closing)
 
     def start(self) -> MessagesServer:
         self._transport.open()
@@ -84,10 +75,7 @@ class MessagesServer(State):
         stop_sequence: str | None = None,
         stop_details: Wire | None = None,
         output_tokens: int | None = None,
-        fork: str | None = None,
-        when: When | None = None,
-        delay: Delay | None = None,
-        times: int = 1,
+        **queued: Unpack[Queued],
     ) -> None:
         """Queue an answer for the conversation, or for the next fork of a kind (`fork="notes"`). `stop_reason=None` gives one that
         never says why it ended."""
@@ -101,23 +89,13 @@ class MessagesServer(State):
             stop_details=stop_details,
             output_tokens=output_tokens,
         )
-        self.script.add(answer, fork=fork, when=when, delay=delay, times=times)
+        self.script.add(answer, **queued)
 
     def fail(
-        self,
-        status: int,
-        *,
-        kind: str = "",
-        message: str = "",
-        retry_after: float | None = None,
-        fork: str | None = None,
-        when: When | None = None,
-        delay: Delay | None = None,
-        times: int = 1,
+        self, status: int, *, kind: str = "", message: str = "", retry_after: float | None = None, **queued: Unpack[Queued]
     ) -> None:
         """Queue an HTTP error."""
-        step = Status(status=status, kind=kind, message=message, retry_after=retry_after)
-        self.script.add(step, fork=fork, when=when, delay=delay, times=times)
+        self.script.add(Status(status=status, kind=kind, message=message, retry_after=retry_after), **queued)
 
     def cut(
         self,
@@ -125,24 +103,14 @@ class MessagesServer(State):
         *,
         after: int = 0,
         how: Literal["reset", "close", "end"] = "reset",
-        fork: str | None = None,
-        when: When | None = None,
-        delay: Delay | None = None,
-        times: int = 1,
+        **queued: Unpack[Queued],
     ) -> None:
         """Queue an answer that stops: before its first byte (after=0) or behind `after` events."""
-        self.script.add(Cut(answer=_whole(answer), after=after, how=how), fork=fork, when=when, delay=delay, times=times)
+        self.script.add(Cut(answer=_whole(answer), after=after, how=how), **queued)
 
-    def garble(
-        self,
-        what: Literal["json", "sse", "utf8", "gzip"],
-        *,
-        fork: str | None = None,
-        when: When | None = None,
-        times: int = 1,
-    ) -> None:
+    def garble(self, what: Literal["json", "sse", "utf8", "gzip"], **queued: Unpack[Queued]) -> None:
         """Queue an answer whose bytes are not what its headers say."""
-        self.script.add(Broken(answer=_whole("An answer nobody can read."), what=what), fork=fork, when=when, times=times)
+        self.script.add(Broken(answer=_whole("An answer nobody can read."), what=what), **queued)
 
     def interrupt(
         self,
@@ -151,14 +119,10 @@ class MessagesServer(State):
         after: int = 1,
         kind: str = "overloaded_error",
         message: str = "Overloaded",
-        fork: str | None = None,
-        when: When | None = None,
-        times: int = 1,
+        **queued: Unpack[Queued],
     ) -> None:
         """Queue a stream in which an error event follows `after` good ones."""
-        self.script.add(
-            Interrupted(answer=_whole(answer), after=after, kind=kind, message=message), fork=fork, when=when, times=times
-        )
+        self.script.add(Interrupted(answer=_whole(answer), after=after, kind=kind, message=message), **queued)
 
     def answer_with(self, function: Callable[[Received], Step | str | None] | None) -> None:
         """Answer by a function when the queue has nothing; it returns a step, a text, or None for the echo. It is asked for forks as

@@ -12,6 +12,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
+from http import HTTPStatus
 from io import BufferedReader
 from typing import Literal, NamedTuple
 
@@ -26,14 +27,7 @@ _DRAIN_STEP = 1 << 16
 JOIN_SECONDS = 5.0
 # Zero seconds of lingering makes close() a reset. The structure is two ints, on Windows two shorts.
 _NO_FAREWELL = struct.pack("hh" if os.name == "nt" else "ii", 1, 0)
-_REASONS = {
-    200: "OK",
-    400: "Bad Request",
-    401: "Unauthorized",
-    404: "Not Found",
-    413: "Payload Too Large",
-    429: "Too Many Requests",
-}
+_REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
 class Incoming(NamedTuple):
@@ -51,6 +45,7 @@ class Outgoing(NamedTuple):
     stream: bool = False
     cut: Literal["", "reset", "close"] = ""  # how the connection ends behind the parts, before the answer is complete
     silent: bool = False  # not even the status line is sent
+    begins: bool = True  # the answer begins, so what the request wrote is in the cache
 
 
 class Transport:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.errors import DiskError
-from ..disk.spool import Spool
+from ..disk.session_files.spool import Spool
 
 # What R1 lets Bash put into the conversation, in bytes: up to here the text is shown whole.
 INLINE_BYTES = 30_000

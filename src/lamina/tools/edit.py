@@ -12,8 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..core.blocks import Wire
-from ..disk.user_files import Version, read_whole, replace
-from ..disk.user_paths import missing, resolve
+from ..disk.paths.user_paths import missing, resolve
+from ..disk.user_files import FileVersion, read_whole, replace
 from .form import decode, encode, lines_of
 from .matching import Change, NoChange, line_number, plan_edit
 from .reads import digest
@@ -64,7 +64,7 @@ def _act(arguments: Wire, context: Context) -> Output:
     return Output(_told(path, planned), facts=_facts(path, data, before, planned))
 
 
-def _note(path: Path, data: bytes, saved: Version, context: Context) -> None:
+def _note(path: Path, data: bytes, saved: FileVersion, context: Context) -> None:
     """The model knows the new content as well as it knew the old one."""
     seen = context.reads.get(path)
     context.reads.note(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.blocks import Wire
-from ..disk.user_paths import missing, resolve, shown
+from ..disk.paths.user_paths import missing, resolve, shown
 from .globs import components, expand, matches
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, Output, failure, prompt
 from .walk import SKIPPED, walk

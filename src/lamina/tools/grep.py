@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.blocks import Wire
-from ..disk.user_paths import missing, resolve, shown
+from ..disk.paths.user_paths import missing, resolve, shown
 from .engines import find_ripgrep, find_worker, ripgrep_argv, worker_argv
 from .environ import child_environ
 from .globs import one

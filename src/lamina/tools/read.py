@@ -21,8 +21,8 @@ from typing import assert_never
 from ..core.blocks import DIGEST_BYTES, Wire
 from ..disk.faults import reporting
 from ..disk.files import read_head
+from ..disk.paths.user_paths import missing, resolve
 from ..disk.user_files import open_regular
-from ..disk.user_paths import missing, resolve
 from .kinds import HEAD_BYTES, Binary, Picture, Text, kind_of
 from .paging import LINE_CHARACTERS, Folded, Page, as_utf8, chunks, read_page
 from .reads import MAX_DIGESTED, digest

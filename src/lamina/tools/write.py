@@ -12,8 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..core.blocks import Wire
-from ..disk.user_files import Content, read_whole, replace
-from ..disk.user_paths import resolve
+from ..disk.paths.user_paths import resolve
+from ..disk.user_files import FileContent, read_whole, replace
 from .form import Form, decode, encode, lines_of, with_line_ends
 from .kinds import HEAD_BYTES, Text, kind_of
 from .reads import MAX_DIGESTED, digest
@@ -52,7 +52,7 @@ def _act(arguments: Wire, context: Context) -> Output:
     return Output(f"{word} {path}: {lines:,} lines, {len(data):,} bytes.", facts=facts)
 
 
-def _encoded(text: str, there: Content | None, path: Path) -> bytes:
+def _encoded(text: str, there: FileContent | None, path: Path) -> bytes:
     if there is None or not there.data or not isinstance(kind_of(there.data[:HEAD_BYTES]), Text):
         return encode(Form(), text)
     form = decode(there.data, str(path)).form

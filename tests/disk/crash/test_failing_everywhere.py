@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lamina.disk.files import Appender, is_temp, sweep_temps, update
+from lamina.disk.append import Appender
+from lamina.disk.files import update
+from lamina.disk.temp_files import is_temp, sweep_temps
 
 from ..processes import needs_fork
 from .harness import Act, Fail, Say, Short, every

@@ -12,8 +12,8 @@ from tests.session.words import READ, answer, call, refused, said
 
 from lamina.core.errors import NothingToSend
 from lamina.core.records import Forked
-from lamina.disk.transcript import read_transcript
-from lamina.disk.transcript_search import find_transcript, newest_transcript, transcripts
+from lamina.disk.transcripts.search import find_transcript, list_transcripts, newest_transcript
+from lamina.disk.transcripts.store import read_transcript
 from lamina.session.session import Session
 
 from ..processes import needs_fork
@@ -120,7 +120,7 @@ def test_a_killed_fork_is_there_whole_or_not_at_all(tmp_path: Path, torn: bool) 
     for run in every(tmp_path, a_foreign_transcript, fork_it, Kill(torn)):
         source = run.directory / "theirs" / f"{SESSION}.jsonl"
         assert source.read_bytes() == original, run
-        forks = [path for project in (run.directory / "home").glob("projects/*") for path in transcripts(project)]
+        forks = [path for project in (run.directory / "home").glob("projects/*") for path in list_transcripts(project)]
         assert len(forks) <= 1, run
         assert forks or not run.said, run
         for path in forks:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.blocks import Block, ToolResult, ToolUse
-from lamina.core.records import Clear, Pin, Record, Revoke, Span, Spill
+from lamina.core.records import Clear, Pin, Placed, Revoke, Span, Spill
 from lamina.core.view import View
 from lamina.layers.l2_micro.registry import Registry, Rules, marker
 
@@ -48,7 +48,7 @@ def test_following_step_by_step_gives_what_a_walk_gives(steps: list[tuple[str, i
     assert registry.tokens == sum(size(block) for _, block in view.blocks())
 
 
-def _records(kind: str, number: int, much: int, view: View) -> list[Record]:
+def _records(kind: str, number: int, much: int, view: View) -> list[Placed]:
     name = str(number)
     results = [item for item in view.items if item.uuid.startswith("result-")]
     one = results[much % len(results)].blocks[0] if results else None

@@ -15,7 +15,7 @@ from tests.disk.processes import needs_fork
 from lamina.core.effects import drive
 from lamina.core.errors import DiskError
 from lamina.core.reply import Reply
-from lamina.disk.files import is_temp
+from lamina.disk.temp_files import is_temp
 from lamina.layers.l3_notes.sections import render
 from lamina.layers.l3_notes.update import Draft, NotUpdated, Updated, begin, finish, rewrite
 

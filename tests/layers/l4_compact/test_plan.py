@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.core.api_rules import complaints
 
 from lamina.conversation.compaction.cuts import legal_cuts, rounds
-from lamina.core.flatten import Flat
+from lamina.core.message_list import Flat
 from lamina.core.view import Item
 from lamina.layers.l4_compact.plan import Pivot, plan
 

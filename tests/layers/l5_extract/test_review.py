@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 
-from lamina.core.settings import Settings
+from lamina.core.settings.resolution import Settings
 from lamina.fork.handover import Handover
 from lamina.layers.l5_extract.review import ExtractionOrder, ReviewSlot
 from lamina.memory.store.scopes import Place

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from lamina.core.settings import Mode
-from lamina.disk.dream_lock import Hold, Lock
+from lamina.core.settings.collection_kinds import Mode
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.apply import apply_dream
 from lamina.layers.l6_dream.record import DreamRecord
 from lamina.layers.l6_dream.stage import DreamStage, end_dream, stage_copy
@@ -49,7 +49,7 @@ class Dream(NamedTuple):
     gated: GatedStore
     stage: DreamStage
     record: DreamRecord
-    hold: Hold
+    hold: HeldDreamLock
 
     def write(self, file: str, text: str) -> None:
         path = self.stage.path / file
@@ -69,9 +69,9 @@ class Dream(NamedTuple):
 @contextmanager
 def dream(gated: GatedStore, number: int | None = None) -> Iterator[Dream]:
     root = gated.store.root
-    lock = Lock(root)
+    lock = DreamLock(root)
     hold = lock.acquire(lock.last_ns())
-    assert isinstance(hold, Hold), hold
+    assert isinstance(hold, HeldDreamLock), hold
     order = next(_numbers)
     record = DreamRecord(an_id(order if number is None else number), NOW + order, 1, "hand")
     with hold:

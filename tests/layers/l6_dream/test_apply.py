@@ -10,7 +10,7 @@ import pytest
 
 from lamina.core.errors import DiskError, DiskFull, Fenced, SettingError
 from lamina.disk import crash_points as crash
-from lamina.disk.dream_lock import Hold, Lock
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.apply import apply_dream, plan_changes
 from lamina.layers.l6_dream.plan import THEIRS
 from lamina.layers.l6_dream.record import DreamRecord, read_record, read_records, request_kill
@@ -309,7 +309,7 @@ def test_a_dream_that_lost_its_lock_writes_nothing_and_is_put_right_by_the_next_
             assert snapshot(tmp_path / "m") != before
             left = end_dream(gated.store.root, one.record, status="failed", now=NOW)
             assert (left.status, left.phase) == ("running", "applying")
-        (said,) = recover(gated, Lock(gated.store.root), now=NOW)
+        (said,) = recover(gated, DreamLock(gated.store.root), now=NOW)
         assert "stopped while it changed memories" in said
         assert snapshot(tmp_path / "m") == before
 
@@ -334,10 +334,10 @@ def test_a_disk_that_fills_up_in_the_middle_leaves_memory_as_it_was(tmp_path: Pa
                 apply_dream(gated, one.stage, one.record, one.hold, now=NOW)
         assert full
         assert snapshot(tmp_path / "m") != before, "there was no room to put it back either"
-        assert len(recover(gated, Lock(gated.store.root), now=NOW)) == 1
+        assert len(recover(gated, DreamLock(gated.store.root), now=NOW)) == 1
         assert snapshot(tmp_path / "m") == before
         assert [record.status for record in read_records(gated.store.root)] == ["failed"]
-        assert isinstance(Lock(gated.store.root).acquire(None), Hold)
+        assert isinstance(DreamLock(gated.store.root).acquire(None), HeldDreamLock)
 
 
 @pytest.mark.spec("B4")
@@ -374,5 +374,5 @@ def test_something_else_in_the_place_of_the_dreams_is_refused_and_said(tmp_path:
         with pytest.raises(DiskError):
             stage_copy(gated, DreamRecord(an_id(1), NOW, 1, "hand"))
         assert not list(victim.iterdir())
-        (said,) = recover(gated, Lock(gated.store.root), now=NOW)
+        (said,) = recover(gated, DreamLock(gated.store.root), now=NOW)
         assert "could not be looked at" in said

@@ -22,7 +22,7 @@ from lamina.layers.l6_dream.bounds import (
     DreamBounds,
     DreamCopy,
 )
-from lamina.permissions.decision import Allow, Deny
+from lamina.permissions.verdicts import Allow, Deny
 from lamina.tools.registry import builtin_tools
 from lamina.tools.tool import Change, Context, Kept, Output
 

@@ -10,7 +10,7 @@ from tests.disk.crash.harness import Fail, Kill, Say, every
 from tests.disk.processes import needs_fork
 
 from lamina.disk import crash_points as crash
-from lamina.disk.dream_lock import Hold, Lock
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.apply import apply_dream
 from lamina.layers.l6_dream.record import DIRECTORY, DreamRecord, is_open, read_records
 from lamina.layers.l6_dream.stage import end_dream
@@ -75,15 +75,15 @@ def do_undo(directory: Path, say: Say) -> None:
 def put_right(where: Path) -> list[str]:
     """As the next session does it, and checked for what always holds then."""
     with memory(where) as gated:
-        said = recover(gated, Lock(gated.store.root), now=NOW)
+        said = recover(gated, DreamLock(gated.store.root), now=NOW)
         known = read_records(gated.store.root)
         assert not any(is_open(record) for record in known)
         assert not list((where / DIRECTORY).glob("*/work"))
         assert {entry.file for entry in entries(gated.index())} == {topic.file for topic in gated.topics()}
-        assert recover(gated, Lock(gated.store.root), now=NOW) == []
-        lock = Lock(gated.store.root)
+        assert recover(gated, DreamLock(gated.store.root), now=NOW) == []
+        lock = DreamLock(gated.store.root)
         with lock.acquire(lock.last_ns()) as hold:  # type: ignore[union-attr]
-            assert isinstance(hold, Hold)
+            assert isinstance(hold, HeldDreamLock)
         return said
 
 
@@ -137,7 +137,7 @@ def records_at(where: Path) -> list[DreamRecord]:
 
 def do_recover(directory: Path, say: Say) -> None:
     with memory(directory / "m") as gated:
-        recover(gated, Lock(gated.store.root), now=NOW)
+        recover(gated, DreamLock(gated.store.root), now=NOW)
         say("done")
 
 

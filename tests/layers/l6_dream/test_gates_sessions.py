@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.disk.paths import RootDir
+from lamina.disk.trees.rootdir import RootDir
 from lamina.layers.l6_dream.gates import PLACES, check_empty, count_newer, register_place, transcript_places
 
 SECOND = 1_000_000_000

@@ -10,8 +10,8 @@ import pytest
 from lamina.core.blocks import Wire, read_content
 from lamina.core.reply import Reply
 from lamina.core.usage import Usage
-from lamina.disk.dream_lock import Hold, Lock
-from lamina.disk.paths import RootDir
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
+from lamina.disk.trees.rootdir import RootDir
 from lamina.layers.l6_dream.record import MOST_NAMED, MOST_TURNS, TURN_CHARS, DreamRecord, read_record, request_kill, write_record
 from lamina.layers.l6_dream.run import DreamProgress, DreamWatch
 
@@ -99,9 +99,9 @@ def test_a_dream_that_ends_by_itself_is_left_alone(tmp_path: Path) -> None:
     assert watch.why == ""
 
 
-def held(root: RootDir, time: list[int] | None = None) -> Hold:
+def held(root: RootDir, time: list[int] | None = None) -> HeldDreamLock:
     clock = (lambda: time[0]) if time is not None else None
-    lock = Lock(root) if clock is None else Lock(root, boottime=clock)
+    lock = DreamLock(root) if clock is None else DreamLock(root, boottime=clock)
     hold = lock.acquire(lock.last_ns())
-    assert isinstance(hold, Hold)
+    assert isinstance(hold, HeldDreamLock)
     return hold

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lamina.core.errors import DiskError, InputError, SettingError, UndoOrder
-from lamina.disk.dream_lock import Hold, Lock
-from lamina.disk.dream_lock_files import LOCK
+from lamina.disk.files import DREAM_LOCK as LOCK
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.layers.l6_dream.apply import apply_dream
 from lamina.layers.l6_dream.record import read_records, write_record
 from lamina.layers.l6_dream.stage import KEPT
@@ -115,7 +115,7 @@ def test_what_changed_since_the_dream_is_left_and_named(tmp_path: Path) -> None:
 class Between(NamedTuple):
     """The hold of a dream during whose writes something else happens: before each of them."""
 
-    hold: Hold
+    hold: HeldDreamLock
     act: Callable[[], None]
 
     def fence(self) -> AbstractContextManager[None]:
@@ -189,7 +189,7 @@ def test_an_undo_that_fails_half_way_leaves_a_lock_by_which_the_next_session_see
             undo(gated, now=NOW)
         assert (where / LOCK).stat().st_size
         (where / "t002.md").rmdir()
-        assert "is finished now" in recover(gated, Lock(gated.store.root), now=NOW)[0]
+        assert "is finished now" in recover(gated, DreamLock(gated.store.root), now=NOW)[0]
         assert snapshot(where) == before
         assert not (where / LOCK).stat().st_size
 

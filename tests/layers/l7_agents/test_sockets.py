@@ -15,7 +15,7 @@ import pytest
 from tests.disk.processes import needs_fork, together
 
 from lamina.core.errors import DiskError
-from lamina.disk import sockets
+from lamina.disk.home import sockets
 from lamina.layers.l7_agents import sockets as uds
 from lamina.layers.l7_agents.messages import AgentMessage, encode_message
 from lamina.layers.l7_agents.sockets import MOST_CALLERS, MOST_LINE, Listener, call_session

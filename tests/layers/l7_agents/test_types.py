@@ -291,7 +291,7 @@ def test_a_scope_that_there_is_not_is_said_and_counts_for_nothing(said: str) -> 
 
 @pytest.mark.spec("F2")
 def test_what_trust_is_asked_about_is_every_file_that_is_read(tmp_path: Path) -> None:
-    from lamina.disk.trust import trust, trusted, what_it_would_enable
+    from lamina.disk.home.trust import trust, trusted, what_it_would_enable
 
     project = laid_out(tmp_path, x=GOOD.format(name="x", more=""))
     (project / ".git").mkdir()

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from lamina.disk.paths import slug
+from lamina.disk.paths.project import slug
 from lamina.maintenance.doctor.examine import Report, look
 from lamina.maintenance.doctor.finding import Finding
 from lamina.maintenance.doctor.fixes import Done, mend_all

@@ -10,7 +10,7 @@ import pytest
 from tests.disk.crash.harness import Fail, Kill, Say, Short, every
 from tests.disk.processes import needs_fork
 
-from lamina.disk.jsonl import read_lines
+from lamina.disk.transcripts.jsonl import read_lines
 from lamina.maintenance.doctor.finding import Finding, MendIndex, Repair, ToTrash
 from lamina.maintenance.doctor.fixes import mend
 from lamina.memory.store.index import entries

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.disk.tree_survey import survey
+from lamina.disk.trees.survey import survey
 from lamina.maintenance.doctor.examine import check_files
 from lamina.maintenance.doctor.index import check_index
 from lamina.maintenance.doctor.memory_snapshot import Where, read_memory

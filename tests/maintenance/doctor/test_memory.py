@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.disk.paths import RootDir
+from lamina.disk.trees.rootdir import RootDir
 from lamina.maintenance.doctor.finding import KINDS
 from lamina.memory.store.contract import Why
 from lamina.memory.store.daily_logs import append

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lamina.disk.jsonl import Health, read_lines
-from lamina.disk.lock import LifeLock
-from lamina.disk.transcript import lock_path
+from lamina.disk.locks.lock_file import LifeLock
+from lamina.disk.transcripts.jsonl import Health, read_lines
+from lamina.disk.transcripts.store import lock_path
 from lamina.session.session import Session
 
 from .patient import DAY, Patient

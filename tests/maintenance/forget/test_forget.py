@@ -19,9 +19,10 @@ from lamina.core.errors import InputError
 from lamina.core.log import Log
 from lamina.core.records import Spill
 from lamina.core.settings import Settings
-from lamina.disk.files import is_temp
-from lamina.disk.resume import resume_point
-from lamina.disk.transcript import read_transcript
+from lamina.disk.temp_files import is_temp
+from lamina.disk.transcripts.jsonl import raw_lines_back
+from lamina.disk.transcripts.resume import find_resume_point
+from lamina.disk.transcripts.store import read_transcript
 from lamina.maintenance.forget.forget import forget
 from lamina.maintenance.forget.subject import Subject
 from lamina.memory.memory import Memory
@@ -134,7 +135,7 @@ def test_a_resume_still_starts_where_the_checkpoint_says(home: Path, cwd: Path) 
         path = session.path
     assert path is not None
     forgotten(home, cwd)
-    start, checkpoint = resume_point(path)
+    start, checkpoint = find_resume_point(raw_lines_back(path))
     assert checkpoint is not None
     assert kept[0].encode() in path.read_bytes()[start:].split(b"\n")[0]
     with Session(home=home, cwd=cwd, resume=path.stem) as again:

@@ -13,8 +13,8 @@ from tests.disk.processes import needs_fork
 
 from lamina.core.errors import InputError
 from lamina.core.settings import Settings
-from lamina.disk.paths import slug
-from lamina.disk.session_list import list_sessions
+from lamina.disk.paths.project import slug
+from lamina.disk.transcripts.session_list import list_sessions
 from lamina.maintenance.migrate.merge import Moved, merged
 from lamina.maintenance.migrate.migrate import candidates, migrate, moved_from, refuse
 from lamina.maintenance.migrate.root_commits import root_commits

@@ -49,7 +49,7 @@ def memory(chat: Chat, rest: str) -> None:
 
 
 def _brought(chat: Chat) -> None:
-    from ...disk.transcript import read_transcript
+    from ...disk.transcripts.store import read_transcript
 
     path = chat.agent.session.path
     if path is None or not path.exists():

@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...disk.paths import slug
-from ...disk.session_list import SessionInfo, list_sessions
+from ...disk.paths.project import slug
+from ...disk.transcripts.session_list import SessionInfo, list_sessions
 from ..sessions import homes, locate
 from .banner import SHORT_ID, recap
 from .completion import Arguments, Choice

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.errors import DiskError
-from ...disk.approvals import record_approval
+from ...disk.home.approvals import record_approval
+from ...disk.home.trust import trust, trusted, what_it_would_enable
 from ...disk.settings_files import user_home
-from ...disk.trust import trust, trusted, what_it_would_enable
 from ...prompt.instructions import load_instructions
 from ..start import approvals_for, project_at
 from .questions import Questions

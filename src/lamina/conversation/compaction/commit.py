@@ -162,10 +162,9 @@ def _checkpoint(c: Conversation, boundary: Boundary) -> None:
 
 def _listed_again(c: Conversation) -> list[bytes]:
     """What a list of sessions shows, to be written again behind a compaction (C4). It is no reason for one to fail."""
-    from ...disk.session_list import look
-    from ...disk.titles import listed_lines
+    from ...disk.transcripts.session_list import listed_lines, read_session_info
 
-    if c.store.path is None or (shown := look(c.store.path)) is None:
+    if c.store.path is None or (shown := read_session_info(c.store.path)) is None:
         return []
     said = said_in(c.log.view.items)
     with suppress(DiskError, OSError):

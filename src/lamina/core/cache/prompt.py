@@ -1,218 +1,131 @@
-"""A request as a provider's cache sees it: a row of pieces in the order tools, system, messages.
-
-A piece is one block without its cache mark: its digest, its tokens, the lifetime its mark asks for. What is not a block but
-drops the cache all the same (tool choice, thinking, the first image) is a key mixed into the chain where its level begins, so
-that a change there loses that level and those behind it, and nothing before:
-
-    model · tools | speed, web search, citations · system | tool choice, thinking, effort, images · messages
-
-Cache edits (M4) have no public form at any provider. Ours: the request carries `cache_edits: {"delete": [tool_use_id, …]}`
-beside its messages, which stay as they are. The results named count as a short marker from then on, the prefix stays what it
-was, and the deletions live in the cache entries: a later request that reads such an entry need not name them again, one that
-finds the cache cold must. The response confirms them in `cache_edits: {"deleted": […], "cleared_input_tokens": n}`.
-"""
+"""One block of a prompt, its cache mark taken off and weighed: the atoms the caches count in."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from hashlib import blake2b
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
 
-from ..blocks import DIGEST_BYTES, canonical
+import msgspec
+
+from ..blocks import unmarked
 from ..errors import InputError
-from .pieces import UNMARKABLE, Count, Piece, Place, Prompt, Raw, check_marks, count_block, encode, has_image, mark_last, unmark
 
-# The beta name under which our own cache edits are asked for; see the module docstring.
-CACHE_EDITS_BETA = "lamina-cache-edits-1"
+Raw: TypeAlias = Mapping[str, Any]
+Count: TypeAlias = Callable[[Raw], int]
+Place: TypeAlias = tuple[str, int, int]
 
-# These models drop the thinking of earlier turns as soon as a user message brings anything but tool results; later ones keep it.
-_DROPS_THINKING = re.compile(r"claude-(3|sonnet-4(?!-[6-9])|opus-4(?!-[5-9])|haiku-4)")
+# The API refuses a fifth mark.
+MAX_MARKS = 4
+MINUTES_5 = 300
+HOUR = 3_600
+LIFETIMES = {"5m": MINUTES_5, "1h": HOUR}
+# One token is about four bytes of English text or code; the tests need a count that anyone can repeat by hand, not an exact one.
+BYTES_PER_TOKEN = 4
+# Images cost by area, not by bytes: about 1,600 tokens at the largest size the API does not scale down.
+IMAGE_TOKENS = 1_600
 
-
-# Tokens, digest, canonical JSON and the block itself: a bare tuple, because one is made for every block of every request.
-_Known: TypeAlias = tuple[int, bytes, bytes, Raw]
-_Read: TypeAlias = Callable[[Raw], _Known]
-
-
-def keeps_thinking(model: str) -> bool:
-    """Whether the model still sees the thinking of earlier turns."""
-    return _DROPS_THINKING.search(model) is None
-
-
-class PromptReader:
-    """Reads requests into prompts.
-
-    `shared=True` is a promise of the caller: a block dict that is handed in again has not been changed (so it is for everything
-    a session renders). Then a block costs its encoding once and a look-up ever after, which is what a long replay needs.
-    """
-
-    # A million-message replay must not hold every block it ever saw; a forgotten block is only read again.
-    LIMIT = 100_000
-
-    def __init__(self, *, count: Count = count_block, shared: bool = False) -> None:
-        self._count = count
-        self._seen: dict[int, _Known] = {}
-        self._read = self._recall if shared else self._look
-
-    def read(self, request: Raw) -> Prompt:
-        """A Messages request, in the canonical form or as it arrives on the wire. Raises InputError for marks the API refuses."""
-        return shown(self.read_sent(request), request)
-
-    def read_sent(self, request: Raw) -> Prompt:
-        """All blocks of a Messages request, those the model will not be shown included."""
-        return _messages_prompt(request, self._read)
-
-    def read_chat(self, request: Raw) -> Prompt:
-        """A Chat Completions request: every tool and every message is one piece."""
-        return _chat_prompt(request, self._read)
-
-    def _look(self, block: Raw) -> _Known:
-        data = encode(block)
-        return self._count(block), blake2b(data, digest_size=DIGEST_BYTES).digest(), data, block
-
-    def _recall(self, block: Raw) -> _Known:
-        known = self._seen.get(id(block))
-        if known is None:
-            if len(self._seen) >= self.LIMIT:
-                self._seen.clear()
-            # What is stored holds the block itself: its id can't be given to another one while we remember it.
-            known = self._seen[id(block)] = self._look(block)
-        return known
+# `blocks.canonical` without the call around it; a request of 2,000 blocks is encoded in every test.
+encode = msgspec.json.Encoder().encode
+# Block types that can't carry a mark themselves; they are cached as part of what follows them.
+UNMARKABLE = frozenset({"thinking", "redacted_thinking"})
 
 
-def read_prompt(request: Raw, *, count: Count = count_block) -> Prompt:
-    """The pieces of one Messages request."""
-    return PromptReader(count=count).read(request)
+class Piece(NamedTuple):
+    """One block of a prompt."""
+
+    role: str  # tools | system | user | assistant
+    kind: str  # the block's type
+    tokens: int
+    ttl: int  # seconds its mark asks for; 0 = no mark
+    digest: bytes  # of the block alone, without its mark
+    data: bytes  # canonical JSON, without the mark
+    block: Raw  # the same as a value
+    at: Place  # section, index, block within the message (-1 where there is none)
+
+    @property
+    def path(self) -> str:
+        """As the API names it in its errors."""
+        return _path(self.at)
 
 
-def read_chat_prompt(request: Raw, *, count: Count = count_block) -> Prompt:
-    """The pieces of one Chat Completions request."""
-    return PromptReader(count=count).read_chat(request)
+class Prompt(NamedTuple):
+    """A request in the cache's order. `system_at` and `messages_at` are the indices where these levels begin."""
+
+    model: str
+    pieces: Sequence[Piece]
+    system_at: int
+    messages_at: int
+    system_key: bytes
+    messages_key: bytes
+    results: Mapping[str, int]  # tool_use_id → index of its result
+    deletes: tuple[str, ...]  # results the request asks to delete from the cache
+
+    @property
+    def tokens(self) -> int:
+        return sum(piece.tokens for piece in self.pieces)
 
 
-def shown(prompt: Prompt, request: Raw) -> Prompt:
-    """What the model is shown of a prompt: older models lose the thinking of earlier turns, and with it the cache behind it."""
-    border = _thinking_border(request)
-    pieces = [piece for piece in prompt.pieces if piece.kind not in UNMARKABLE or piece.at[1] >= border]
-    if len(pieces) == len(prompt.pieces):
-        return prompt
-    return prompt._replace(pieces=pieces, results=_results(pieces))
+def count_block(block: Raw) -> int:
+    """The default count: a quarter of the bytes of a text, or of the JSON of anything else, and a fixed size for an image."""
+    kind = block.get("type")
+    if kind == "text" and isinstance(text := block.get("text"), str):
+        return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN) or 1
+    if kind == "image":
+        return IMAGE_TOKENS
+    content = block.get("content")
+    if has_image(content):
+        return sum(count_block(part) for part in content or () if isinstance(part, Mapping))
+    return -(-len(encode(block)) // BYTES_PER_TOKEN)
 
 
-def _messages_prompt(request: Raw, read: _Read) -> Prompt:
-    tools = list(enumerate(request.get("tools") or ()))
-    pieces = [_piece("tools", tool, ("tools", at, -1), read) for at, tool in tools if not _searches(tool)]
-    system_at = len(pieces)
-    pieces += [_piece("tools", tool, ("tools", at, -1), read) for at, tool in tools if _searches(tool)]
-    pieces += [_piece("system", raw, ("system", at, -1), read) for at, raw in enumerate(_content(request.get("system")))]
-    messages_at = len(pieces)
-    pieces += _message_pieces(request.get("messages") or (), read)
-    mark_last(request, pieces)
-    check_marks(pieces)
-    image = any(
-        piece.kind == "image" or (piece.kind == "tool_result" and has_image(piece.block.get("content"))) for piece in pieces
-    )
-    cites = any(piece.kind == "document" and _enabled(piece.block.get("citations")) for piece in pieces)
-    return Prompt(
-        str(request.get("model") or ""),
-        pieces,
-        system_at,
-        messages_at,
-        canonical([request.get("speed") or "standard", cites]),
-        canonical([request.get("tool_choice"), _thinking_key(request), _effort(request), image]),
-        _results(pieces),
-        tuple(_deletes(request)),
-    )
+def has_image(content: object) -> bool:
+    return isinstance(content, list) and any(isinstance(part, Mapping) and part.get("type") == "image" for part in content)
 
 
-def _results(pieces: Sequence[Piece]) -> dict[str, int]:
-    return {str(piece.block.get("tool_use_id")): at for at, piece in enumerate(pieces) if piece.kind == "tool_result"}
+def unmark(raw: Raw, at: Place) -> tuple[Raw, int]:
+    """The block without its mark, and the mark's lifetime. A mark inside a tool result counts as the result's own."""
+    mark = raw.get("cache_control")
+    plain = unmarked(raw)
+    content = raw.get("content") if raw.get("type") == "tool_result" else None
+    if isinstance(content, list) and any(isinstance(part, Mapping) and "cache_control" in part for part in content):
+        inner = [part.get("cache_control") for part in content if isinstance(part, Mapping)]
+        mark = mark or next((found for found in inner if found is not None), None)
+        plain = {**plain, "content": [unmarked(part) for part in content]}
+    return plain, 0 if mark is None else _lifetime(mark, _path(at))
 
 
-def _chat_prompt(request: Raw, read: _Read) -> Prompt:
-    pieces = [_piece("tools", tool, ("tools", at, -1), read) for at, tool in enumerate(request.get("tools") or ())]
-    messages_at = len(pieces)
-    for at, message in enumerate(request.get("messages") or ()):
-        pieces.append(_piece(str(message.get("role")), message, ("messages", at, -1), read))
-    return Prompt(str(request.get("model") or ""), pieces, messages_at, messages_at, b"", b"", {}, ())
+def _path(at: Place) -> str:
+    section, index, block = at
+    return f"{section}.{index}" if block < 0 else f"{section}.{index}.content.{block}"
 
 
-def _piece(role: str, raw: Raw, at: Place, read: _Read) -> Piece:
-    plain, ttl = unmark(raw, at)
-    tokens, digest, data, block = read(plain)
-    return Piece(role, str(raw.get("type") or ""), tokens, ttl, digest, data, block, at)
+def _lifetime(mark: object, path: str) -> int:
+    if not isinstance(mark, Mapping) or mark.get("type") != "ephemeral":
+        raise InputError(f"{path}.cache_control.type", "Input should be 'ephemeral'")
+    ttl = mark.get("ttl") or "5m"
+    if not isinstance(ttl, str) or ttl not in LIFETIMES:
+        raise InputError(f"{path}.cache_control.ttl", "Input should be '5m' or '1h'")
+    return LIFETIMES[ttl]
 
 
-def _message_pieces(messages: Iterable[Raw], read: _Read) -> list[Piece]:
-    """The hot loop: a long conversation is thousands of blocks without marks, so they take the short way."""
-    pieces: list[Piece] = []
-    for at, message in enumerate(messages):
-        role = str(message.get("role"))
-        for index, raw in enumerate(_content(message.get("content"))):
-            kind = raw.get("type")
-            if "cache_control" in raw or kind == "tool_result":
-                pieces.append(_piece(role, raw, ("messages", at, index), read))
-            else:
-                tokens, digest, data, block = read(raw)
-                pieces.append(Piece(role, str(kind), tokens, 0, digest, data, block, ("messages", at, index)))
-    return pieces
-
-
-def _thinking_border(request: Raw) -> int:
-    """Thinking in messages before this index is not shown to the model."""
-    messages = request.get("messages") or ()
-    if keeps_thinking(str(request.get("model"))) or _edits_thinking(request):
-        return 0
-    if _thinking_key(request) is None:
-        return len(messages)
-    for at in range(len(messages) - 1, -1, -1):
-        if messages[at].get("role") == "user" and not _only_results(messages[at].get("content")):
-            return at
-    return 0
-
-
-def _only_results(content: object) -> bool:
-    return isinstance(content, list) and all(isinstance(raw, Mapping) and raw.get("type") == "tool_result" for raw in content)
-
-
-def _edits_thinking(request: Raw) -> bool:
-    edits = (request.get("context_management") or {}).get("edits") or ()
-    return any(str(edit.get("type", "")).startswith("clear_thinking") for edit in edits)
-
-
-def _content(content: object) -> Iterable[Raw]:
-    if isinstance(content, str):
-        return ({"type": "text", "text": content},) if content else ()
-    return content if isinstance(content, list | tuple) else ()
-
-
-def _searches(tool: Raw) -> bool:
-    """Web search is a line of the system prompt, whatever list it is asked for in: switching it leaves the tools cached."""
-    return str(tool.get("type") or "").startswith("web_search_")
-
-
-def _enabled(value: object) -> bool:
-    return isinstance(value, Mapping) and bool(value.get("enabled"))
-
-
-def _thinking_key(request: Raw) -> list[object] | None:
-    thinking = request.get("thinking")
-    if not isinstance(thinking, Mapping) or thinking.get("type") in (None, "disabled"):
-        return None
-    return [thinking.get("type"), thinking.get("budget_tokens")]
-
-
-def _effort(request: Raw) -> object:
-    config = request.get("output_config")
-    return config.get("effort") if isinstance(config, Mapping) else None
-
-
-def _deletes(request: Raw) -> Iterator[str]:
-    edits = request.get("cache_edits")
-    if edits is None:
-        return
-    names = edits.get("delete") if isinstance(edits, Mapping) else None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise InputError("cache_edits.delete", "must be a list of tool_use ids")
-    yield from dict.fromkeys(names)
+def settle_marks(request: Raw, pieces: list[Piece]) -> None:
+    """Put the mark of the request as a whole on the last block that can carry it, and refuse in the API's words what it refuses."""
+    own = request.get("cache_control")
+    count = sum(1 for piece in pieces if piece.ttl) + (own is not None)
+    last = next((at for at in reversed(range(len(pieces))) if pieces[at].kind not in UNMARKABLE), None)
+    if own is not None and last is not None:
+        ttl = _lifetime(own, "request")
+        if pieces[last].ttl not in (0, ttl):
+            raise InputError(f"{pieces[last].path}.cache_control", "the request's own cache mark asks for another lifetime")
+        pieces[last] = pieces[last]._replace(ttl=ttl)
+    if count > MAX_MARKS:
+        raise InputError("cache_control", f"A maximum of {MAX_MARKS} blocks with cache_control may be provided. Found {count}")
+    marked = [piece for piece in pieces if piece.ttl]
+    for before, after in pairwise(marked):
+        if after.ttl > before.ttl:
+            problem = "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block"
+            raise InputError(f"{after.path}.cache_control.ttl", f"{problem}; the order is `tools`, `system`, `messages`")
+    for piece in marked:
+        if piece.kind in UNMARKABLE:
+            raise InputError(f"{piece.path}.cache_control", "thinking can't carry a cache mark", "mark the block behind it")

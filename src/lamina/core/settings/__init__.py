@@ -6,21 +6,17 @@ costs    a few microseconds for the defaults, time for what was set otherwise
 spec     F1–F4, S2, T4, T6, R5, B5, B9
 """
 
+from .collection_kinds import Hooks, Mode, Permissions, Scope
 from .kinds import Secret
-from .levels import Document
-from .row import Finding, Resolved, Setting, Source
-from .rules import CompactionVerdict, MemoryVerdict, compaction_enabled, memory_enabled
-from .shapes import Hooks, Mode, Permissions, Scope
-from .table import SETTINGS, find
-from .value import Settings, resolve
+from .levels import Document, Finding
+from .resolution import Settings, resolve
+from .table import SETTINGS, Resolved, Setting, Source, find
 
 __all__ = [
     "SETTINGS",
-    "CompactionVerdict",
     "Document",
     "Finding",
     "Hooks",
-    "MemoryVerdict",
     "Mode",
     "Permissions",
     "Resolved",
@@ -29,8 +25,6 @@ __all__ = [
     "Setting",
     "Settings",
     "Source",
-    "compaction_enabled",
     "find",
-    "memory_enabled",
     "resolve",
 ]

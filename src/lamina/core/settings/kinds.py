@@ -1,6 +1,6 @@
-"""Kinds of values a setting can have: what is accepted, how two are joined, and what may be shown of them.
+"""Kinds of settings that hold one value: what is accepted, how two are joined, and what may be shown of them.
 
-A kind reads two spellings: `read` takes a JSON value from a file or an argument, `parse` the text of an environment variable.
+A kind reads two spellings: `read` takes a JSON value from a file or an argument, `read_text` the text of an environment variable.
 Neither raises: what cannot be used comes back as problems, each the end of a sentence that begins with the setting's name. `show`
 gives a JSON value that is safe to print: no key, no password and no line of a command reaches a terminal or a log from here.
 """
@@ -8,17 +8,16 @@ gives a JSON value that is safe to print: no key, no password and no line of a c
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from ..blocks import scrub
+from ..policy import LARGEST
 
 T = TypeVar("T")
 
-# Far above any window, budget or file size, and still exact in every JSON reader.
-LARGEST = 1_000_000_000_000
 # A guideline or a model's name is shorter; a megabyte of text in a setting is a mistake.
 LONGEST_TEXT = 20_000
 # An operating system takes no longer path (PATH_MAX on Linux).
@@ -30,15 +29,38 @@ TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
 FALSE_WORDS = frozenset({"0", "false", "no", "off", ""})
 
 
-class Read(NamedTuple, Generic[T]):
+class ReadValue(NamedTuple, Generic[T]):
     """None as value: nothing usable was found. A value with problems: the rest of it was."""
 
     value: T | None
     problems: tuple[str, ...] = ()
 
 
-def bad(problem: str) -> Read[Any]:
-    return Read(None, (problem,))
+def _unordered(value: Any, base: Any) -> Any:
+    raise NotImplementedError("this kind of setting knows no less and more")
+
+
+class Kind(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """A kind without a `join` of its own is replaced as a whole by a higher level."""
+
+    says: str  # what is accepted, for the reference and for sentences: "must be …"
+    reader: Callable[[Any, str], ReadValue[T]]  # a JSON value, and what the sentence about a bad one says
+    from_text: Callable[[str], object] | None = None  # a variable's text as a JSON value; None: no variable can hold it
+    says_of_text: str = ""  # what is accepted in a variable, where that is something else
+    join: Callable[[T, T], T] = lambda higher, lower: higher
+    least: Callable[[Any, Any], T] = _unordered  # the more careful of two: what a working tree may reach without being trusted
+    show: Callable[[T], object] = lambda value: value
+
+    def read(self, raw: object) -> ReadValue[T]:
+        return self.reader(raw, self.says)
+
+    def read_text(self, text: str) -> ReadValue[T]:
+        assert self.from_text is not None
+        return self.reader(self.from_text(text), self.says_of_text or self.says)
+
+
+def refuse(says: str, raw: object) -> ReadValue[Any]:
+    return ReadValue(None, (f"must be {says}, not {describe(raw)}",))
 
 
 def printable(text: str, longest: int = SHOWN) -> str:
@@ -47,17 +69,13 @@ def printable(text: str, longest: int = SHOWN) -> str:
     return safe + "…" if len(text) > longest else safe
 
 
-def seen(raw: object) -> str:
-    """What stands there, for a sentence."""
+def describe(raw: object) -> str:
+    """A JSON value, for a sentence."""
     match raw:
-        case None:
-            return "null"
-        case bool():
-            return "true" if raw else "false"
-        case int() if abs(raw) > LARGEST:
-            return "a number that large"
+        case None | bool():
+            return msgspec.json.encode(raw).decode()
         case int() | float():
-            return repr(raw)
+            return "a number that large" if abs(raw) > LARGEST else repr(raw)
         case str():
             return f'"{printable(raw)}"'
         case Mapping():
@@ -68,181 +86,107 @@ def seen(raw: object) -> str:
             return f"a value of type {type(raw).__name__}"
 
 
+def one_value(
+    says: str,
+    accept: Callable[[Any], T | None],
+    *,
+    from_text: Callable[[str], object] = str,
+    secret: bool = False,
+    **options: Any,
+) -> Kind[T]:
+    """A kind from a function that gives None for what it does not accept. A refused `secret` is not repeated in the sentence."""
+
+    def reader(raw: Any, says: str) -> ReadValue[T]:
+        value = accept(raw)
+        if value is not None:
+            return ReadValue(value)
+        return ReadValue(None, (f"must be {says}",)) if secret else refuse(says, raw)
+
+    return Kind(says=says, reader=reader, from_text=from_text, **options)
+
+
 def truth(text: str) -> bool | None:
     """F3: 1, true, yes, on and 0, false, no, off, nothing; None for any other word."""
     word = text.strip().lower()
     return True if word in TRUE_WORDS else False if word in FALSE_WORDS else None
 
 
-class Kind(msgspec.Struct, Generic[T], frozen=True):
-    """Base of the kinds; a kind without a `join` of its own is replaced as a whole by a higher level."""
-
-    def says(self) -> str:
-        """What is accepted, for the reference and for sentences: "must be …"."""
-        raise NotImplementedError
-
-    def read(self, raw: object) -> Read[T]:
-        raise NotImplementedError
-
-    def parse(self, text: str) -> Read[T]:
-        return self.read(text)
-
-    def join(self, higher: T, lower: T) -> T:
-        return higher
-
-    def least(self, value: T, base: T) -> T:
-        """The more careful of two: what a working tree may reach without being trusted."""
-        raise NotImplementedError(f"{type(self).__name__} knows no less and more")
-
-    def show(self, value: T) -> object:
-        return value
-
-    def refuse(self, raw: object) -> Read[T]:
-        return bad(f"must be {self.says()}, not {seen(raw)}")
-
-
-class Switch(Kind[bool], frozen=True):
-    def says(self) -> str:
-        return "true or false"
-
-    def read(self, raw: object) -> Read[bool]:
-        return Read(raw) if isinstance(raw, bool) else self.refuse(raw)
-
-    def parse(self, text: str) -> Read[bool]:
-        value = truth(text)
-        return bad(f"must be one of 1, true, yes, on or 0, false, no, off, not {seen(text)}") if value is None else Read(value)
-
-    def least(self, value: bool, base: bool) -> bool:
-        return value and base
-
+SWITCH: Kind[bool] = one_value(
+    "true or false",
+    lambda raw: raw if isinstance(raw, bool) else None,
+    from_text=lambda text: text if truth(text) is None else truth(text),
+    says_of_text="one of 1, true, yes, on or 0, false, no, off",
+    least=min,
+)
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
 _THOUSANDS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([kKmM])")
 
 
-class Whole(Kind[int], frozen=True):
-    """`short` also takes 100k and 1m."""
-
-    low: int = 0
-    high: int = LARGEST
-    short: bool = False
-
-    def says(self) -> str:
-        span = f"a whole number of at least {self.low:,}"
-        if self.high < LARGEST:
-            span = f"a whole number from {self.low:,} to {self.high:,}"
-        return span + (" (100k and 1m are understood)" if self.short else "")
-
-    def read(self, raw: object) -> Read[int]:
-        if isinstance(raw, str):
-            return self.parse(raw) if self.short and _THOUSANDS.fullmatch(raw) else self.refuse(raw)
-        if isinstance(raw, float) and raw.is_integer():
-            raw = int(raw)
-        if isinstance(raw, bool) or not isinstance(raw, int) or not self.low <= raw <= self.high:
-            return self.refuse(raw)
-        return Read(raw)
-
-    def parse(self, text: str) -> Read[int]:
-        text = text.strip()
-        if _WHOLE.fullmatch(text):
-            value = self.read(int(text))
-            return value if value.value is not None else self.refuse(text)
-        short = _THOUSANDS.fullmatch(text) if self.short else None
-        if short is None:
-            return self.refuse(text)
-        return self.read(round(float(short[1]) * (1_000 if short[2] in "kK" else 1_000_000)))
-
-    def least(self, value: int, base: int) -> int:
-        return min(value, base)
+def _inside(raw: Any, low: float, high: float) -> bool:
+    return isinstance(raw, int | float) and not isinstance(raw, bool) and low <= raw <= high
 
 
-class Number(Kind[float], frozen=True):
-    low: float = 0
-    high: float = float(LARGEST)
-    above_low: bool = False  # the low end itself is not accepted
+def whole(low: int = 0, high: int = LARGEST, *, short: bool = False) -> Kind[int]:
+    """A whole number; `short` also takes 100k and 1m."""
 
-    def says(self) -> str:
-        low = f"a number {'above' if self.above_low else 'of at least'} {self.low:g}"
-        return low if self.high >= LARGEST else f"{low} and at most {self.high:g}"
+    def accept(raw: Any) -> int | None:
+        if short and isinstance(raw, str) and (parts := _THOUSANDS.fullmatch(raw)):
+            raw = round(float(parts[1]) * (1_000 if parts[2] in "kK" else 1_000_000))
+        return int(raw) if _inside(raw, low, high) and raw == int(raw) else None
 
-    def read(self, raw: object) -> Read[float]:
-        if isinstance(raw, bool) or not isinstance(raw, int | float):
-            return self.refuse(raw)
-        inside = self.low <= raw <= self.high and not (self.above_low and raw == self.low)
-        return Read(float(raw)) if inside else self.refuse(raw)
+    def from_text(text: str) -> object:
+        return int(text) if _WHOLE.fullmatch(text.strip()) else text.strip()
 
-    def parse(self, text: str) -> Read[float]:
+    span = f"of at least {low:,}" if high >= LARGEST else f"from {low:,} to {high:,}"
+    says = f"a whole number {span}" + (" (100k and 1m are understood)" if short else "")
+    return one_value(says, accept, from_text=from_text, least=min)
+
+
+def real(low: float = 0, high: float = LARGEST, *, above_low: bool = False) -> Kind[float]:
+    """A number; with `above_low` the low end itself is not accepted."""
+
+    def accept(raw: Any) -> float | None:
+        return float(raw) if _inside(raw, low, high) and not (above_low and raw == low) else None
+
+    def from_text(text: str) -> object:
         try:
-            number = float(text)
+            return float(text)
         except ValueError:
-            return self.refuse(text)
-        value = self.read(number)
-        return value if value.value is not None else self.refuse(text)
+            return text
 
-    def least(self, value: float, base: float) -> float:
-        return min(value, base)
-
-    def show(self, value: float) -> object:
-        return int(value) if value.is_integer() else value
+    says = f"a number {'above' if above_low else 'of at least'} {low:g}" + (f" and at most {high:g}" if high < LARGEST else "")
+    return one_value(says, accept, from_text=from_text, least=min, show=lambda value: int(value) if value.is_integer() else value)
 
 
-class Text(Kind[str], frozen=True):
-    longest: int = LONGEST_TEXT
+def free_text(longest: int = LONGEST_TEXT) -> Kind[str]:
+    def accept(raw: Any) -> str | None:
+        return scrub(raw) if isinstance(raw, str) and raw.strip() and len(raw) <= longest else None
 
-    def says(self) -> str:
-        return f"a text of at most {self.longest:,} characters"
-
-    def read(self, raw: object) -> Read[str]:
-        if not isinstance(raw, str) or not raw.strip() or len(raw) > self.longest:
-            return self.refuse(raw)
-        return Read(scrub(raw))
+    return one_value(f"a text of at most {longest:,} characters", accept)
 
 
-class Choice(Kind[str], frozen=True):
-    options: tuple[str, ...]
-
-    def says(self) -> str:
-        return "one of " + ", ".join(self.options)
-
-    def read(self, raw: object) -> Read[str]:
-        return Read(raw) if isinstance(raw, str) and raw in self.options else self.refuse(raw)
+def one_of(*options: str) -> Kind[str]:
+    return one_value("one of " + ", ".join(options), lambda raw: raw if isinstance(raw, str) and raw in options else None)
 
 
-_ABSOLUTE = re.compile(r"/|~/|[A-Za-z]:[\\/]")
+def _address(form: str) -> Callable[[Any], str | None]:
+    start = re.compile(form, re.IGNORECASE)
+    return lambda raw: (
+        raw if isinstance(raw, str) and len(raw) <= LONGEST_PATH and raw.isprintable() and start.fullmatch(raw) else None
+    )
 
 
-class Place(Kind[str], frozen=True):
-    """A directory, as it was written. Only its spelling is judged here; whether it may be used is G1's, where it is opened.
+# Only the spelling of a path is judged here; whether it may be used is G1's, where it is opened.
+DIRECTORY = one_value("an absolute path, or one that begins with ~/", _address(r"(/|~/|[a-z]:[\\/]).*"))
 
-    `below`: what will be opened lies this far below it, and is what G1 is asked about.
-    """
-
-    below: str = ""
-
-    def says(self) -> str:
-        return "an absolute path, or one that begins with ~/"
-
-    def read(self, raw: object) -> Read[str]:
-        if not isinstance(raw, str) or len(raw) > LONGEST_PATH or not raw.isprintable() or not _ABSOLUTE.match(raw):
-            return self.refuse(raw)
-        return Read(raw)
-
-
-_URL = re.compile(r"(https?://)([^\s/?#@]*@)?([^\s/?#@]+)([^\s?#]*)(\S*)", re.IGNORECASE)
-
-
-class Url(Kind[str], frozen=True):
-    def says(self) -> str:
-        return "an address that begins with https:// or http://"
-
-    def read(self, raw: object) -> Read[str]:
-        if not isinstance(raw, str) or len(raw) > LONGEST_PATH or not raw.isprintable() or not _URL.fullmatch(raw):
-            return bad(f"must be {self.says()}")  # an address can hold a password: it is not repeated
-        return Read(raw)
-
-    def show(self, value: str) -> object:
-        parts = _URL.fullmatch(value)
-        return parts[1] + parts[3] + parts[4] if parts else value
+_URL = r"(https?://)([^\s/?#@]*@)?([^\s/?#@]+)([^\s?#]*)(\S*)"
+URL = one_value(
+    "an address that begins with https:// or http://",
+    _address(_URL),
+    secret=True,
+    show=lambda value: re.sub(_URL, r"\1\3\4", value, flags=re.IGNORECASE),
+)
 
 
 class Secret:
@@ -266,16 +210,11 @@ class Secret:
         return hash(self._text)
 
 
-class Key(Kind[Secret], frozen=True):
-    def says(self) -> str:
-        return "a key without spaces"
+def _secret(raw: Any) -> Secret | None:
+    if isinstance(raw, Secret):
+        return raw
+    key = raw.strip() if isinstance(raw, str) else ""
+    return Secret(key) if key and key.isprintable() and " " not in key else None
 
-    def read(self, raw: object) -> Read[Secret]:
-        if isinstance(raw, Secret):
-            return Read(raw)
-        if not isinstance(raw, str) or not raw.strip() or not raw.strip().isprintable() or " " in raw.strip():
-            return bad(f"must be {self.says()}")
-        return Read(Secret(raw.strip()))
 
-    def show(self, value: Secret) -> object:
-        return "set, not shown"
+API_KEY = one_value("a key without spaces", _secret, secret=True, show=lambda value: "set, not shown")

@@ -1,4 +1,4 @@
-"""From what people wrote to levels: each file, the environment and the arguments as key → value, with findings for the rest.
+"""From what people wrote to levels: each file, the environment, arguments and flags as key → value, with findings for the rest.
 
 Nothing here raises for what stands in a file. What lies in the working tree is held against the rights of each setting (F2):
 an address, a path or a key is never taken from it, not even through its `env` object.
@@ -6,30 +6,45 @@ an address, a path or a key is never taken from it, not even through its `env` o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from .kinds import Place, Read, bad, printable
-from .row import Finding, Setting, Source, Variable
-from .shapes import ChildEnvironment, Permissions, frozen_map
-from .table import BY_KEY, BY_NAME, START_VARIABLES, VARIABLES, Table
-from .variables import steers, variable_value
+from ..flags import Flags, Mistyped, ask
+from .collection_kinds import CHILD_ENVIRONMENT, Permissions, frozen_map
+from .kinds import DIRECTORY, SWITCH, ReadValue, printable, truth, whole
+from .table import BASH_LENGTH, BY_KEY, BY_NAME, OURS, OWN_PREFIX, SETTINGS, VARIABLES, Resolved, Setting, Source, Table, defaults
 
-OURS = "lamina"
 # A file of a hostile repository can hold any number of mistakes; a person reads the first few.
 MOST_FINDINGS = 25
 LONGEST_KEY = 80
 # Likeness from which a misspelt key is worth a question: one or two letters off.
 NEAR = 0.8
 GROUPS = frozenset(key.rpartition(".")[0] for key in BY_KEY if key.count(".") > 1)
-OWN_PREFIX = "LAMINA_"
 TREE: frozenset[Source] = frozenset({"local", "project"})
+PLACES = {"user": "your settings"} | {source: f"{source} settings" for source in ("managed", "local", "project")}
+# Read by the program that starts Lamina, before there are settings.
+START_VARIABLES = frozenset({"LAMINA_HOME", "LAMINA_FLAGS"})
+# Claude Code's limit for Bash's output, which its variable can lower and not raise.
+BASH_CHARACTERS = 30_000
 
+# Variables by which a program finds a server, a key, a certificate or the home directory. Lamina reads none of them from a
+# working tree, and hands none of them from there to a child.
+_STEERING_STARTS = ("LAMINA_", "CLAUDE", "ANTHROPIC_", "OPENAI_", "AWS_", "AZURE_", "GOOGLE_", "XDG_")
+_STEERING_ENDS = ("_URL", "_PROXY", "_ENDPOINT", "_HOST", "_KEY", "_TOKEN", "_SECRET", "_CA_BUNDLE", "_CA_CERTS")
+_STEERING = frozenset({"HOME", "USERPROFILE", "SSL_CERT_FILE", "SSL_CERT_DIR"})
 
 # What is wrong with a directory, or None (G1). It needs the disk, so it is handed in.
 Judge: TypeAlias = Callable[[str], str | None]
+
+
+class Finding(NamedTuple):
+    """Something in the settings that was ignored, as one sentence; it never stops a session."""
+
+    key: str
+    source: str
+    text: str
 
 
 class Document(NamedTuple):
@@ -39,48 +54,49 @@ class Document(NamedTuple):
     path: str = ""
 
 
-class Given(NamedTuple):
-    value: Any
-    detail: str = ""  # the file or the variable
-    variable: bool = False  # written as a variable, in the environment or in an `env` object (F3)
-
-
 class Level(NamedTuple):
     source: Source
-    values: Mapping[str, Given]
+    values: Mapping[str, Resolved]
     findings: tuple[Finding, ...] = ()
-
-
-def place(source: Source, detail: str) -> str:
-    """Where something stands, for a sentence."""
-    files = {"managed": "managed settings", "local": "local settings", "project": "project settings", "user": "your settings"}
-    name = files.get(source, source)
-    return f"{name}, {detail}" if detail else name
+    by_variable: frozenset[str] = frozenset()  # keys written as a variable, in the environment or in an `env` object (F3)
 
 
 def finding(key: str, source: Source, detail: str, problem: str, remedy: str = "it is ignored") -> Finding:
-    return Finding(key, source, f"Setting {key} ({place(source, printable(detail, 500))}): {problem}; {remedy}.")
+    place = PLACES.get(source, source) + (f", {printable(detail, 500)}" if detail else "")
+    return Finding(key, source, f"Setting {key} ({place}): {problem}; {remedy}.")
 
 
-class _Reader:
-    """Gathers one level; it lives only while a source is read."""
+def _steers(name: str) -> bool:
+    upper = name.upper()
+    return upper in _STEERING or upper.startswith(_STEERING_STARTS) or upper.endswith(_STEERING_ENDS)
 
-    def __init__(
-        self, source: Source, path: str, *, trusted: bool = True, names: bool = False, judge: Judge | None = None
-    ) -> None:
-        self.source: Source = source
-        self.path = path
-        self.trusted = trusted
-        self.names = names  # Python names count as keys: arguments, not files
-        self.judge = judge
-        self.values: dict[str, Given] = {}
-        self.findings: list[Finding] = []
-        self.further = 0  # findings beyond those a person reads
 
-    def level(self) -> Level:
-        if self.further:
-            self.findings.append(finding(OURS, self.source, self.path, f"{self.further:,} more findings", "mend the first ones"))
-        return Level(self.source, self.values, tuple(self.findings))
+def _variable_value(row: Setting[Any], name: str, text: str) -> ReadValue[Any]:
+    """A variable that is set to nothing says false to a switch and nothing to any other setting."""
+    if not text.strip() and (row.kind is not SWITCH or row.means == "not"):
+        # An empty variable is no decision to force memory on over a person's "off".
+        return ReadValue(None)
+    if name == BASH_LENGTH:
+        length = whole(1).read_text(text)
+        return ReadValue(length.value and frozen_map({"Bash": min(length.value, BASH_CHARACTERS)}), length.problems)
+    value = truth(text)
+    if row.means == "value" or value is None:
+        return row.kind.read_text(text)
+    return ReadValue(None if row.means == "off" and not value else not value)
+
+
+class LevelReader(msgspec.Struct):
+    """Reads one source and gives it as a level; it lives only while that is done."""
+
+    source: Source
+    trusted: bool = True
+    names: bool = False  # Python names count as keys: arguments, not files
+    judge: Judge | None = None
+    path: str = ""
+    values: dict[str, Resolved] = {}
+    by_variable: set[str] = set()
+    findings: list[Finding] = []
+    further: int = 0  # findings beyond those a person reads
 
     def note(self, key: str, problem: str, remedy: str = "it is ignored", *, detail: str = "") -> None:
         if len(self.findings) < MOST_FINDINGS:
@@ -88,16 +104,22 @@ class _Reader:
         else:
             self.further += 1
 
-    def take(self, row: Setting[Any], read: Read[Any], detail: str, *, variable: bool = False) -> None:
-        if isinstance(row.kind, Place) and read.value is not None and self.judge is not None:
-            refused = self.judge(read.value + row.kind.below)
-            read = read if refused is None else bad(refused)
+    def take(self, row: Setting[Any], read: ReadValue[Any], detail: str) -> None:
+        if row.kind is DIRECTORY and read.value is not None and self.judge is not None:
+            refused = self.judge(read.value + row.below)
+            read = read if refused is None else ReadValue(None, (refused,))
         for problem in read.problems:
             self.note(row.key, problem, detail=detail)
         if read.value is not None:
-            self.values[row.key] = Given(read.value, detail, variable)
+            self.values[row.key] = Resolved(read.value, self.source, detail)
 
-    def document(self, data: Mapping[str, Any]) -> None:
+    def document(self, given: Document | Mapping[str, Any] | None) -> Level:
+        """A settings file, or what code or a command line says, with None for "not said"."""
+        data = given or {}
+        if isinstance(data, Document):
+            data, self.path = data
+        if self.names:
+            data = {key: raw for key, raw in data.items() if raw is not None}
         for key, raw in data.items():
             if key == OURS and isinstance(raw, Mapping):
                 self.own(raw, OURS)
@@ -110,10 +132,9 @@ class _Reader:
             elif f"{OURS}.{key}" in BY_KEY:
                 self.note(printable(key), "stands at the top", f'it belongs into the object "{OURS}" and is ignored')
         self.variables(data.get(Table.env.key))
+        return self.level()
 
-    def row(self, key: object) -> Setting[Any] | None:
-        if not isinstance(key, str):
-            return None
+    def row(self, key: str) -> Setting[Any] | None:
         return BY_KEY.get(key) or (BY_NAME.get(key) or BY_KEY.get(f"{OURS}.{key}") if self.names else None)
 
     def own(self, data: Mapping[str, Any], prefix: str) -> None:
@@ -131,96 +152,83 @@ class _Reader:
 
         searched = len(self.findings) < MOST_FINDINGS and len(key) <= LONGEST_KEY
         near = get_close_matches(key, [*BY_KEY, *BY_NAME] if self.names else BY_KEY, 1, NEAR) if searched else []
-        self.note(
-            printable(key), "there is no such setting", f"did you mean {near[0]}? It is ignored" if near else "it is ignored"
-        )
+        remedy = f"did you mean {near[0]}? It is ignored" if near else "it is ignored"
+        self.note(printable(key), "there is no such setting", remedy)
 
     def setting(self, row: Setting[Any], raw: object) -> None:
-        if raw is None or row is Table.env or not self.admitted(row):
+        if raw is None or row is Table.env or not self.admits(row):
             return
         read = row.kind.read(raw)
-        if self.source in TREE and isinstance(read.value, Permissions):
-            read = self.rules_only(read)
+        if self.source in TREE and isinstance(read.value, Permissions) and (read.value.directories or read.value.mode):
+            # Trusted or not, a working tree widens no directories and chooses no mode.
+            problem = "additionalDirectories and defaultMode may not be set by files in the working tree"
+            read = ReadValue(msgspec.structs.replace(read.value, directories=(), mode=None), (*read.problems, problem))
         self.take(row, read, self.path)
 
-    def admitted(self, row: Setting[Any], detail: str = "") -> bool:
-        """F2. What may only lower a setting is admitted here and held against the person's own value where levels meet."""
-        if self.source not in TREE:
-            return True
-        if row.tree == "never":
+    def admits(self, row: Setting[Any], detail: str = "") -> bool:
+        """F2. What may only lower a setting is admitted here and held against the user's own value where levels meet."""
+        if self.source in TREE and row.tree == "never":
             self.note(row.key, "may not be set by files in the working tree", detail=detail)
             return False
-        if row.tree == "trusted" and not self.trusted:
+        if self.source in TREE and row.tree == "trusted" and not self.trusted:
             self.note(row.key, "waits until you trust this directory", detail=detail)
             return False
         return True
-
-    def rules_only(self, read: Read[Permissions]) -> Read[Permissions]:
-        """Trusted or not, a working tree widens no directories and chooses no mode."""
-        found = read.value
-        if found is None or not (found.directories or found.mode):
-            return read
-        problem = "additionalDirectories and defaultMode may not be set by files in the working tree"
-        return Read(msgspec.structs.replace(found, directories=(), mode=None), (*read.problems, problem))
 
     def variables(self, raw: object) -> None:
         """The `env` object: what names a setting counts as that setting in this file, the rest is for child processes."""
         if raw is None:
             return
-        read = ChildEnvironment().read(raw)
+        read = CHILD_ENVIRONMENT.read(raw)
         rest: dict[str, str] = {}
         for name, text in (read.value or {}).items():
-            if (known := VARIABLES.get(name)) is not None:
-                self.variable(known[0], known[1], text, detail=f"{self.path} env.{name}".strip())
+            if name in VARIABLES:
+                self.variable(name, text, detail=f"{self.path} env.{name}".strip())
             elif name.startswith(OWN_PREFIX):
-                self.note(
-                    f"env.{name}", "is read from the process environment only" if name in START_VARIABLES else "is not known"
-                )
-            elif self.source in TREE and steers(name):
+                start = name in START_VARIABLES
+                self.note(f"env.{name}", "is read from the process environment only" if start else "is not known")
+            elif self.source in TREE and _steers(name):
                 self.note(f"env.{name}", "may not be set by files in the working tree")
             else:
                 rest[name] = text
-        if (rest or read.problems) and self.admitted(Table.env):
-            self.take(Table.env, Read(frozen_map(rest) if rest else None, read.problems), self.path)
+        if (rest or read.problems) and self.admits(Table.env):
+            self.take(Table.env, ReadValue(frozen_map(rest) if rest else None, read.problems), self.path)
 
-    def variable(self, row: Setting[Any], variable: Variable, text: str, *, detail: str) -> None:
-        read = variable_value(row, variable, text)
-        if (read.value is not None or read.problems) and self.admitted(row, detail):
-            self.take(row, read, detail, variable=True)
+    def variable(self, name: str, text: str, *, detail: str) -> None:
+        row = VARIABLES[name]
+        read = _variable_value(row, name, text)
+        if (read.value is not None or read.problems) and self.admits(row, detail):
+            self.take(row, read, detail)
+            if read.value is not None:
+                self.by_variable.add(row.key)
 
-    def environment(self, environ: Mapping[str, str]) -> None:
+    def environment(self, environ: Mapping[str, str]) -> Level:
         """The first of a setting's variables that says something counts: ours stand before the aliases."""
-        for name in _own_first(environ):
-            known = VARIABLES.get(name)
-            if known is None:
+        for name, row in VARIABLES.items():
+            if name in environ and row.key not in self.values:
+                self.variable(name, environ[name], detail=name)
+        for name in environ:
+            if name.startswith(OWN_PREFIX) and name not in VARIABLES and name not in START_VARIABLES:
                 self.note(name, "no such variable is known")
-            elif known[0].key not in self.values:
-                self.variable(known[0], known[1], environ[name], detail=name)
+        return self.level()
 
+    def flags(self, flags: Flags) -> Level:
+        """Every setting that may be set remotely is asked for; a wrong type is ignored and said (F1)."""
+        for row in SETTINGS:
+            # A value of the flag's type is handed over. For a switch it is true, so that a false that comes back was said by somebody.
+            said = ask(flags, row.key, row.kills or defaults()[row.key].value) if row.remote else None
+            if isinstance(said, Mistyped):
+                self.note(row.key, f"must be {row.kind.says}, {said.problem}")
+            elif said is not None:
+                self.take(row, row.kind.read(said), "")
+        for key in flags if isinstance(flags, Mapping) else ():
+            if key in BY_KEY and not BY_KEY[key].remote:
+                self.note(key, "may not be set by a remote flag")
+            elif key not in BY_KEY and str(key).startswith(f"{OURS}."):
+                self.note(printable(key), "there is no such setting")
+        return self.level()
 
-def _own_first(environ: Mapping[str, str]) -> Iterator[str]:
-    yield from (name for name in VARIABLES if name in environ)
-    yield from (name for name in environ if name.startswith(OWN_PREFIX) and name not in VARIABLES and name not in START_VARIABLES)
-
-
-def read_document(
-    source: Source, given: Document | Mapping[str, Any] | None, *, trusted: bool = False, judge: Judge | None = None
-) -> Level:
-    """A settings file: managed, user, project or local."""
-    document = given if isinstance(given, Document) else Document(given or {})
-    reader = _Reader(source, document.path, trusted=trusted, judge=judge)
-    reader.document(document.data)
-    return reader.level()
-
-
-def read_arguments(source: Source, given: Mapping[str, Any] | None, *, judge: Judge | None = None) -> Level:
-    """What code or a command line says: keys or Python names, with None for "not said"."""
-    reader = _Reader(source, "", names=True, judge=judge)
-    reader.document({key: value for key, value in (given or {}).items() if value is not None})
-    return reader.level()
-
-
-def read_environment(environ: Mapping[str, str] | None, *, judge: Judge | None = None) -> Level:
-    reader = _Reader("environment", "", judge=judge)
-    reader.environment(environ or {})
-    return reader.level()
+    def level(self) -> Level:
+        if self.further:
+            self.findings.append(finding(OURS, self.source, self.path, f"{self.further:,} more findings", "mend the first ones"))
+        return Level(self.source, self.values, tuple(self.findings), frozenset(self.by_variable))

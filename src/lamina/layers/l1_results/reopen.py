@@ -14,7 +14,7 @@ from ...core.fence import escape
 from ...core.receipts import Receipt, Told, write_receipt
 from ...core.records import Event, Message, Record, Spill
 from ...disk.faults import reporting
-from ...disk.spills import DIRECTORY, open_result
+from ...disk.session_files.spills import DIRECTORY, open_result
 from .plan import empty_marker
 from .preview import beginning_of
 from .source import CHUNK, encoded

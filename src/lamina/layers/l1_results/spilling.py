@@ -18,7 +18,7 @@ from ...core.errors import DiskError
 from ...core.records import Event, Record, Spill
 from ...disk.faults import reporting
 from ...disk.files import read_head
-from ...disk.spills import Written, open_result, sweep_results, take_over, write_spill
+from ...disk.session_files.spills import WrittenResult, open_result, open_spills, sweep_results, take_over
 from ...disk.temp_files import Durability
 from .plan import Budget
 from .preview import cut, head_of, persisted
@@ -46,7 +46,8 @@ class Spilled(NamedTuple):
 
 def spill(session: Path, tool_use_id: str, tape: Tape, *, json: bool, preview: Room, durability: Durability) -> Spilled:
     """DiskError: nothing was written, and the tape still has the beginning."""
-    written = write_spill(session, tool_use_id, tape, suffix=".json" if json else ".txt", durability=durability)
+    with open_spills(session) as spills:
+        written = spills.write(tool_use_id, tape, suffix=".json" if json else ".txt", durability=durability)
     return _spilled(written, tape.head, preview)
 
 
@@ -62,7 +63,7 @@ def adopt(session: Path, tool_use_id: str, file: str, *, preview: Room) -> Spill
     return _spilled(written, head, preview)
 
 
-def _spilled(written: Written, head: bytes, preview: Room) -> Spilled:
+def _spilled(written: WrittenResult, head: bytes, preview: Room) -> Spilled:
     beginning = head_of(head, preview.characters, whole=len(head) == written.size)
     path = os.fspath(written.path)
     shown = persisted(beginning, most=preview.characters, most_bytes=preview.bytes, size=written.size, path=path)

@@ -18,7 +18,7 @@ from ...conversation.state import Conversation
 from ...core.blocks import Block, ToolResult, ToolUse, Wire, tool_result
 from ...core.inputs import result_output
 from ...core.records import Record, Revoke, Spill
-from ...disk.spills import DIRECTORY
+from ...disk.session_files.spills import DIRECTORY
 from .plan import Arrived, Budget, Fate, alone, budget_for, empty_marker, plan, together, weigh
 from .preview import cut_to_page
 from .reopen import Known, as_kept, is_nothing

@@ -15,7 +15,7 @@ from ...core.errors import DiskError
 from ...core.ids import new_id
 from ...core.receipts import Told, write_receipt
 from ...core.records import Clear, Event, Spill
-from ...disk.spills import Spills, spilling
+from ...disk.session_files.spills import Spills, open_spills
 from .registry import Clearable, Surfaced, marker, original
 from .state import MicroState, tokens_of
 
@@ -58,7 +58,7 @@ def _save(c: Conversation, state: MicroState, rows: Sequence[Clearable]) -> dict
     spilled = {one.tool_use_id: one.path for one in c.log.decisions.values() if isinstance(one, Spill) and _is_file(one.path)}
     paths: dict[str, str] = {}
     try:
-        with spilling(c.directory) as spills:
+        with open_spills(c.directory) as spills:
             for row in rows:
                 call = row.block.tool_use_id
                 if (path := spilled.get(call) or _saved(spills, row, whole=call not in c.log.view.replaced)) is not None:

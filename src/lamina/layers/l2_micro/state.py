@@ -8,7 +8,7 @@ from ...conversation.state import Conversation
 from ...conversation.window.features import measure_all
 from ...core.blocks import Block, tool_result
 from ...core.records import Clear
-from ...disk.spills import DIRECTORY
+from ...disk.session_files.spills import DIRECTORY
 from .registry import Registry, Rules, marker
 
 # An id as long as the providers make them, to know how long a marker is before there is one.

@@ -14,9 +14,8 @@ import os
 from pathlib import Path
 
 from ...core.errors import DiskError
-from ...disk.compare_and_swap import replace_if
 from ...disk.files import read
-from ...disk.rootdir import RootDir
+from ...disk.trees.rootdir import RootDir
 from ...disk.user_files import read_whole
 
 DIRECTORY = "session-memory"
@@ -59,7 +58,7 @@ def read_config(home: Path | None, name: str) -> str | None:
 def publish(path: Path, data: bytes, *, expected: bytes | None) -> bool:
     """Puts the new notes there; False, and nothing written, when the file no longer holds `expected`."""
     with RootDir.open(path.parent) as root:
-        return replace_if(root, path.name, data, expected=expected)
+        return root.replace_if(path.name, data, expected=expected)
 
 
 def move_beside(path: Path, *, expected: bytes) -> Path | None:

@@ -17,7 +17,7 @@ from ...conversation.state import Conversation
 from ...core.ids import new_id
 from ...core.receipts import Told
 from ...core.view import Item
-from ...disk.spills import DIRECTORY
+from ...disk.session_files.spills import DIRECTORY
 from .plan import Plan
 from .summary_call import Got, reserve
 

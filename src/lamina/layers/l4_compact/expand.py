@@ -17,8 +17,8 @@ from ...core.log import Log
 from ...core.receipts import open_receipt, read_receipt
 from ...core.records import Boundary, Clear, Message, Record, Span
 from ...core.view import Item
-from ...disk.resume import records_in, resume_in
-from ...disk.transcript import Readable
+from ...disk.transcripts.resume import find_resume_point, records_in
+from ...disk.transcripts.store import RecordSource
 
 # A page of about 10,000 tokens: what a model can read at once without filling a window with it.
 PAGE = 40_000
@@ -40,7 +40,7 @@ class Page(NamedTuple):
     pages: int
 
 
-def find_decision(store: Readable, node: str) -> Found | None:
+def find_decision(store: RecordSource, node: str) -> Found | None:
     """The compaction, fold or clearing with this id, or the compaction whose summary has it; the beginning of an id will do. Looked
     for from the end, and only lines that name the id are parsed."""
     wanted, by = node, ""
@@ -51,7 +51,7 @@ def find_decision(store: Readable, node: str) -> Found | None:
         for record in reversed(records_in(line)):
             match record:
                 case Boundary() | Span() | Clear() if record.uuid.startswith(wanted) or (by and isinstance(record, Boundary)):
-                    start, checkpoint = resume_in(lines)
+                    start, checkpoint = find_resume_point(lines)
                     return Found(record, start, checkpoint.state if checkpoint is not None else {})
                 case Message(summary=True) if record.uuid.startswith(wanted):
                     # Summaries of other programs do not name their boundary: it is the one before them.
@@ -61,7 +61,7 @@ def find_decision(store: Readable, node: str) -> Found | None:
     return None
 
 
-def stands_for(store: Readable, node: str) -> list[Item]:
+def stands_for(store: RecordSource, node: str) -> list[Item]:
     """The items that the decision `node` took out of view, as they stood in it. Read is what was in view then; all of the log only
     where that does not hold together (a transcript of another program, a branch that leads to before)."""
     found = find_decision(store, node) if node else None
@@ -72,7 +72,7 @@ def stands_for(store: Readable, node: str) -> list[Item]:
     return _out_of(store, found._replace(start=0, state={})) or []
 
 
-def _out_of(store: Readable, found: Found) -> list[Item] | None:
+def _out_of(store: RecordSource, found: Found) -> list[Item] | None:
     """None: the part that was read is not what was in view then."""
     decision = found.decision
     log = Log.load(lambda: _before(store.read(found.start), decision.uuid), lambda: seeded(found.state))

@@ -23,7 +23,7 @@ import msgspec
 from ...conversation.compaction.user_messages import DOCUMENT, IMAGE, Tokens, escaped, words_of
 from ...core.blocks import Block, Document, Image, ToolResult, ToolUse, Wire, text, tool_result
 from ...core.fence import escape
-from ...core.flatten import Flat
+from ...core.message_list import Flat
 from ...core.prompt_files import prompt_sections
 from ...core.reply import Reply
 from ...core.view import Item

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ...core.words import terms
+from ...core.terms import terms
 from ...memory.store.topic import PERSONAL, Topic, read_topic
 from .sources import RUN, Runs, Sources, UserWords, runs_of, strings_in, weigh_words, word_runs, words
 

@@ -16,13 +16,15 @@ from typing import Literal, NamedTuple, TypeAlias
 from ...core.blocks import Wire
 from ...core.dates import relative_dates
 from ...core.fence import escape
+from ...core.memory_requests import asks_for_memory
 from ...core.settings.kinds import printable
-from ...core.words import asks_for_memory, terms
+from ...core.terms import terms
 from ...fork.offline_run import run_so_far, texts_of, tool_call
-from ...providers.offline.asked import Done, title
-from ...providers.offline.instead import says_instead
-from ...providers.offline.note import Note, named, no_memory, noted
-from ...providers.offline.saving import alike, text_of
+from ...providers.offline.memory_note import Note, named, noted
+from ...providers.offline.remember_command import alike, text_of
+from ...providers.offline.replacement import says_instead
+from ...providers.offline.sentence_rules import no_memory
+from ...providers.offline.turn_context import Done, title
 from .phrases import CONFIRMATION, DAY, DID, EVENT, FRAME, NEGATIVE, ONCE, POINTER, PREFERENCE, QUESTION, ROLE, SAME, TASK
 from .plan import FIRST_CHARS, ExtractDirective, read_directive
 from .trigger import EXTRACTION

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from ...core.words import terms
+from ...core.terms import terms
 
 
 def _any(*patterns: str) -> re.Pattern[str]:

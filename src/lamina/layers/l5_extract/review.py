@@ -19,10 +19,10 @@ import msgspec
 
 from ...core.effects import Flow
 from ...core.errors import Aborted
-from ...core.settings import Settings
+from ...core.settings.resolution import Settings
 from ...core.view import Item
-from ...fork.fork import ForkOutcome, Handover, run_fork
-from ...fork.handover import PrefixChanged
+from ...fork.fork import ForkOutcome, run_fork
+from ...fork.handover import Handover, PrefixChanged
 from ...memory.recall.choice import best_of
 from ...memory.recall.library import Look
 from ...memory.recall.selection import line_of

@@ -30,7 +30,8 @@ from ...fork.host import Remembers
 from ...fork.tool_runner import Desk
 from ...memory.recall.library import Where
 from ...memory.store.modes import plan_write
-from ...permissions.decision import Allow, Deny, decide
+from ...permissions.decision import decide
+from ...permissions.verdicts import Allow, Deny
 from ...tools.tool import Change, Kept
 from .plan import MOST_FAILURES, is_final, stop_reason
 from .review import ExtractionOrder, Reviewed, ReviewFailed, ReviewResult, ReviewSkipped, ReviewSlot, find_skip, run_review

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from ...disk.file_names import fold
+from ...disk.paths.file_names import fold
 from ...fork.tool_runner import Ran
 from ...memory.store.contract import Why
-from ...memory.store.index import INDEX
 from ...memory.store.scopes import TEAM, Place
 from ...memory.store.secrets import redact
+from ...memory.store.topic import INDEX
 from ...memory.tool_writes import Spot, Written, spot
 from ...tools.tool import Change, Kept
 from .guard import GONE, AcceptedMemory, KnownMemory, RefusedMemory, WantedMemory, judge

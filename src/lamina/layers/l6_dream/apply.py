@@ -15,15 +15,15 @@ from __future__ import annotations
 import msgspec
 
 from ...core.errors import DiskError, Fenced, InputError, LaminaError
-from ...disk.dream_lock import Hold
-from ...disk.paths import check_child
+from ...disk.locks.dream_lock import HeldDreamLock
+from ...disk.paths.memory_paths import check_child
 from ...memory.store.contract import MOST_READ, Proposed, Why
 from ...memory.store.draft import spelled
-from ...memory.store.index import INDEX, rewritten
+from ...memory.store.index import rewritten
 from ...memory.store.index_file import MOST_INDEX
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore, plan_write
-from ...memory.store.topic import folded, read_topic
+from ...memory.store.topic import INDEX, folded, read_topic
 from .index_merge import find_lost_prose, index_text, merge_index, only_added
 from .plan import MOST_WAITING, NEW_BEYOND_REMOVED, THEIRS, TOO_MANY, DreamChange, DreamPlan, find_authors, plan_dream, without
 from .record import ChangedFile, DreamRecord, SkippedChange, dream_home, is_kill_requested, kept_copy, read_records, write_record
@@ -69,7 +69,7 @@ def _problem(file: str, error: LaminaError) -> str:
 
 
 def apply_dream(
-    gated: GatedStore, stage: DreamStage, record: DreamRecord, hold: Hold, *, now: float, new: int = NEW_BEYOND_REMOVED
+    gated: GatedStore, stage: DreamStage, record: DreamRecord, hold: HeldDreamLock, *, now: float, new: int = NEW_BEYOND_REMOVED
 ) -> DreamRecord:
     """From the copy to memory: looks, decides and does. The record that comes back says what became of it."""
     wanted = plan_changes(gated, stage, now=now, new=new)
@@ -111,7 +111,7 @@ def _prepared(gated: GatedStore, stage: DreamStage, wanted: DreamPlan, record: D
 class _Doing:
     """One application, and what came of it."""
 
-    def __init__(self, gated: GatedStore, stage: DreamStage, record: DreamRecord, hold: Hold) -> None:
+    def __init__(self, gated: GatedStore, stage: DreamStage, record: DreamRecord, hold: HeldDreamLock) -> None:
         self._gated = gated
         # What waits for a yes does so in every mode.
         self._asking = GatedStore(gated.store, "confirm")

@@ -29,16 +29,16 @@ import msgspec
 
 from ...core.blocks import ToolUse, Wire
 from ...core.errors import DiskError
-from ...disk.file_names import fold
 from ...disk.files import remove
-from ...disk.transcript_search import transcripts
+from ...disk.paths.file_names import fold
+from ...disk.transcripts.search import list_transcripts
 from ...disk.user_files import open_regular, read_whole
 from ...fork.tool_runner import Ran
 from ...memory.store.contract import MOST_READ
-from ...memory.store.index import INDEX, entries
-from ...memory.store.topic import PERSONAL, read_topic
-from ...permissions.decision import Allow, Deny
+from ...memory.store.index import entries
+from ...memory.store.topic import INDEX, PERSONAL, read_topic
 from ...permissions.readonly.places import within
+from ...permissions.verdicts import Allow, Deny
 from ...tools.tool import Change, Guarded, Kept, Output, Tool, failure
 from .facts import facts_of, folded_words, is_mostly_in, negates
 
@@ -288,7 +288,7 @@ def search_transcripts(places: Iterable[Path], term: str) -> list[str]:
 
 def _newest(places: Iterable[Path]) -> list[tuple[Path, int]]:
     files = list[tuple[int, Path, int]]()
-    for path in (path for place in places for path in transcripts(place)):
+    for path in (path for place in places for path in list_transcripts(place)):
         with suppress(OSError):
             found = os.stat(path, follow_symlinks=False)
             files.append((found.st_mtime_ns, path, found.st_size))

@@ -25,13 +25,13 @@ from ...memory.store.daily_logs import LOGS, Day, days
 from ...memory.store.daily_logs import MOST_BYTES as LOG_BYTES
 from ...memory.store.directory import DirectoryStore
 from ...memory.store.evidence import check, read_evidence
-from ...memory.store.index import INDEX, LINE_CHARS, MOST_LINES, Entry
+from ...memory.store.index import LINE_CHARS, MOST_LINES, Entry
 from ...memory.store.index import MOST_BYTES as INDEX_BYTES
 from ...memory.store.index_lint import plan_index
 from ...memory.store.scan import MOST_IN_MANIFEST, Header
 from ...memory.store.scopes import Place
 from ...memory.store.similarity import near_pairs
-from ...memory.store.topic import PERSONAL, Topic, evidence_of
+from ...memory.store.topic import INDEX, PERSONAL, Topic, evidence_of
 from ...prompt.instruction_files import shown
 from .bounds import MOST_BYTES, MOST_FILES, MOST_HITS, MOST_SEARCHES, AboutPerson
 

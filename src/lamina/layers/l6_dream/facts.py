@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ...core.front_matter import read_front_matter
-from ...disk.file_names import fold
+from ...disk.paths.file_names import fold
 
 # A heading of fewer words names a part and says nothing.
 HEADING_WORDS = 5

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.errors import DiskError
-from ...core.settings import Mode
-from ...disk.paths import RootDir
+from ...core.settings.collection_kinds import Mode
+from ...disk.trees.rootdir import RootDir
 from ...memory.store.modes import plan_write
 
 Gate: TypeAlias = Literal[

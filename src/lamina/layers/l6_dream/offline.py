@@ -20,15 +20,15 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ...core.blocks import Wire
-from ...core.words import terms
+from ...core.terms import terms
 from ...fork.offline_run import run_so_far, tool_call
 from ...memory.store.daily_logs import day_of
-from ...memory.store.index import INDEX
-from ...memory.store.topic import Topic, read_topic, write_topic
-from ...providers.offline.asked import Done
-from ...providers.offline.instead import says_instead
-from ...providers.offline.note import Note, named, no_memory, noted
-from ...providers.offline.saving import alike
+from ...memory.store.topic import INDEX, Topic, read_topic, write_topic
+from ...providers.offline.memory_note import Note, named, noted
+from ...providers.offline.remember_command import alike
+from ...providers.offline.replacement import says_instead
+from ...providers.offline.sentence_rules import no_memory
+from ...providers.offline.turn_context import Done
 from .bounds import MOST_FILES
 from .directive import DreamDirective, read_directive
 from .facts import facts_of, is_said

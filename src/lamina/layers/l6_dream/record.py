@@ -18,8 +18,8 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from ...core.errors import DiskError
-from ...disk.files import Durability
-from ...disk.paths import RootDir
+from ...disk.temp_files import Durability
+from ...disk.trees.rootdir import RootDir
 from ...memory.store.topic import INDEX
 
 DIRECTORY = ".dreams"

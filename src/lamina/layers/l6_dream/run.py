@@ -24,13 +24,13 @@ from msgspec.structs import replace
 from ...core.effects import Ask, Effect, RunTools, drive
 from ...core.errors import Aborted, DiskError
 from ...core.reply import Reply
-from ...core.settings import Settings
+from ...core.settings.resolution import Settings
 from ...core.usage import Usage
-from ...disk.dream_lock import Hold, Lock, NotWon
-from ...disk.paths import RootDir
+from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
+from ...disk.trees.rootdir import RootDir
 from ...fork.budget import LOCAL
-from ...fork.fork import ForkOutcome, Handover, run_fork
-from ...fork.handover import PrefixChanged
+from ...fork.fork import ForkOutcome, run_fork
+from ...fork.handover import Handover, PrefixChanged
 from ...memory.memory import Memory
 from ...memory.store.modes import GatedStore
 from ...memory.store.scopes import Place
@@ -99,7 +99,7 @@ class DreamProgress:
 class DreamWatch:
     """While the block runs, `abort` is set where the dream must end; `why` says which it was."""
 
-    def __init__(self, root: RootDir, dream: str, hold: Hold, abort: Event) -> None:
+    def __init__(self, root: RootDir, dream: str, hold: HeldDreamLock, abort: Event) -> None:
         self._root = root
         self._dream = dream
         self._hold = hold
@@ -179,7 +179,7 @@ class DreamOutcome(NamedTuple):
 def run_dream(order: DreamOrder, at_desk: AtDesk, abort: Event, heard: Heard = lambda _: None) -> DreamOutcome:
     with Memory.open(order.cwd, home=order.home, settings=order.settings) as memory:
         gated = memory.store("private")
-        lock = Lock(gated.store.root)
+        lock = DreamLock(gated.store.root)
         recovered = tuple(_recovered(gated, lock))
         last = lock.last_ns()
         if (stop := order.too_soon(last)) is not None:
@@ -197,10 +197,10 @@ def recover_memory(cwd: Path, home: Path | None, settings: Settings) -> list[str
     """What a dream left whose process died; for the beginning of a session."""
     with Memory.open(cwd, home=home, settings=settings) as memory:
         gated = memory.store("private")
-        return _recovered(gated, Lock(gated.store.root))
+        return _recovered(gated, DreamLock(gated.store.root))
 
 
-def _recovered(gated: GatedStore, lock: Lock) -> list[str]:
+def _recovered(gated: GatedStore, lock: DreamLock) -> list[str]:
     said = recover(gated, lock, now=time.time())
     # One that died before it had a copy left only the lock.
     return [*said, DIED] if lock.recover() and not said else said
@@ -209,7 +209,7 @@ def _recovered(gated: GatedStore, lock: Lock) -> list[str]:
 class _Dream:
     """One dream that holds the lock."""
 
-    def __init__(self, order: DreamOrder, gated: GatedStore, hold: Hold, heard: Heard) -> None:
+    def __init__(self, order: DreamOrder, gated: GatedStore, hold: HeldDreamLock, heard: Heard) -> None:
         self._order = order
         self._gated = gated
         self._root = gated.store.root

@@ -17,17 +17,16 @@ from typing import NamedTuple
 import msgspec
 
 from ...core.errors import DiskError
-from ...disk.compare_and_swap import read_heads
-from ...disk.new_files import write_new
-from ...disk.paths import RootDir
-from ...disk.rewrite_tree import remove_tree
-from ...disk.tree_survey import Seen, survey
+from ...disk.trees.rewrite import remove_tree
+from ...disk.trees.rootdir import RootDir
+from ...disk.trees.scan import read_heads
+from ...disk.trees.survey import SurveyedEntry, survey
 from ...memory.store.contract import MOST_READ
-from ...memory.store.index import INDEX
 from ...memory.store.index_file import MOST_INDEX
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore
 from ...memory.store.scan import is_topic
+from ...memory.store.topic import INDEX
 from .record import (
     DIRECTORY,
     DreamRecord,
@@ -79,7 +78,7 @@ def stage_copy(gated: GatedStore, record: DreamRecord) -> DreamStage:
     with RootDir.open(path, below=root.path) as work:
         index = root.read_bytes(INDEX, MOST_INDEX)
         if index is not None:
-            write_new(work, {INDEX: index})
+            work.write_new({INDEX: index})
         return DreamStage(path, _copied(gated, work), index)
 
 
@@ -91,7 +90,7 @@ def _copied(gated: GatedStore, work: RootDir) -> dict[str, str]:
         size += sum(map(len, texts.values()))
         if len(base) > MOST_FILES or size > MOST_COPIED:
             raise DiskError(str(root.path), "is too large for a dream", "move away what is no memory")
-        write_new(work, texts)
+        work.write_new(texts)
     return base
 
 
@@ -120,7 +119,7 @@ def read_copy(stage: DreamStage) -> StagedWork:
     return StagedWork(texts, data.decode("utf-8", "replace") if data is not None else None, ignored)
 
 
-def _problem(seen: Seen) -> str:
+def _problem(seen: SurveyedEntry) -> str:
     """Why an entry of the copy counts for nothing; empty where it counts."""
     if seen.kind == "directory":
         return ""

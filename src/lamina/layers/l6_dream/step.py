@@ -21,8 +21,8 @@ from ...conversation.forks import Side, cache_figures, ended, failed, hand_over
 from ...conversation.state import Conversation, seconds_between
 from ...core.blocks import ToolUse, Wire
 from ...core.budget import limits_of
-from ...disk.dream_lock import Lock
-from ...disk.paths import RootDir
+from ...disk.locks.dream_lock import DreamLock
+from ...disk.trees.rootdir import RootDir
 from ...fork.background import JobResult
 from ...fork.budget import LOCAL, AskSide, Meter
 from ...fork.fork_tools import lend
@@ -30,8 +30,9 @@ from ...fork.handover import altered
 from ...fork.host import Remembers
 from ...fork.tool_runner import Desk
 from ...memory.store.daily_logs import to_distil
-from ...memory.store.index import INDEX
-from ...permissions.decision import Allow, Deny, decide
+from ...memory.store.topic import INDEX
+from ...permissions.decision import decide
+from ...permissions.verdicts import Allow, Deny
 from ...tools.reads import ReadState
 from .bounds import DreamBounds
 from .gates import (
@@ -89,7 +90,7 @@ def _nothing_new(c: Conversation, lent: Remembers) -> DreamStop | None:
     """Enough sessions; in assistant mode (W2) a daily log of a day that is over."""
     wanted = c.settings.dream_sessions
     with RootDir.open(lent.place.path, create=False) as root:
-        last = Lock(root).last_ns()
+        last = DreamLock(root).last_ns()
         if c.settings.assistant:
             now = datetime.fromisoformat(c.clock()).timestamp()
             logs = to_distil(root, last / 1e9 if last is not None else None, now)

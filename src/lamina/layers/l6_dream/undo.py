@@ -24,15 +24,15 @@ from typing import NamedTuple
 import msgspec
 
 from ...core.errors import DiskError, InputError, UndoOrder
-from ...disk.dream_lock import Hold, Lock, NotWon
+from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
 from ...memory.store.contract import MOST_READ, Why
 from ...memory.store.directory import DirectoryStore
-from ...memory.store.index import INDEX, Entry, entries, with_entry
+from ...memory.store.index import Entry, entries, with_entry
 from ...memory.store.index_file import MOST_INDEX
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore
 from ...memory.store.restore import Back, put_back
-from ...memory.store.topic import folded
+from ...memory.store.topic import INDEX, folded
 from .index_merge import IndexRewrite, index_text, restore_index
 from .record import (
     DIRECTORY,
@@ -128,7 +128,7 @@ def _index(store: DirectoryStore, record: DreamRecord, now: str, back: Collectio
     return now
 
 
-def recover(gated: GatedStore, lock: Lock, *, now: float, hold: Hold | None = None) -> list[str]:
+def recover(gated: GatedStore, lock: DreamLock, *, now: float, hold: HeldDreamLock | None = None) -> list[str]:
     """What was done, in sentences. With `hold` under that hold; else the lock is taken for it, and where a dream lives nothing is done."""
     try:
         return _recovered(gated, lock, now, hold)
@@ -136,7 +136,7 @@ def recover(gated: GatedStore, lock: Lock, *, now: float, hold: Hold | None = No
         return [f"What dreams left in {gated.store.root.path} could not be looked at: {error}"]
 
 
-def _recovered(gated: GatedStore, lock: Lock, now: float, hold: Hold | None) -> list[str]:
+def _recovered(gated: GatedStore, lock: DreamLock, now: float, hold: HeldDreamLock | None) -> list[str]:
     root = gated.store.root
     if root.stat(DIRECTORY) is None:
         return []
@@ -183,7 +183,7 @@ def undo(gated: GatedStore, dream: str | None = None, *, now: float) -> UndoneDr
     or another dream changes memories. Where the one that is meant was stopped half way, putting that right is all."""
     gated.check("user")
     root = gated.store.root
-    lock, half = Lock(root), next((record for record in read_records(root) if is_open(record)), None)
+    lock, half = DreamLock(root), next((record for record in read_records(root) if is_open(record)), None)
     said = tuple(recover(gated, lock, now=now)) if half is not None else ()
     if half is not None and half.phase in ("applying", "undoing") and said and dream in (None, half.id):
         return UndoneDream(read_record(root, half.id) or half, (), (), said)
@@ -191,12 +191,12 @@ def undo(gated: GatedStore, dream: str | None = None, *, now: float) -> UndoneDr
     hold = lock.acquire(lock.last_ns())
     if isinstance(hold, NotWon) and half is not None and half.phase == "applying":
         raise InputError(f"dream {record.id}", "cannot be taken back while another one changes memories", "try again in a moment")
-    with hold if isinstance(hold, Hold) else nullcontext():
+    with hold if isinstance(hold, HeldDreamLock) else nullcontext():
         write_record(root, msgspec.structs.replace(record, phase="undoing"))
         try:
             return _undone(gated, record, now)._replace(said=said)
         except BaseException:
-            if isinstance(hold, Hold):
+            if isinstance(hold, HeldDreamLock):
                 hold.leave()
             raise
 

@@ -25,7 +25,7 @@ from typing import TypeVar
 import msgspec
 
 from ...core.errors import DiskError
-from ...disk import sockets
+from ...disk.home import sockets
 from .messages import AgentMessage, encode_message, read_message
 
 # A message of the longest text, each character escaped.

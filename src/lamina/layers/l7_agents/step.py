@@ -1,6 +1,6 @@
 """Messages of other agents as they enter a conversation: context behind what has not left yet, once each (A6).
 
-Those of a mailbox stand in the transcript before they leave the mailbox (disk/mailbox.py): their ids are in the text, so that whoever
+Those of a mailbox stand in the transcript before they leave the mailbox (disk/home/mailbox.py): their ids are in the text, so that whoever
 finds a claim behind a crash can tell.
 """
 
@@ -14,7 +14,7 @@ from ...conversation.state import Conversation
 from ...core.blocks import text
 from ...core.ids import new_id
 from ...core.records import Attachment, Event
-from ...disk.mailbox import Mailbox
+from ...disk.home.mailbox import Mailbox
 from .messages import KIND, ArrivedMessage, read_message, render_messages
 
 EVENT = "mail"

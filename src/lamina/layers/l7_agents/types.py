@@ -33,7 +33,7 @@ import msgspec
 from ...core.fence import escape
 from ...core.front_matter import Value, read_front_matter
 from ...core.prompt_files import prompt_text
-from ...disk.agent_files import agent_files, project_places
+from ...disk.home.agent_files import list_agent_files, list_agent_places
 from ...prompt.safe_read import Unusable, read_text
 from ...tools.tool import Tool
 
@@ -183,7 +183,7 @@ def load_agent_types(cwd: Path, home: Path | None, *, trusted: bool = False) -> 
     found = {general_type().name: general_type()}
     notices: list[str] = []
     places: list[tuple[Source, Path]] = [("user", home / "agents")] if home is not None else []
-    places += [("project", place) for place in reversed(project_places(cwd))]  # the nearest last, so that it holds
+    places += [("project", place) for place in reversed(list_agent_places(cwd))]  # the nearest last, so that it holds
     for source, directory in places:
         here: dict[str, AgentType] = {}
         for kind in _kinds_in(directory, source, notices, trusted=trusted or source == "user"):
@@ -199,7 +199,7 @@ def load_agent_types(cwd: Path, home: Path | None, *, trusted: bool = False) -> 
 
 
 def _kinds_in(directory: Path, source: Source, notices: list[str], *, trusted: bool) -> Iterator[AgentType]:
-    files = agent_files(directory)
+    files = list_agent_files(directory)
     if files and source == "project" and not _stays(directory):
         notices.append(f"{directory} leads out of the project, so no agent type is taken from there.")
         return

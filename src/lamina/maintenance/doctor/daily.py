@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ...core.errors import DiskError
 from ...disk.files import is_bookkeeping
-from ...disk.paths import RootDir
-from ...disk.tree_survey import Seen
+from ...disk.trees.rootdir import RootDir
+from ...disk.trees.survey import SurveyedEntry
 from ...memory.store.daily_logs import LOGS, MOST_BYTES, PATTERN, day_of
 from ...memory.store.lint import secrets_in
 from .finding import Finding
@@ -20,7 +20,7 @@ MOST_SEARCHED = 1 << 20
 def check_daily(reading: Reading) -> Iterator[Finding]:
     if reading.where.shared:
         return
-    logs: list[Seen] = []
+    logs: list[SurveyedEntry] = []
     for seen in reading.found.entries:
         if seen.path.startswith(f"{LOGS}/") and seen.kind == "file" and not is_bookkeeping(seen.name):
             if day_of(seen.path) is not None:
@@ -33,7 +33,7 @@ def check_daily(reading: Reading) -> Iterator[Finding]:
     yield from _secrets(reading, sorted(logs, key=lambda seen: seen.path, reverse=True))
 
 
-def _secrets(reading: Reading, logs: list[Seen]) -> Iterator[Finding]:
+def _secrets(reading: Reading, logs: list[SurveyedEntry]) -> Iterator[Finding]:
     left = MOST_SEARCHED
     with RootDir.open(reading.where.path, create=False) as root:
         for seen in logs:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...disk.dream_lock import Lock
-from ...disk.paths import RootDir
+from ...disk.locks.dream_lock import DreamLock
+from ...disk.trees.rootdir import RootDir
 from ...layers.l6_dream.record import DIRECTORY, DreamRecord, dream_home, dream_ids, is_open, read_records
 from .finding import Finding, PutRight
 from .memory_snapshot import Reading
@@ -19,7 +19,7 @@ def check_dreams(reading: Reading) -> Iterator[Finding]:
         return
     with RootDir.open(reading.where.path, create=False) as root:
         known = read_records(root)
-        holder = Lock(root).holder()
+        holder = DreamLock(root).holder()
         lost = sorted(set(dream_ids(root)) - {record.id for record in known})
     for record in known:
         if not is_open(record):

@@ -16,9 +16,9 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...core.settings import Settings
-from ...disk.paths import slug
+from ...disk.home.trust import while_trusted
+from ...disk.paths.project import slug
 from ...disk.settings_files import MANAGED_PATH, lamina_home, load_settings, user_home
-from ...disk.trust import while_trusted
 from ...memory.store.history import DIRECTORY
 from ...memory.store.modes import plan_write
 from ...memory.store.scopes import TEAM, memory_place, project_root

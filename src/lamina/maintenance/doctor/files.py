@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ...disk.file_names import fold
+from ...disk.paths.file_names import fold
 from ...disk.temp_files import is_temp
-from ...disk.tree_survey import Seen, Survey
+from ...disk.trees.survey import Survey, SurveyedEntry
 from .finding import Area, Finding, MakePrivate, Sweep
 
 # A living writer has its temporary file for milliseconds.
@@ -16,14 +16,14 @@ LIVING_SECONDS = 60.0
 _NAMED = 3
 
 
-def not_plain(entries: Iterable[Seen], top: Path, area: Area, *, shared: bool = False) -> Iterator[Finding]:
+def not_plain(entries: Iterable[SurveyedEntry], top: Path, area: Area, *, shared: bool = False) -> Iterator[Finding]:
     """What every reader of ours passes over, so that a person wonders where it went."""
     for seen in entries:
         if (problem := _problem(seen, shared)) is not None:
             yield Finding(area, "not-plain", f"{seen.path} {problem[0]}.", problem[1], str(top / seen.path))
 
 
-def _problem(seen: Seen, shared: bool) -> tuple[str, str] | None:
+def _problem(seen: SurveyedEntry, shared: bool) -> tuple[str, str] | None:
     if seen.kind == "link":
         return "is a symbolic link, which is not followed", "Put the file itself there, or remove the link."
     if seen.kind == "other":
@@ -37,7 +37,7 @@ def _problem(seen: Seen, shared: bool) -> tuple[str, str] | None:
     return None
 
 
-def not_private(entries: Sequence[Seen], top: Path, area: Area) -> Iterator[Finding]:
+def not_private(entries: Sequence[SurveyedEntry], top: Path, area: Area) -> Iterator[Finding]:
     """One finding for a whole directory: its cure is one too."""
     loose = [seen for seen in entries if not seen.private and seen.ours and (seen.kind == "directory" or seen.links == 1)]
     if not loose:
@@ -55,7 +55,7 @@ def not_private(entries: Sequence[Seen], top: Path, area: Area) -> Iterator[Find
     )
 
 
-def leftovers(entries: Iterable[Seen], top: Path, area: Area, now: float) -> Iterator[Finding]:
+def leftovers(entries: Iterable[SurveyedEntry], top: Path, area: Area, now: float) -> Iterator[Finding]:
     old = [seen for seen in entries if is_temp(seen.name) and seen.kind == "file" and now - seen.mtime_ns / 1e9 > LIVING_SECONDS]
     directories: dict[str, int] = {}
     for seen in old:
@@ -69,7 +69,7 @@ def leftovers(entries: Iterable[Seen], top: Path, area: Area, now: float) -> Ite
         yield Finding(area, "leftover", text, "They go at the next start, or now.", str(place), fix=Sweep(str(place)))
 
 
-def twins(entries: Iterable[Seen], top: Path, area: Area) -> Iterator[Finding]:
+def twins(entries: Iterable[SurveyedEntry], top: Path, area: Area) -> Iterator[Finding]:
     seen_as: dict[str, str] = {}
     for seen in sorted(entries):
         first = seen_as.setdefault(fold(seen.path), seen.path)

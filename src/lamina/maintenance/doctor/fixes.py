@@ -17,11 +17,11 @@ from typing import NamedTuple, assert_never
 
 from ...core.dates import dated
 from ...core.errors import DiskError, InputError, LaminaError
-from ...disk.dream_lock import Lock
-from ...disk.paths import RootDir
-from ...disk.repairs import drop_fork, make_private, repair_transcript
+from ...disk.locks.dream_lock import DreamLock
 from ...disk.temp_files import sweep_temps
-from ...disk.tree_survey import look_at
+from ...disk.transcripts.repairs import drop_fork, make_private, repair_transcript
+from ...disk.trees.rootdir import RootDir
+from ...disk.trees.survey import look_at
 from ...layers.l6_dream.undo import recover
 from ...memory.store.contract import Why
 from ...memory.store.directory import DirectoryStore
@@ -106,7 +106,7 @@ def _do(fix: Fix, kind: str, now: float, shared: frozenset[str]) -> list[Done]:
             return _index(memory, kind, now, memory in shared)
         case PutRight(memory):
             with _bare_store(memory, False) as store:
-                said = recover(GatedStore(store, "auto"), Lock(store.root), now=now)
+                said = recover(GatedStore(store, "auto"), DreamLock(store.root), now=now)
             return [Done(kind, text, memory) for text in said]
         case _:
             assert_never(fix)

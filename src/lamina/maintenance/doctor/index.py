@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from ...disk.tree_survey import look_at
+from ...disk.trees.survey import look_at
 from ...memory.store.index import INDEX, LINE_CHARS, MOST_BYTES, MOST_LINES, Entry
 from ...memory.store.index_file import MOST_INDEX
 from ...memory.store.index_lint import IndexPlan, LineFault, plan_index

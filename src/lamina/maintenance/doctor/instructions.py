@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ...core.errors import DiskError
 from ...core.settings import Settings
-from ...disk.approvals import FILE_NAME, Approvals, load_approvals
+from ...disk.home.approvals import FILE_NAME, Approvals, load_approvals
 from ...prompt.includes import find_includes, resolve
 from ...prompt.instruction_files import InstructionFile, Instructions, digest
 from ...prompt.instructions import LOCAL_NAMES, MANAGED, NAMES, load_instructions, project_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...disk.paths import RootDir
+from ...disk.trees.rootdir import RootDir
 from ...memory.store.journal_check import Damage, cache_damage
 from .finding import Finding
 from .memory_snapshot import Reading, day_of

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...core.errors import DiskError
-from ...disk.compare_and_swap import read_heads
-from ...disk.paths import RootDir
-from ...disk.tree_survey import Seen, Survey, files_of, survey
+from ...disk.trees.rootdir import RootDir
+from ...disk.trees.scan import read_heads
+from ...disk.trees.survey import Survey, SurveyedEntry, files_of, survey
 from ...memory.store.contract import MOST_READ
 from ...memory.store.index import INDEX
 from ...memory.store.index_file import MOST_INDEX
@@ -102,7 +102,7 @@ def read_memory(where: Where, *, now: float) -> Reading | None:
         )
 
 
-def topic_files(entries: tuple[Seen, ...]) -> Iterable[Seen]:
+def topic_files(entries: tuple[SurveyedEntry, ...]) -> Iterable[SurveyedEntry]:
     """As the store sees them: not the index, nothing hidden, no logs, not the team's."""
     return (seen for seen in files_of(entries) if is_topic(seen.path))
 
@@ -113,8 +113,8 @@ def is_topic(path: str) -> bool:
     return path.endswith(".md") and path.lower() != INDEX.lower() and not hidden and (len(parts) == 1 or parts[0] not in _SKIPPED)
 
 
-def _within_budget(wanted: list[Seen]) -> list[Seen]:
-    chosen: list[Seen] = []
+def _within_budget(wanted: list[SurveyedEntry]) -> list[SurveyedEntry]:
+    chosen: list[SurveyedEntry] = []
     left = MOST_BYTES
     for seen in wanted[:MOST_TOPICS]:
         left -= min(seen.size, MOST_READ)
@@ -124,7 +124,7 @@ def _within_budget(wanted: list[Seen]) -> list[Seen]:
     return chosen
 
 
-def _page(seen: Seen, data: bytes) -> Page:
+def _page(seen: SurveyedEntry, data: bytes) -> Page:
     text = data.decode("utf-8", "replace")
     topic = read_topic(seen.path, text, seen.mtime_ns / 1e9)
     whole = len(data) < MOST_READ

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ...core.errors import DiskError
-from ...disk.approvals import FILE_NAME as APPROVALS
-from ...disk.jsonl import Health, read_lines
-from ...disk.lock import live_holder
-from ...disk.repairs import FORK_NAME, MOST_BYTES
+from ...disk.home.approvals import FILE_NAME as APPROVALS
+from ...disk.home.trust import FILE_NAME as TRUST
+from ...disk.locks.lock_file import live_holder
 from ...disk.settings_files import FILE_NAME, FLAGS_NAME
-from ...disk.transcript import lock_path, origin
-from ...disk.tree_survey import Seen, look_at, survey
-from ...disk.trust import FILE_NAME as TRUST
+from ...disk.transcripts.jsonl import Health, read_lines
+from ...disk.transcripts.repairs import MOST_BYTES
+from ...disk.transcripts.store import FORK_NAME, lock_path, read_origin
+from ...disk.trees.survey import SurveyedEntry, look_at, survey
 from .files import leftovers, not_plain, not_private, not_read
 from .finding import DropFork, Finding, Repair
 
@@ -53,7 +53,7 @@ def check_sessions(project: Path, *, now: float, tell: Tell) -> Iterator[Finding
     yield from _transcripts([seen for seen in top if seen.kind == "file" and seen.links == 1 and seen.ours], project, tell)
 
 
-def _forks(entries: tuple[Seen, ...], project: Path) -> Iterator[Finding]:
+def _forks(entries: tuple[SurveyedEntry, ...], project: Path) -> Iterator[Finding]:
     for seen in entries:
         path = project / seen.path
         if (
@@ -66,8 +66,8 @@ def _forks(entries: tuple[Seen, ...], project: Path) -> Iterator[Finding]:
             yield Finding("sessions", "stale-fork", text, "Remove it.", str(path), fix=DropFork(str(path)))
 
 
-def _transcripts(files: list[Seen], project: Path, tell: Tell) -> Iterator[Finding]:
-    left, skipped = MOST_READ, list[Seen]()
+def _transcripts(files: list[SurveyedEntry], project: Path, tell: Tell) -> Iterator[Finding]:
+    left, skipped = MOST_READ, list[SurveyedEntry]()
     newest = sorted(files, key=lambda seen: (-seen.mtime_ns, seen.path))
     for number, seen in enumerate(newest, 1):
         if seen.size > left:
@@ -94,12 +94,12 @@ def _live(path: Path) -> str | None:
         return "somebody who cannot be asked"
 
 
-def _transcript(path: Path, seen: Seen) -> Iterator[Finding]:
+def _transcript(path: Path, seen: SurveyedEntry) -> Iterator[Finding]:
     health = Health()
     try:
         for _ in read_lines(path, health=health):
             pass
-        written = origin(path)
+        written = read_origin(path)
     except DiskError as error:
         yield Finding(
             "sessions", "unreadable", f"{path.name} cannot be read: {error.problem}.", "Check its permissions.", str(path)

@@ -11,7 +11,7 @@ from ...core.errors import DiskError
 from ...core.settings import Finding as SettingFinding
 from ...core.settings import Settings
 from ...disk.files import read
-from ...disk.trust import FILE_NAME as TRUST
+from ...disk.home.trust import FILE_NAME as TRUST
 from ...permissions.rules import read_rules
 from .finding import Finding
 

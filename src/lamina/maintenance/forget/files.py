@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...disk.files import is_bookkeeping
-from ...disk.lock import live_holder
-from ...disk.transcript import lock_path
+from ...disk.locks.lock_file import live_holder
+from ...disk.transcripts.store import lock_path
 from ...memory.store.index import INDEX
 from ...memory.store.scopes import TEAM
 

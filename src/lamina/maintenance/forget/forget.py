@@ -20,13 +20,12 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from ...core.errors import DiskError
-from ...disk.compare_and_swap import guarded
-from ...disk.dream_lock import Lock
 from ...disk.files import remove, update
-from ...disk.lock import LifeLock
-from ...disk.paths import RootDir
-from ...disk.rewrite_tree import Seen, raw_lines, remove_tree, rewrite, seen
-from ...disk.transcript import lock_path
+from ...disk.locks.dream_lock import DreamLock
+from ...disk.locks.lock_file import LifeLock
+from ...disk.transcripts.store import lock_path
+from ...disk.trees.rewrite import FileState, file_state, raw_lines, remove_tree, rewrite
+from ...disk.trees.rootdir import RootDir
 from ...layers.l6_dream.record import dream_home, is_open, read_records, request_kill
 from ...layers.l6_dream.undo import recover
 from ...memory.store.directory import GUARD, PATIENCE, DirectoryStore
@@ -101,7 +100,7 @@ def _reported(report: Report, path: Path) -> Iterator[None]:
 
 class _Beside(NamedTuple):
     path: Path
-    before: Seen
+    before: FileState
     data: bytes
     places: int
 
@@ -146,7 +145,7 @@ def _clean_session(session: Session, subject: Subject, report: Report, *, do: bo
             logs.append(path)
             continue
         with _reported(report, path):
-            data, before = _data(path), seen(path)
+            data, before = _data(path), file_state(path)
             new = beside(path, data, subject)
             if new is not None and before is not None:
                 changed.append(_Beside(path, before, new.data, new.places))
@@ -165,7 +164,7 @@ def _clean_session(session: Session, subject: Subject, report: Report, *, do: bo
 def _clean_log(
     path: Path, subject: Subject, spills: dict[str, Spilled], report: Report, *, do: bool, kind: str = "transcripts"
 ) -> None:
-    before = seen(path)
+    before = file_state(path)
     places, touched = 0, False
     for line in rewritten(raw_lines(path), subject, spills):
         places += line.places
@@ -197,7 +196,7 @@ def _other(path: Path, subject: Subject, report: Report, *, do: bool) -> None:
         elif path.suffix == ".jsonl":
             _clean_log(path, subject, {}, report, do=do, kind="other files")
         else:
-            before = seen(path)
+            before = file_state(path)
             new = beside(path, _data(path), subject)
             if new is None or before is None:
                 return
@@ -230,13 +229,13 @@ def _root(root: Root, subject: Subject, report: Report, *, do: bool) -> None:
             return
         with RootDir.open(root.path, create=False, shared=root.shared) as opened:
             _stop_dreams(opened, report)
-            with guarded(opened, GUARD, timeout=PATIENCE):
+            with opened.guard(GUARD, timeout=PATIENCE):
                 _clean_root(root, subject, report, do=True)
 
 
 def _stop_dreams(opened: RootDir, report: Report) -> None:
     """One that was stopped half way is put right before what it would be put right with is gone; one that runs is told to end."""
-    recover(GatedStore(DirectoryStore(opened), "auto"), Lock(opened), now=time.time())
+    recover(GatedStore(DirectoryStore(opened), "auto"), DreamLock(opened), now=time.time())
     for record in read_records(opened):
         if is_open(record):
             request_kill(opened, record.id)
@@ -266,7 +265,7 @@ def _clean_root(root: Root, subject: Subject, report: Report, *, do: bool) -> No
                 report.done.append(Item(str(change.path), "trash", action, change.trash))
 
 
-def _refuse_read_only(path: Path, before: Seen) -> None:
+def _refuse_read_only(path: Path, before: FileState) -> None:
     if not before.mode & 0o222:
         raise DiskError(str(path), "is read-only", "allow writing to it first")
 

@@ -19,7 +19,7 @@ import msgspec
 from ...core.errors import DiskError
 from ...core.front_matter import read_front_matter
 from ...disk.files import read
-from ...disk.rewrite_tree import Seen, seen
+from ...disk.trees.rewrite import FileState, file_state
 from ...memory.store.index import entries
 from ...memory.store.journal import Line, digest_of
 from ...memory.store.topic import folded, read_topic
@@ -38,7 +38,7 @@ class Change(NamedTuple):
     path: Path
     kind: str
     places: int
-    before: Seen
+    before: FileState
     new: bytes | None
     trash: int = 0
 
@@ -46,7 +46,7 @@ class Change(NamedTuple):
 class _Read(NamedTuple):
     path: Path
     kind: str
-    seen: Seen
+    seen: FileState
     text: str
 
 
@@ -95,7 +95,7 @@ def about(file: str, text: str, subject: Subject) -> bool:
 def _read_all(root: Root) -> list[_Read]:
     found = []
     for path in files(root.path, skip={root.path / "team", root.path / ".history" / "git"}):
-        kind, state = memory_kind(root, path), seen(path)
+        kind, state = memory_kind(root, path), file_state(path)
         data = None
         if state is not None and state.size <= MOST_BYTES:
             # What cannot be read is not changed; the last look at everything names it.

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ...core.errors import DiskError
 from ...core.settings import Settings
-from ...disk.paths import slug
-from ...disk.session_list import project_directories
+from ...disk.paths.project import slug
+from ...disk.transcripts.search import project_directories
 from ...memory.store.project_identity import known_projects
 from ...memory.store.scopes import agent_roots, memory_place, project_root
 from .files import Places, Root, directories, memory_roots, places

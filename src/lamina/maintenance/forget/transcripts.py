@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...disk.jsonl import objects_in
-from ...disk.rewrite_tree import RawLine
+from ...disk.transcripts.jsonl import objects_in
+from ...disk.trees.rewrite import RawLine
 from .redaction import cleaned, encoded, in_json, without
 from .subject import Subject
 

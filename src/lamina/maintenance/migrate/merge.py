@@ -15,10 +15,9 @@ from pathlib import Path
 import msgspec
 
 from ...core.errors import DiskError, InputError
-from ...disk.compare_and_swap import guarded
 from ...disk.files import read, remove
-from ...disk.paths import RootDir
-from ...disk.rewrite_tree import move, remove_tree
+from ...disk.trees.rewrite import move, remove_tree
+from ...disk.trees.rootdir import RootDir
 from ...memory.store.contract import Why
 from ...memory.store.daily_logs import MOST_BYTES, append, day_of
 from ...memory.store.directory import GUARD, PATIENCE, DirectoryStore
@@ -49,7 +48,7 @@ def merged(source: Path, there: Path, done: Moved) -> None:
     with DirectoryStore.open(source) as old, DirectoryStore.open(there) as new:
         lines = old.history.filled()
         taken = {topic.file for topic in old.topics() if _taken(topic, lines, old, new, done)}
-        with guarded(new.root, GUARD, timeout=PATIENCE):
+        with new.root.guard(GUARD, timeout=PATIENCE):
             new.history.catch_up()
             new.history.adopt(_apart(line, new, source.parent.name) for line in lines if line.file not in taken)
     _rest(source, there, taken, done)
@@ -75,7 +74,7 @@ def _take(topic: Topic, lines: list[Line], old: DirectoryStore, new: DirectorySt
     name = topic.name if twin is None else f"{topic.name} (from {Path(done.source).name})"
     draft = Draft(name, topic.type, topic.description, topic.body)
     file = new.plan(draft).topic.file
-    with guarded(new.root, GUARD, timeout=PATIENCE):
+    with new.root.guard(GUARD, timeout=PATIENCE):
         new.history.adopt(msgspec.structs.replace(line, file=file, name=name) for line in lines)
         # The very bytes, so that the journal's last line fits and the keys a person added stay.
         if twin is None and new.root.stat(file) is None:

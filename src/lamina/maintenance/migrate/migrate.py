@@ -19,9 +19,9 @@ import msgspec
 
 from ...core.errors import DiskError, InputError
 from ...disk.files import remove
-from ...disk.paths import slug
-from ...disk.rewrite_tree import move, remove_empty, remove_tree
-from ...disk.session_list import project_directories
+from ...disk.paths.project import slug
+from ...disk.transcripts.search import project_directories
+from ...disk.trees.rewrite import move, remove_empty, remove_tree
 from ...memory.store.project_identity import FILE_NAME, Identity, Known, identity_in, known_projects, note, place_of
 from ..forget.files import MEMORY, Session, files, sessions
 from .merge import Moved, merged

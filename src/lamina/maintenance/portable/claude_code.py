@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...disk.file_names import fold
+from ...disk.paths.file_names import fold
 from ...memory.store.index import INDEX, Entry, entries, line_of, with_entry
 from ...memory.store.topic import Topic, file_name, read_topic, write_topic
 from .values import Imported, Portable, described, imported, moment, stamp

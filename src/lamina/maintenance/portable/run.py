@@ -17,8 +17,8 @@ from typing import Literal, NamedTuple, TypeAlias, assert_never
 import msgspec
 
 from ...core.errors import InputError
-from ...disk.paths import check_child
-from ...disk.user_files import Content, read_whole
+from ...disk.paths.memory_paths import check_child
+from ...disk.user_files import FileContent, read_whole
 from ...disk.user_files import replace as replace_file
 from ...memory.store.contract import READ_IN_PART, MemoryStore, Proposed, Why
 from ...memory.store.index import INDEX
@@ -132,7 +132,7 @@ class Write(NamedTuple):
     name: str
     path: Path
     data: bytes
-    before: Content | None
+    before: FileContent | None
     outcome: Outcome
 
 
@@ -200,18 +200,18 @@ def _in_directory(files: Mapping[str, str], target: Path, replace: bool) -> list
     return writes
 
 
-def _before(path: Path) -> Content | None:
+def _before(path: Path) -> FileContent | None:
     if path.is_dir():
         raise InputError(os.fspath(path), "is a directory", "name a file")
     return read_whole(path, MOST_BYTES)
 
 
-def _text(before: Content | None) -> str:
+def _text(before: FileContent | None) -> str:
     """Bytes that are no UTF-8 pass through unchanged."""
     return "" if before is None else before.data.decode("utf-8", "surrogateescape")
 
 
-def _write(name: str, path: Path, text: str, before: Content | None, *, replace: bool) -> Write:
+def _write(name: str, path: Path, text: str, before: FileContent | None, *, replace: bool) -> Write:
     data = text.encode("utf-8", "surrogateescape")
     if before is None:
         return Write(name, path, data, before, "created")

@@ -13,7 +13,7 @@ from pathlib import Path
 from ...core.errors import DiskError, InputError
 from ...disk.faults import reporting
 from ...disk.files import read_head
-from ...disk.rootdir import RootDir
+from ...disk.trees.rootdir import RootDir
 from ...disk.user_files import open_regular
 from .formats import Source
 

@@ -17,7 +17,7 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...core.settings import Mode, Settings
-from ...disk.paths import RootDir
+from ...disk.trees.rootdir import RootDir
 from ..store.evidence import Freshness, check, read_evidence
 from ..store.lookup import Shelf
 from ..store.scan import Header, newest_first

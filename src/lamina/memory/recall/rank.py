@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
-from ...core.words import is_word, normal, sought, stem, terms
+from ...core.terms import is_word, normal, sought, stem, terms
 
 # A name is chosen to be found by, a description says what a memory is about, a body says much besides.
 NAME_WEIGHT = 3.0

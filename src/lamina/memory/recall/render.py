@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ...core.fence import Fenced, escape, fence, reminder
 from ...core.prompt_files import prompt_sections
 from ...core.settings.kinds import printable
-from ...core.words import normal
+from ...core.terms import normal
 from ..store.evidence import Freshness
 from ..store.topic import Topic, evidence_of
 

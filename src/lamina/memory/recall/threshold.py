@@ -13,7 +13,7 @@ from collections.abc import Sequence, Set
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
-from ...core.words import is_word, terms
+from ...core.terms import is_word, terms
 from .rank import Ranked, asked_for
 
 # Two words of a message in what a memory says it is about. One is chance: "test" is in half of all messages.

@@ -16,9 +16,8 @@ from datetime import date, datetime
 from typing import NamedTuple
 
 from ...core.errors import DiskError, InputError
-from ...disk.compare_and_swap import guarded, replace_if
-from ...disk.files import Durability
-from ...disk.paths import RootDir
+from ...disk.temp_files import Durability
+from ...disk.trees.rootdir import RootDir
 from .directory import GUARD, PATIENCE
 from .secrets import redact
 
@@ -111,13 +110,13 @@ def _bullet(line: str, file: str, now: datetime) -> str:
 def append(root: RootDir, file: str, bullets: Sequence[str], *, durability: Durability = "full") -> bytes:
     """Adds lines behind whatever stands in the log by now; what it holds then."""
     added = "".join(f"{line}\n" for line in bullets).encode("utf-8", "replace")
-    with guarded(root, GUARD, timeout=PATIENCE):
+    with root.guard(GUARD, timeout=PATIENCE):
         for _ in range(_TRIES):
             old = root.read_bytes(file, MOST_BYTES + 1)
             new = (old or b"") + (b"\n" if old and not old.endswith(b"\n") else b"") + added
             if len(new) > MOST_BYTES:
                 raise DiskError(file, f"is full ({MOST_BYTES >> 10} KiB a day)", "`lamina dream` makes memories of what it holds")
-            if replace_if(root, file, new, expected=old, durability=durability):
+            if root.replace_if(file, new, expected=old, durability=durability):
                 return new
     raise DiskError(file, "is changed by another program again and again", "try again when it is done")
 

@@ -25,9 +25,9 @@ import msgspec
 from ...core.errors import DiskError, InputError
 from ...core.front_matter import read_front_matter
 from ...core.settings import Scope
-from ...disk.compare_and_swap import guarded, replace_if
-from ...disk.files import Durability
-from ...disk.paths import RootDir, check_child
+from ...disk.paths.memory_paths import check_child
+from ...disk.temp_files import Durability
+from ...disk.trees.rootdir import RootDir
 from .contract import MOST_READ, Saved, Version, Why
 from .draft import Cleaned, Draft, applied, cleaned, spelled
 from .history import History
@@ -97,7 +97,7 @@ class DirectoryStore:
                     f"{root.path} held {swept} unfinished files of writes that were interrupted; they were removed.",
                 )
             if needs_mending(store._shelf, store._index, store.history):
-                with guarded(root, GUARD, timeout=PATIENCE):
+                with root.guard(GUARD, timeout=PATIENCE):
                     store._mend()
         except DiskError as error:
             store.notices += (f"{error} Memory is read and not written until then.",)
@@ -193,7 +193,7 @@ class DirectoryStore:
 
     def save(self, draft: Draft, *, why: Why, base: str | None = None) -> Saved:
         """The file, then its index line. A memory of that name is updated; with `base` only one that still has that digest."""
-        with guarded(self.root, GUARD, timeout=PATIENCE):
+        with self.root.guard(GUARD, timeout=PATIENCE):
             self._mend()
             planned = self.plan(draft)
             if base is not None and digest_of(planned.before) != base:
@@ -203,7 +203,7 @@ class DirectoryStore:
     def put(self, file: str, text: str, *, expected: bytes | None, why: Why) -> Saved:
         """As `save`, from the whole text of a topic file. `expected` is the file as the writer knows it: another one wins."""
         check_child(self.root.path, file)
-        with guarded(self.root, GUARD, timeout=PATIENCE):
+        with self.root.guard(GUARD, timeout=PATIENCE):
             self._mend()
             planned = self.plan_text(file, text)
             if planned.before != expected:
@@ -227,7 +227,7 @@ class DirectoryStore:
 
     def put_index(self, text: str, *, expected: bytes | None) -> Rewritten:
         """The index as somebody wants it, within its rules. Who does not know it as it is (`expected`) only adds to it."""
-        with guarded(self.root, GUARD, timeout=PATIENCE):
+        with self.root.guard(GUARD, timeout=PATIENCE):
             self._mend()
             there = self._index.data()
             files = [found.file for found in self.scanner.files()]
@@ -241,7 +241,7 @@ class DirectoryStore:
 
         With `expected` only a file that still holds that is removed.
         """
-        with guarded(self.root, GUARD, timeout=PATIENCE):
+        with self.root.guard(GUARD, timeout=PATIENCE):
             self._mend()
             file = self._shelf.find(name)
             if file is None:
@@ -265,7 +265,7 @@ class DirectoryStore:
 
     def restore(self, name: str, version_id: str | None = None, *, why: Why) -> Topic:
         """Puts a version back, byte for byte; without an id the last content that differs from what stands there now."""
-        with guarded(self.root, GUARD, timeout=PATIENCE):
+        with self.root.guard(GUARD, timeout=PATIENCE):
             self._mend()
             versions = [version for version in self.history.log() if is_of(version, name)]
             file = self._place_of(name, versions)
@@ -317,7 +317,7 @@ class DirectoryStore:
         assert change.new is not None
         try:
             self.history.record(change._replace(why=change.why and _clean(change.why)), now=self.clock())
-            done = replace_if(self.root, change.file, change.new, expected=change.old, durability=self._durability)
+            done = self.root.replace_if(change.file, change.new, expected=change.old, durability=self._durability)
         except DiskError:
             # The journal tells of a change that did not happen. Where there is no room to say so, the next write does.
             with suppress(DiskError):

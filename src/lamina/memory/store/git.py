@@ -16,9 +16,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from ...core.errors import DiskError
-from ...disk.compare_and_swap import guarded
 from ...disk.git import git_program, run_git
-from ...disk.paths import RootDir
+from ...disk.trees.rootdir import RootDir
 from .history import DIRECTORY, History
 from .journal import Line
 
@@ -38,7 +37,7 @@ def follow(root: RootDir, history: History, *, environ: Mapping[str, str], secon
     if program is None or root.shared:
         return 0
     try:
-        with guarded(root, GUARD, timeout=0.0):
+        with root.guard(GUARD, timeout=0.0):
             return _follow(program, root, history, environ, seconds)
     except (DiskError, OSError):
         return 0

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from ...disk.faults import AbsentIsFine
-from ...disk.files import Durability
-from ...disk.paths import RootDir
+from ...disk.temp_files import Durability
+from ...disk.trees.rootdir import RootDir
 from .blame import Known
 from .contract import Action, Version
 from .journal import (

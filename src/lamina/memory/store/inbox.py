@@ -17,7 +17,7 @@ import msgspec
 
 from ...core.errors import InputError
 from ...core.settings import Scope
-from ...disk.paths import RootDir
+from ...disk.trees.rootdir import RootDir
 from .contract import Proposed, Saved, Why
 from .directory import DirectoryStore
 from .draft import MOST_BYTES, Draft

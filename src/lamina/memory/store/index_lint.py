@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...disk.compare_and_swap import guarded, replace_if
 from .directory import GUARD, PATIENCE, DirectoryStore
 from .history import DIRECTORY
 from .index import INDEX, LINE_CHARS, MOST_BYTES, MOST_LINES, Entry, entries, line_of, with_entry
@@ -113,7 +112,7 @@ def mend_index(
     store: DirectoryStore, topics: Callable[[], Sequence[Entry]], *, exists: Callable[[str], bool], now: float
 ) -> IndexPlan | None:
     """Does what `plan_index` says of the index as it is now; None when there is nothing to do."""
-    with guarded(store.root, GUARD, timeout=PATIENCE):
+    with store.root.guard(GUARD, timeout=PATIENCE):
         for _ in range(_ROUNDS):
             old = store.root.read_bytes(INDEX, MOST_INDEX)
             if old is not None and len(old) >= MOST_INDEX:
@@ -124,7 +123,7 @@ def mend_index(
                 return None
             if old:
                 _keep(store, old, now)
-            if replace_if(store.root, INDEX, plan.text.encode("utf-8", "surrogateescape"), expected=old):
+            if store.root.replace_if(INDEX, plan.text.encode("utf-8", "surrogateescape"), expected=old):
                 return plan
     raise never_still()
 

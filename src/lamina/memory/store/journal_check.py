@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from ...core.errors import DiskError
-from ...disk.paths import RootDir
+from ...disk.trees.rootdir import RootDir
 from .history import DIRECTORY, SEGMENTS
 from .inbox import DIRECTORY as INBOX
 from .inbox import MOST_PROPOSALS, Proposal

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from ...core.errors import DiskError
-from ...disk.paths import RootDir
+from ...disk.trees.rootdir import RootDir
 from .contract import MOST_READ, READ_IN_PART
 from .scan import Scanner, is_topic
 from .topic import Topic, file_name, folded, read_topic, same_name

@@ -19,9 +19,9 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...disk.files import read, replace
-from ...disk.paths import slug
-from ...disk.session_list import look, project_directories
-from ...disk.transcript_search import transcripts
+from ...disk.paths.project import slug
+from ...disk.transcripts.search import list_transcripts, project_directories
+from ...disk.transcripts.session_list import read_session_info
 from .scopes import project_root
 
 FILE_NAME = "project.json"
@@ -103,5 +103,5 @@ def known_projects(home: Path) -> list[Known]:
 
 def _path_said(directory: Path) -> str:
     """What the transcripts say, if it is the path this directory is named for."""
-    said = ((look(path) or None) for path in sorted(transcripts(directory)))
+    said = ((read_session_info(path) or None) for path in sorted(list_transcripts(directory)))
     return next((info.cwd for info in said if info is not None and slug(info.cwd) == directory.name), "")

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
-from ...disk.compare_and_swap import guarded, replace_if
 from .contract import MOST_READ, Why
 from .directory import GUARD, PATIENCE, DirectoryStore
 from .index import INDEX
@@ -42,7 +41,7 @@ def put_back(
 ) -> Returned:
     """`index` gets the index as it is and the files that are back, and says how it shall be; None: there was none."""
     back, left = list[str](), list[str]()
-    with guarded(store.root, GUARD, timeout=PATIENCE):
+    with store.root.guard(GUARD, timeout=PATIENCE):
         for one in sorted(wanted, key=lambda one: one.data is None):
             (back if _returned(store, one, why) else left).append(one.file)
         store._mend()
@@ -66,7 +65,7 @@ def _returned(store: DirectoryStore, one: Back, why: Why) -> bool:
             return False
         store.root.unlink(one.file)
         return True
-    return replace_if(store.root, one.file, one.data, expected=there, durability=store.durability, mtime_ns=one.mtime_ns or None)
+    return store.root.replace_if(one.file, one.data, expected=there, durability=store.durability, mtime_ns=one.mtime_ns or None)
 
 
 def _index(store: DirectoryStore, wanted: Callable[[str], str | None]) -> None:

@@ -16,8 +16,8 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...core.front_matter import MOST_BYTES
-from ...disk.compare_and_swap import Compared, Found, compare, read_heads
-from ...disk.paths import RootDir
+from ...disk.trees.rootdir import RootDir
+from ...disk.trees.scan import ScannedFile, TreeComparison, compare_tree, read_heads
 from .topic import DESCRIPTION_CHARS, INDEX, KINDS, Kind, one_line, one_name, read_topic
 
 HEAD_LINES = 30
@@ -73,7 +73,7 @@ class Scanner:
         self._texts: dict[str, tuple[Header, str]] = after._texts if after is not None else {}
         self.clock_ns = clock_ns
 
-    def files(self) -> list[Found]:
+    def files(self) -> list[ScannedFile]:
         return self._compared({}).other
 
     def headers(self) -> list[Header]:
@@ -101,10 +101,10 @@ class Scanner:
                 return [*fresh, *self._known.values()]
         return newest_first([*kept, *fresh])
 
-    def _compared(self, known: dict[str, Header]) -> Compared[Header]:
+    def _compared(self, known: dict[str, Header]) -> TreeComparison[Header]:
         """Which heads still hold, and which files are to be read."""
-        found = compare(self._root, known, suffix=".md", skip=_SKIPPED.__contains__)
-        return Compared(found.same, [other for other in found.other if other.file.lower() != _INDEX])
+        found = compare_tree(self._root, known, suffix=".md", skip=_SKIPPED.__contains__)
+        return TreeComparison(found.same, [other for other in found.other if other.file.lower() != _INDEX])
 
     def bodies(self, headers: Iterable[Header]) -> dict[str, str]:
         """File → the text behind the front matter, cut where a search stops to look; a second look reads only what changed."""
@@ -122,7 +122,7 @@ class Scanner:
         self._texts |= {header.file: (header, texts[header.file]) for header in settled}
         return texts
 
-    def _read(self, wanted: list[Found]) -> list[Header]:
+    def _read(self, wanted: list[ScannedFile]) -> list[Header]:
         heads = read_heads(self._root, [found.file for found in wanted], HEAD_BYTES)
         return [header_of(found, heads[found.file]) for found in wanted if found.file in heads]
 
@@ -162,7 +162,7 @@ def _behind_matter(text: str) -> str:
     return text[end + 4 :] if end >= 0 else text
 
 
-def header_of(found: Found, data: bytes) -> Header:
+def header_of(found: ScannedFile, data: bytes) -> Header:
     text = data.decode("utf-8", "replace")
     mtime = found.mtime_ns / 1e9
     if (simple := _SIMPLE.match(text)) is not None and simple[1].count("\n") <= HEAD_LINES - 2:
@@ -174,7 +174,7 @@ def header_of(found: Found, data: bytes) -> Header:
     return Header(found.file, topic.name, topic.description, topic.type, topic.modified, *found[1:])
 
 
-def _simple(found: Found, fields: dict[str, str], mtime: float) -> Header:
+def _simple(found: ScannedFile, fields: dict[str, str], mtime: float) -> Header:
     name = one_name(fields.get("name", "")) or read_topic(found.file, "", 0).name
     kind: Kind | None = next((kind for kind in KINDS if kind == fields.get("type", "").strip()), None)
     description = one_line(fields.get("description", ""), DESCRIPTION_CHARS)

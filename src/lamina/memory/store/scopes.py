@@ -12,8 +12,9 @@ from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 from ...core.errors import PathRefused
 from ...core.settings import Settings
-from ...disk.file_names import bad_name, shown
-from ...disk.paths import canonical_git_root, check_root, slug
+from ...disk.paths.file_names import bad_name, shown
+from ...disk.paths.memory_paths import check_root
+from ...disk.paths.project import canonical_git_root, slug
 
 TEAM = "team"
 AgentScope: TypeAlias = Literal["user", "project", "local"]

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import msgspec
 
 from ...core.front_matter import Value, read_front_matter
-from ...disk.file_names import bad_name, bad_text, fold
+from ...disk.paths.file_names import bad_name, bad_text, fold
 from .yaml_text import edited, emitted, plain
 
 Kind: TypeAlias = Literal["user", "feedback", "project", "reference"]

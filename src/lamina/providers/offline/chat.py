@@ -2,21 +2,22 @@
 
 It keeps what it is told in the conversation, saves to memory what it is asked to remember, and answers a question with the sentence
 or the memory that shares the rarest words with it, or says that it found none. Words are compared as the ranker compares them
-(`core.words`), so that Chinese, Japanese and Korean work as English does (B15).
+(`core.terms`), so that Chinese, Japanese and Korean work as English does (B15).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ...core.blocks import Wire
-from ...core.words import REMEMBER, asks_to_forget, asks_to_remember, terms
-from . import answering, forgetting
-from .asked import Asked, Known, read_asked, share
+from ...core.memory_requests import REMEMBER, asks_to_forget, asks_to_remember
+from ...core.terms import terms
+from . import forget_command, memory_answers
 from .commands import next_step
+from .turn_context import TurnContext, read_turn, say, share, texts
 
 WHAT_I_AM = "I am Lamina's offline stand-in, not a language model"
 HELP = (
@@ -51,12 +52,7 @@ _CONTEXT = re.compile(
 )
 
 
-class Said(NamedTuple):
-    sentence: str
-    order: int
-
-
-class Best(NamedTuple):
+class BestSentence(NamedTuple):
     score: float
     sentence: str
 
@@ -66,75 +62,64 @@ def answer(request: Wire) -> list[Wire]:
     messages = request["messages"]
     at = _last_prompt(messages)
     prompt = _text(messages[at]) if messages else ""
-    if (step := next_step(prompt, messages[at + 1 :], _tools(request), at)) is not None:
+    tools = {str(tool.get("name")) for tool in request.get("tools") or ()}
+    if (step := next_step(prompt, messages[at + 1 :], tools, at)) is not None:
         return step
     if _HELP.match(prompt):
-        return _reply(HELP)
-    asked = read_asked(request, prompt, at)
+        return say(HELP)
+    asked = read_turn(request, prompt, at)
     if asks_to_forget(prompt):
-        return forgetting.forget(asked)
+        return forget_command.forget(asked)
     if asks_to_remember(prompt):
-        from . import saving  # most prompts save nothing, and its many expressions take long to make
+        from . import remember_command  # most prompts save nothing, and its many expressions take long to make
 
-        return saving.remember(asked)
+        return remember_command.remember(asked)
     if not _ASKS.search(prompt):
-        return _reply(NOTED)
+        return say(NOTED)
     return _answered(asked, messages[: at + 1])
 
 
-def _answered(asked: Asked, messages: list[Wire]) -> list[Wire]:
+def _answered(asked: TurnContext, messages: list[Wire]) -> list[Wire]:
     """From the conversation, else from memory or the instruction files, whichever fits better."""
-    ignored = answering.without_memory(asked.prompt)
-    if not ignored and (known := answering.overview(asked)) is not None:
+    ignored = memory_answers.without_memory(asked.prompt)
+    if not ignored and (known := memory_answers.overview(asked)) is not None:
         return known
     said = scored(asked.prompt, _said(messages[:-1], _text))
     if said is not None:
-        return _reply(f"You told me: {said.sentence}")
+        return say(f"You told me: {said.sentence}")
     written = scored(asked.prompt, _said(messages, _instructions))
     context = scored(asked.prompt, _said(messages, _context))
-    fitting = [] if ignored else fitting_memories(asked.prompt, asked.known)
+    fitting = [] if ignored else _fitting(asked.prompt, [each.words for each in asked.known])
     beside = [] if ignored else _fitting(asked.prompt, [f"{each.title} {each.text}" for each in asked.recalled])
-    if fitting and beside and not fitting[0].score < min(answering.SURE, beside[0].score):
+    if fitting and beside and not fitting[0].score < min(memory_answers.SURE, beside[0].score):
         beside = []  # the index names what answers it; a memory brought here is asked where that is in doubt
     score = max((each.score for each in (*fitting, *beside)), default=0.0)
     if written is not None and written.score > score:
-        return _reply(f"Your instructions say: {written.sentence}")
+        return say(f"Your instructions say: {written.sentence}")
     if context is not None and context.score > score:
-        return _reply(f"This session was told: {context.sentence}")
+        return say(f"This session was told: {context.sentence}")
     if beside:
-        return answering.from_recalled(asked, [each.at for each in beside], score)
-    recalled = None if ignored else answering.recall(asked, [asked.known[each.at] for each in fitting], score)
-    return recalled if recalled is not None else _reply(NOT_FOUND)
+        return memory_answers.from_recalled(asked, [each.at for each in beside], score)
+    recalled = None if ignored else memory_answers.recall(asked, [asked.known[each.at] for each in fitting], score)
+    return recalled if recalled is not None else say(NOT_FOUND)
 
 
-class Fitting(NamedTuple):
+class FittingText(NamedTuple):
     score: float
     at: int
 
 
-def fitting_memories(question: str, known: Sequence[Known]) -> list[Fitting]:
-    """The memories whose index line answers the question, best first; those that fit far worse than the best are left out."""
-    return _fitting(question, [each.words for each in known])
-
-
-def _fitting(question: str, texts: list[str]) -> list[Fitting]:
+def _fitting(question: str, texts: list[str]) -> list[FittingText]:
+    """The texts that answer the question, best first; those that fit far worse than the best are left out."""
     scores = _scores(question, texts)
-    found = sorted((Fitting(score, at) for at, score in enumerate(scores) if score >= ENOUGH), key=lambda each: -each.score)
-    return [each for each in found if each.score >= answering.NEARLY * found[0].score]
+    found = sorted((FittingText(score, at) for at, score in enumerate(scores) if score >= ENOUGH), key=lambda each: -each.score)
+    return [each for each in found if each.score >= memory_answers.NEARLY * found[0].score]
 
 
-def best(question: str, said: list[Said]) -> str | None:
+def scored(question: str, said: list[str]) -> BestSentence | None:
     """The sentence that shares most of the question's weight; of equals the newest."""
-    found = scored(question, said)
-    return found.sentence if found is not None else None
-
-
-def scored(question: str, said: list[Said]) -> Best | None:
-    scores = _scores(question, [item.sentence for item in said])
-    if not scores:
-        return None
-    score, _, sentence = max((score, item.order, item.sentence) for score, item in zip(scores, said, strict=True))
-    return Best(score, sentence) if score >= ENOUGH else None
+    score, at = max(((score, at) for at, score in enumerate(_scores(question, said))), default=(0.0, 0))
+    return BestSentence(score, said[at]) if score >= ENOUGH else None
 
 
 def _scores(question: str, texts: list[str]) -> list[float]:
@@ -148,21 +133,21 @@ def _scores(question: str, texts: list[str]) -> list[float]:
     return [sum(weight[word] for word in wanted & have) / total for have in having]
 
 
-def _said(messages: list[Wire], of: Callable[[Wire], str]) -> list[Said]:
+def _said(messages: list[Wire], of: Callable[[Wire], str]) -> list[str]:
     """The sentences that tell something, in their order; what was to be forgotten is left out."""
-    said: list[Said] = []
+    said: list[str] = []
     for message in messages:
         if message["role"] != "user":
             continue
         text = of(message)
         if asks_to_forget(text):
-            what, _ = forgetting.subject(text)
-            said = [item for item in said if share(what, item.sentence) < 1]
+            what, _ = forget_command.subject(text)
+            said = [sentence for sentence in said if share(what, sentence) < 1]
             continue
         for piece in _SENTENCE_END.split(text):
             sentence = REMEMBER.sub("", piece.strip())
             if sentence and not _ASKS.search(sentence):
-                said.append(Said(sentence, len(said)))
+                said.append(sentence)
     return said
 
 
@@ -174,31 +159,19 @@ def _last_prompt(messages: list[Wire]) -> int:
     return len(messages) - 1
 
 
-def _tools(request: Wire) -> set[str]:
-    return {str(tool.get("name")) for tool in request.get("tools") or ()}
-
-
 def _text(message: Wire) -> str:
     """What the person said, without the reminders put beside it."""
-    return "\n".join(text for text in _texts(message) if not text.startswith(REMINDER)).strip()
+    return "\n".join(text for text in texts(message) if not text.startswith(REMINDER)).strip()
 
 
 def _instructions(message: Wire) -> str:
     """What instruction files in its reminders say; headings left out."""
-    found = [file["text"] for text in _texts(message) if text.startswith(REMINDER) for file in _INSTRUCTIONS.finditer(text)]
+    found = [file["text"] for text in texts(message) if text.startswith(REMINDER) for file in _INSTRUCTIONS.finditer(text)]
     return "\n".join(line for text in found for line in text.splitlines() if not line.startswith("#"))
 
 
 def _context(message: Wire) -> str:
     found = [
-        part for text in _texts(message) if text.startswith(REMINDER) for part in _CONTEXT.finditer(_INSTRUCTIONS.sub("", text))
+        part for text in texts(message) if text.startswith(REMINDER) for part in _CONTEXT.finditer(_INSTRUCTIONS.sub("", text))
     ]
     return "\n".join(part["day"] or part["git"] or part["hook"] or "" for part in found)
-
-
-def _texts(message: Wire) -> list[str]:
-    return [block["text"] for block in message["content"] if block.get("type") == "text"]
-
-
-def _reply(text: str) -> list[Wire]:
-    return [{"type": "text", "text": text}]

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from ...core.blocks import Wire
+from .turn_context import result_text, say
 
 Steps: TypeAlias = tuple[tuple[str, Wire], ...]
 
@@ -74,7 +75,7 @@ def next_step(prompt: str, behind: list[Wire], tools: set[str], at: int) -> list
         return None
     results = [block for message in behind for block in message["content"] if block["type"] == "tool_result"]
     if results and (results[-1].get("is_error") or len(results) >= len(steps)):
-        return [{"type": "text", "text": _told(results[-1])}]
+        return say(_told(results[-1]))
     name, arguments = steps[len(results)]
     # The place makes the id new: the same words may be said again later.
     return [{"type": "tool_use", "id": f"toolu_offline_{at}_{len(results)}", "name": name, "input": arguments}]
@@ -89,8 +90,6 @@ def _steps(prompt: str, tools: set[str]) -> Steps | None:
 
 
 def _told(result: Wire) -> str:
-    content = result.get("content")
-    parts = content if isinstance(content, list) else [{"type": "text", "text": str(content or "")}]
-    text = "\n".join(str(part.get("text")) for part in parts if part.get("type") == "text").strip() or "(no output)"
+    text = result_text(result) or "(no output)"
     said = text if len(text) <= SHOWN else f"{text[:SHOWN]}\n… ({len(text):,} characters in all)"
     return f"That did not work: {said}" if result.get("is_error") else said

@@ -1,0 +1,204 @@
+"""A request as a provider's cache sees it: a row of pieces in the order tools, system, messages.
+
+A piece is one block without its cache mark: its digest, its tokens, the lifetime its mark asks for. What is not a block but
+drops the cache all the same (tool choice, thinking, the first image) is a key mixed into the chain where its level begins, so
+that a change there loses that level and those behind it, and nothing before:
+
+    model · tools | speed, web search, citations · system | tool choice, thinking, effort, images · messages
+
+Cache edits (M4) have no public form at any provider. Ours: the request carries `cache_edits: {"delete": [tool_use_id, …]}`
+beside its messages, which stay as they are. The results named count as a short marker from then on, the prefix stays what it
+was, and the deletions live in the cache entries: a later request that reads such an entry need not name them again, one that
+finds the cache cold must. The response confirms them in `cache_edits: {"deleted": […], "cleared_input_tokens": n}`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import TypeAlias
+
+from ..blocks import DIGEST_BYTES, canonical
+from ..errors import InputError
+from .prompt import UNMARKABLE, Count, Piece, Place, Prompt, Raw, count_block, encode, has_image, settle_marks, unmark
+
+# The beta name under which our own cache edits are asked for; see the module docstring.
+CACHE_EDITS_BETA = "lamina-cache-edits-1"
+
+# These models drop the thinking of earlier turns as soon as a user message brings anything but tool results; later ones keep it.
+_DROPS_THINKING = re.compile(r"claude-(3|sonnet-4(?!-[6-9])|opus-4(?!-[5-9])|haiku-4)")
+
+
+# Tokens, digest, canonical JSON and the block itself: a bare tuple, because one is made for every block of every request.
+_Known: TypeAlias = tuple[int, bytes, bytes, Raw]
+_Read: TypeAlias = Callable[[Raw], _Known]
+
+
+def keeps_thinking(model: str) -> bool:
+    """Whether the model still sees the thinking of earlier turns."""
+    return _DROPS_THINKING.search(model) is None
+
+
+class PromptReader:
+    """Reads requests into prompts.
+
+    `shared=True` is a promise of the caller: a block dict that is handed in again has not been changed (so it is for everything
+    a session renders). Then a block costs its encoding once and a look-up ever after, which is what a long replay needs.
+    """
+
+    # A million-message replay must not hold every block it ever saw; a forgotten block is only read again.
+    LIMIT = 100_000
+
+    def __init__(self, *, count: Count = count_block, shared: bool = False) -> None:
+        self._count = count
+        self._seen: dict[int, _Known] = {}
+        self._read = self._recall if shared else self._look
+
+    def read(self, request: Raw) -> Prompt:
+        """A Messages request, in the canonical form or as it arrives on the wire. Raises InputError for marks the API refuses."""
+        return shown(self.read_sent(request), request)
+
+    def read_sent(self, request: Raw) -> Prompt:
+        """All blocks of a Messages request, those the model will not be shown included."""
+        return _messages_prompt(request, self._read)
+
+    def read_chat(self, request: Raw) -> Prompt:
+        """A Chat Completions request: every tool and every message is one piece."""
+        return _chat_prompt(request, self._read)
+
+    def _look(self, block: Raw) -> _Known:
+        data = encode(block)
+        return self._count(block), blake2b(data, digest_size=DIGEST_BYTES).digest(), data, block
+
+    def _recall(self, block: Raw) -> _Known:
+        known = self._seen.get(id(block))
+        if known is None:
+            if len(self._seen) >= self.LIMIT:
+                self._seen.clear()
+            # What is stored holds the block itself: its id can't be given to another one while we remember it.
+            known = self._seen[id(block)] = self._look(block)
+        return known
+
+
+def shown(prompt: Prompt, request: Raw) -> Prompt:
+    """What the model is shown of a prompt: older models lose the thinking of earlier turns, and with it the cache behind it."""
+    border = _thinking_border(request)
+    pieces = [piece for piece in prompt.pieces if piece.kind not in UNMARKABLE or piece.at[1] >= border]
+    if len(pieces) == len(prompt.pieces):
+        return prompt
+    return prompt._replace(pieces=pieces, results=_results(pieces))
+
+
+def _messages_prompt(request: Raw, read: _Read) -> Prompt:
+    tools = list(enumerate(request.get("tools") or ()))
+    pieces = [_piece("tools", tool, ("tools", at, -1), read) for at, tool in tools if not _searches(tool)]
+    system_at = len(pieces)
+    pieces += [_piece("tools", tool, ("tools", at, -1), read) for at, tool in tools if _searches(tool)]
+    pieces += [_piece("system", raw, ("system", at, -1), read) for at, raw in enumerate(_content(request.get("system")))]
+    messages_at = len(pieces)
+    pieces += _message_pieces(request.get("messages") or (), read)
+    settle_marks(request, pieces)
+    image = any(
+        piece.kind == "image" or (piece.kind == "tool_result" and has_image(piece.block.get("content"))) for piece in pieces
+    )
+    citations = [piece.block.get("citations") for piece in pieces if piece.kind == "document"]
+    cites = any(isinstance(wish, Mapping) and bool(wish.get("enabled")) for wish in citations)
+    return Prompt(
+        str(request.get("model") or ""),
+        pieces,
+        system_at,
+        messages_at,
+        canonical([request.get("speed") or "standard", cites]),
+        canonical([request.get("tool_choice"), _thinking_key(request), _effort(request), image]),
+        _results(pieces),
+        tuple(_deletes(request)),
+    )
+
+
+def _results(pieces: Sequence[Piece]) -> dict[str, int]:
+    return {str(piece.block.get("tool_use_id")): at for at, piece in enumerate(pieces) if piece.kind == "tool_result"}
+
+
+def _chat_prompt(request: Raw, read: _Read) -> Prompt:
+    pieces = [_piece("tools", tool, ("tools", at, -1), read) for at, tool in enumerate(request.get("tools") or ())]
+    messages_at = len(pieces)
+    for at, message in enumerate(request.get("messages") or ()):
+        pieces.append(_piece(str(message.get("role")), message, ("messages", at, -1), read))
+    return Prompt(str(request.get("model") or ""), pieces, messages_at, messages_at, b"", b"", {}, ())
+
+
+def _piece(role: str, raw: Raw, at: Place, read: _Read) -> Piece:
+    plain, ttl = unmark(raw, at)
+    tokens, digest, data, block = read(plain)
+    return Piece(role, str(raw.get("type") or ""), tokens, ttl, digest, data, block, at)
+
+
+def _message_pieces(messages: Iterable[Raw], read: _Read) -> list[Piece]:
+    """The hot loop: a long conversation is thousands of blocks without marks, so they take the short way."""
+    pieces: list[Piece] = []
+    for at, message in enumerate(messages):
+        role = str(message.get("role"))
+        for index, raw in enumerate(_content(message.get("content"))):
+            kind = raw.get("type")
+            if "cache_control" in raw or kind == "tool_result":
+                pieces.append(_piece(role, raw, ("messages", at, index), read))
+            else:
+                tokens, digest, data, block = read(raw)
+                pieces.append(Piece(role, str(kind), tokens, 0, digest, data, block, ("messages", at, index)))
+    return pieces
+
+
+def _thinking_border(request: Raw) -> int:
+    """Thinking in messages before this index is not shown to the model."""
+    messages = request.get("messages") or ()
+    if keeps_thinking(str(request.get("model"))) or _edits_thinking(request):
+        return 0
+    if _thinking_key(request) is None:
+        return len(messages)
+    for at in range(len(messages) - 1, -1, -1):
+        if messages[at].get("role") == "user" and not _only_results(messages[at].get("content")):
+            return at
+    return 0
+
+
+def _only_results(content: object) -> bool:
+    return isinstance(content, list) and all(isinstance(raw, Mapping) and raw.get("type") == "tool_result" for raw in content)
+
+
+def _edits_thinking(request: Raw) -> bool:
+    edits = (request.get("context_management") or {}).get("edits") or ()
+    return any(str(edit.get("type", "")).startswith("clear_thinking") for edit in edits)
+
+
+def _content(content: object) -> Iterable[Raw]:
+    if isinstance(content, str):
+        return ({"type": "text", "text": content},) if content else ()
+    return content if isinstance(content, list | tuple) else ()
+
+
+def _searches(tool: Raw) -> bool:
+    """Web search is a line of the system prompt, whatever list it is asked for in: switching it leaves the tools cached."""
+    return str(tool.get("type") or "").startswith("web_search_")
+
+
+def _thinking_key(request: Raw) -> list[object] | None:
+    thinking = request.get("thinking")
+    if not isinstance(thinking, Mapping) or thinking.get("type") in (None, "disabled"):
+        return None
+    return [thinking.get("type"), thinking.get("budget_tokens")]
+
+
+def _effort(request: Raw) -> object:
+    config = request.get("output_config")
+    return config.get("effort") if isinstance(config, Mapping) else None
+
+
+def _deletes(request: Raw) -> Iterator[str]:
+    edits = request.get("cache_edits")
+    if edits is None:
+        return
+    names = edits.get("delete") if isinstance(edits, Mapping) else None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError("cache_edits.delete", "must be a list of tool_use ids")
+    yield from dict.fromkeys(names)

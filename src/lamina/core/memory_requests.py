@@ -1,0 +1,92 @@
+"""Requests to remember or forget something, in the words people use: whether a message is one, and what it is about.
+
+English, German, Chinese, Japanese and Korean. The words stand at the beginning of a message, in some languages at its end. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+
+# What stands before a request, at the beginning of a message.
+_POLITE = (
+    r"(?:(?:also|and|ok(?:ay)?|hey|hi)[,，]?\s+)?(?:(?:please|pls)\s+|(?:can|could|would|will) you\s+(?:please\s+)?|i want you to\s+"
+    r"|bitte\s+|请|請|麻烦(?:你)?)?"
+)
+REMEMBER = re.compile(
+    rf"^\s*{_POLITE}(?:(?:(?:always |do )?remember|memori[sz]e|keep in mind|(?:don['’]?t|do not|never) forget)\b"
+    r"(?!\s+(?:when|how|what|where|who)\b)(?:\s+(?:this|that|to|these|the following)\b)?"
+    # Files are saved and notes are taken as well: these two need a word or a colon behind them.
+    r"|(?:note|save)(?:\s+(?:this|that|(?:in|to) memory)\b|(?=\s*[:：]))"
+    r"|(?:merke?\s+(?:dir|euch)|merken\s+sie\s+sich|denke?\s+dar?an|vergiss\s+nicht)\b(?:\s+bitte\b)?(?:\s*,\s*dass\b|\s+folgendes\b)?"
+    r"|记住|記住|记得|記得|记下|記下|(?:别|不要|勿)忘(?:记|記|了)|覚えて(?:おいて)?(?:ください|下さい|ね)?"
+    r"|기억해\s?줘|기억해)\s*[:：,，、。]?\s*",
+    re.IGNORECASE,
+)
+# And at its end, as Japanese and Korean say it. The mark before it keeps "we always remember" apart.
+_REMEMBER_LAST = re.compile(
+    r"(?:[,;.，。；]\s*(?:please\s+)?(?:remember|keep in mind|don['’]?t forget)(?:\s+(?:this|that|it))?"
+    r"|[，,。；\s]\s*(?:请|請)?(?:你)?(?:记住|記住|记一下|记下来|别忘了|不要忘记)(?:这一?点|这件事)?"
+    r"|[、，,。\s]*(?:と|を|ことを)?\s*(?:覚えておいて|覚えといて|覚えて)(?:ください|下さい|ね)?"
+    r"|[,.\s]*(?:라고|(?<=다)고|는\s?것을|을|를)?\s*기억해(?:\s?줘|\s?주세요|\s?둬)?)\s*[.!。！]*\s*$",
+    re.IGNORECASE,
+)
+FORGET = re.compile(
+    rf"^\s*{_POLITE}(?:forget\b(?!\s+it\b)|vergiss\b(?!\s+(?:nicht|es)\b)(?:\s+bitte\b)?"
+    r"(?:\s+alles\b(?=\s+über)|\s*,?\s*was\s+du\b)?(?:\s*,?\s*dass\b|\s+über\b)?"
+    r"|忘记|忘記|忘掉|忘了|忘れて(?:ください|下さい)?|잊어\s?줘|잊어)\s*[:：,，、]?\s*",
+    re.IGNORECASE,
+)
+_FORGET_LAST = re.compile(
+    r"(?:のこと|について)?(?:は|を)?\s*忘れて(?:ください|下さい|ね)?\s*[.!。！]*\s*$"
+    r"|(?:에\s?대해(?:서)?|은|는|을|를)?\s*잊어(?:\s?줘|\s?주세요|버려)\s*[.!。！]*\s*$"
+)
+# The end of "Vergiss, was du über … weißt".
+_KNOWN_BY_YOU = re.compile(r"\s+(?:weißt|weisst)\s*[.!]*\s*$", re.IGNORECASE)
+
+_QUESTION = re.compile(r"(?:[?？]|吗|嗎|か)\s*$")
+_REQUEST = re.compile(
+    r"^\s*(?:can|could|would|will) you\s+(?:please\s+)?(?:remember|memori[sz]e|keep in mind)\s+that\b", re.IGNORECASE
+)
+
+
+# Words at the end of a message are looked for in its last so many characters: a long text costs no more than a short one.
+_TAIL = 80
+
+
+def _at_end(pattern: re.Pattern[str], text: str) -> int | None:
+    """Where the words begin that end the text."""
+    base = max(0, len(text) - _TAIL)
+    found = pattern.search(text[base:])
+    return base + found.start() if found is not None else None
+
+
+def asks_to_remember(text: str) -> bool:
+    """ "Remember our deploy day?" asks; it tells nothing. "Could you remember that …?" is a wish in the form of a question."""
+    if _REQUEST.match(text):
+        return True
+    if _QUESTION.search(text[-_TAIL:]):
+        return False
+    return REMEMBER.match(text) is not None or _at_end(_REMEMBER_LAST, text) is not None
+
+
+def to_remember(text: str) -> str:
+    """What is to be remembered, without the words that ask for it."""
+    if first := REMEMBER.match(text):
+        return (text[first.end() :].rstrip(" ?？") if _REQUEST.match(text) else text[first.end() :]).strip()
+    return text[: _at_end(_REMEMBER_LAST, text)].strip()
+
+
+def asks_to_forget(text: str) -> bool:
+    return FORGET.match(text) is not None or _at_end(_FORGET_LAST, text) is not None
+
+
+def to_forget(text: str) -> str:
+    """What is to be forgotten, without the words that ask for it."""
+    if first := FORGET.match(text):
+        return _KNOWN_BY_YOU.sub("", text[first.end() :]).strip()
+    return text[: _at_end(_FORGET_LAST, text)].strip()
+
+
+def asks_for_memory(text: str) -> bool:
+    """Whether a message asks in so many words to remember or forget something."""
+    return asks_to_remember(text) or asks_to_forget(text)

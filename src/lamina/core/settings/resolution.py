@@ -1,0 +1,254 @@
+"""`Settings`: one frozen value with every resolved setting, where each came from, and what was ignored on the way.
+
+Levels, low to high: default, remote flag, user, project, local, environment, command line, managed, argument. Two exceptions. A
+remote `false` for a switch holds against everyone (F1), any other remote value only where nobody else spoke. And what a working
+tree may only lower is held against the user's own value, so a repository can turn memory off and never on.
+
+Then come the rules: memory and compaction on or off (F3), bare mode, layers that exclude each other. They change the resolved
+values, so that a layer asks one switch and never has to know the reasons; a changed value names its reason as its source.
+
+Nothing here reads a file, the environment or a clock. Layers are handed the value at each call; a flag that changes while a
+session runs gives a new value (`with_remote`), so "off" holds from the next decision on (F1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from ..errors import SettingError
+from ..flags import Flags
+from ..policy import Policy
+from .collection_kinds import NO_ENTRIES
+from .levels import TREE, Document, Finding, Judge, Level, LevelReader, finding
+from .table import BY_KEY, SETTINGS, Resolved, Setting, Source, Table, defaults, find, policy_from
+
+RISING: tuple[Source, ...] = ("user", "project", "local", "environment", "command line", "managed", "argument")
+# S2: the environment stands before managed settings; what the program itself hands over stands first all the same.
+RISING_VARIABLE_FIRST: tuple[Source, ...] = ("user", "project", "local", "command line", "managed", "environment", "argument")
+NOBODY: tuple[Source, ...] = ("default", "remote flag")
+
+MEMORY, COMPACTION, AUTO_COMPACT = Table.memory, Table.compaction, Table.auto_compact
+# Settings for which F3 puts the environment first; the levels whose variables count as environment, highest first. Managed
+# settings are among them so that an administrator's `env` object can't be overruled by a shell.
+BY_VARIABLE: tuple[Setting[bool], ...] = (MEMORY, COMPACTION, AUTO_COMPACT)
+VARIABLE_LEVELS: tuple[Source, ...] = ("managed", "environment")
+# In bare mode a layer still runs where the one who started it named it in the same breath.
+NAMED_AT_START: tuple[Source, ...] = ("argument", "command line", "environment")
+
+NO_FLAGS = Level("remote flag", {})
+
+Values = dict[str, Resolved]
+Given = Document | Mapping[str, Any] | None
+
+
+class Settings(Table):
+    """`Settings()` is the defaults; `Settings(recall=False)` says so in code, and a wrong name or value is an error there."""
+
+    __slots__ = ("_levels", "_remote", "findings", "policy", "trusted")
+
+    findings: tuple[Finding, ...]
+    policy: Policy  # the named policy with every number somebody set
+    trusted: bool  # whether the user trusts the working tree these were read for (F2)
+    _levels: tuple[Level, ...]
+    _remote: Level
+
+    def __init__(self, **arguments: Any) -> None:
+        levels: tuple[Level, ...] = ()
+        if arguments:
+            levels = (LevelReader("argument", names=True).document(arguments),)
+            for found in levels[0].findings:
+                problem = found.text.partition("): ")[2].partition("; ")[0]
+                raise SettingError(found.key, "argument", problem, "see `lamina config` for what there is")
+        _fill(self, levels, NO_FLAGS, trusted=False)
+
+    def with_remote(self, flags: Flags | None) -> Settings:
+        """The same settings under other flags; the very same value where the flags say what they said before."""
+        remote = LevelReader("remote flag").flags(flags or {})
+        if remote == self._remote:
+            return self
+        return _fill(object.__new__(Settings), self._levels, remote, trusted=self.trusted)
+
+    def resolved(self, name: str) -> Resolved:
+        """Value, level and detail of a setting, by its key, its Python name or a variable's name."""
+        row = find(name)
+        if row is None:
+            raise SettingError(name, "asked for", "there is no such setting", "`lamina config` lists them")
+        return self._values[row.key]
+
+    def __iter__(self) -> Iterator[tuple[Setting[Any], Resolved]]:
+        return ((row, self._values[row.key]) for row in SETTINGS)
+
+    def __setattr__(self, name: str, *value: object) -> None:
+        raise AttributeError(f"Settings are frozen: {name} can't be changed; make a new value")
+
+    __delattr__ = __setattr__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Settings) and self._values == other._values
+
+    def __repr__(self) -> str:
+        said = (f"{row.name}={row.shown(found.value)!r}" for row, found in self if found.source not in ("default", "rule"))
+        return f"Settings({', '.join(said)})"
+
+
+def resolve(
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    managed: Given = None,
+    command_line: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    local: Given = None,
+    project: Given = None,
+    user: Given = None,
+    remote: Flags | None = None,
+    trusted: bool = False,
+    judge: Judge | None = None,
+    findings: tuple[Finding, ...] = (),
+) -> Settings:
+    """Settings from sources that are given as values. Nothing raises for what stands in them: it becomes a finding.
+
+    `trusted` says whether the user trusts the working tree. `judge` says what is wrong with a directory (G1), so that a bad one
+    is passed over; `findings` are those made while the sources were read.
+    """
+    levels = (
+        Level("default", {}, findings),
+        LevelReader("argument", names=True, judge=judge).document(arguments),
+        LevelReader("managed", judge=judge).document(managed),
+        LevelReader("command line", names=True, judge=judge).document(command_line),
+        LevelReader("environment", judge=judge).environment(environ or {}),
+        LevelReader("local", trusted=trusted).document(local),
+        LevelReader("project", trusted=trusted).document(project),
+        LevelReader("user", judge=judge).document(user),
+    )
+    return _fill(object.__new__(Settings), levels, LevelReader("remote flag").flags(remote or {}), trusted=trusted)
+
+
+def _fill(settings: Settings, levels: tuple[Level, ...], remote: Level, *, trusted: bool) -> Settings:
+    every = (*levels, remote)
+    decided = _decide(levels, remote, trusted=trusted) if any(level.values for level in every) else _decided_by_nobody()
+    fields = {
+        "_values": decided.values,
+        "_levels": levels,
+        "_remote": remote,
+        "trusted": trusted,
+        "findings": (*(found for level in every for found in level.findings), *decided.findings),
+        "policy": decided.policy,
+    }
+    for name, value in fields.items():
+        object.__setattr__(settings, name, value)
+    return settings
+
+
+class _Decided(NamedTuple):
+    values: Values
+    policy: Policy
+    findings: tuple[Finding, ...]
+
+
+@cache
+def _decided_by_nobody() -> _Decided:
+    return _decide((), NO_FLAGS, trusted=False)
+
+
+def _decide(levels: Sequence[Level], remote: Level, *, trusted: bool) -> _Decided:
+    """Costs time for what was set, not for what could be."""
+    said = {level.source: level for level in levels}
+    findings: list[Finding] = []
+    name = Table.policy_name.key
+    policy = _fold(Table.policy_name, said, remote, trusted, findings, base=Resolved(Table.policy_name.default, "default"))
+    values = {**defaults(policy.value), name: policy}
+    for key in dict.fromkeys(key for level in (*levels, remote) for key in level.values):
+        if key != name:
+            values[key] = _fold(BY_KEY[key], said, remote, trusted, findings, base=values[key])
+    _follow_rules(values, said)
+    return _Decided(values, policy_from(policy.value, values), tuple(findings))
+
+
+def _fold(
+    row: Setting[Any], said: Mapping[Source, Level], remote: Level, trusted: bool, findings: list[Finding], *, base: Resolved
+) -> Resolved:
+    found, tree = base, None
+    if (flag := remote.values.get(row.key)) is not None:
+        if row.kills and flag.value is False:
+            return flag
+        found = _over(row, flag, found)
+    for source in RISING_VARIABLE_FIRST if row.variable_first else RISING:
+        higher = said[source].values.get(row.key) if source in said else None
+        if higher is not None and not (row in BY_VARIABLE and source in VARIABLE_LEVELS and row.key in said[source].by_variable):
+            if source in TREE and row.tree == "less":
+                tree = higher if tree is None else _over(row, higher, tree)
+            else:
+                found = _over(row, higher, found)
+        if source == "local" and tree is not None:
+            found = _lowered(row, tree, found, trusted, findings)
+    return found
+
+
+def _over(row: Setting[Any], higher: Resolved, lower: Resolved) -> Resolved:
+    return higher._replace(value=row.kind.join(higher.value, lower.value))
+
+
+def _lowered(row: Setting[Any], tree: Resolved, own: Resolved, trusted: bool, findings: list[Finding]) -> Resolved:
+    """What the working tree asks for, as far as it may: less than the user's own; anything where trusted and nobody spoke."""
+    if trusted and own.source in NOBODY:
+        return _over(row, tree, own)
+    allowed = row.kind.least(tree.value, own.value)
+    if allowed != row.kind.join(tree.value, own.value):
+        limit = "the default before you trust this directory" if own.source in NOBODY else "your own settings say"
+        findings.append(finding(row.key, tree.source, tree.detail, f"asks for more than {limit}", "only what is less is taken"))
+    return own if allowed == own.value else tree._replace(value=allowed)
+
+
+def _follow_rules(values: Values, said: Mapping[Source, Level]) -> None:
+    """Change what the rules turn off, in the order in which they rest on each other."""
+    values[MEMORY.key] = _memory(values, _variable(said, MEMORY))
+    values[COMPACTION.key] = _variable(said, COMPACTION) or values[COMPACTION.key]
+    values[AUTO_COMPACT.key] = _variable(said, AUTO_COMPACT) or values[AUTO_COMPACT.key]
+    if not values[COMPACTION.key].value:
+        values[AUTO_COMPACT.key] = Resolved(False, "rule", "compaction is off")
+    for row, reason in _turned_off(values):
+        if values[row.key].value:
+            values[row.key] = Resolved(NO_ENTRIES if row is Table.hooks else False, "rule", reason)
+
+
+def _variable(said: Mapping[Source, Level], row: Setting[bool]) -> Resolved | None:
+    levels = (said[source] for source in VARIABLE_LEVELS if source in said)
+    return next((level.values[row.key] for level in levels if row.key in level.by_variable), None)
+
+
+def _memory(values: Values, variable: Resolved | None) -> Resolved:
+    """F3, first that applies: LAMINA_DISABLE_MEMORY either way, bare mode, a remote machine without a directory, the setting."""
+    setting = values[MEMORY.key]
+    if setting.source == "argument" and not setting.value:
+        return setting  # the program that runs us said no: a variable that forces memory on is not meant against it
+    if variable is not None:
+        return variable
+    if values[Table.bare.key].value:
+        return Resolved(False, "rule", "bare mode")
+    if values[Table.remote.key].value and not values[Table.remote_memory_directory.key].value:
+        return Resolved(False, "rule", "LAMINA_REMOTE without LAMINA_REMOTE_MEMORY_DIR")
+    return setting
+
+
+def _turned_off(values: Values) -> Iterator[tuple[Setting[Any], str]]:
+    """Lazily: each rule sees what the rules before it turned off."""
+
+    def on(row: Setting[Any]) -> bool:
+        return bool(values[row.key].value)
+
+    if on(Table.bare):
+        yield from ((row, "bare mode") for row in SETTINGS if row.bare and values[row.key].source not in NAMED_AT_START)
+    if not on(MEMORY):
+        yield from ((row, "memory is off") for row in SETTINGS if row.memory)
+    if on(Table.remote):
+        yield Table.extraction, "no extraction on a machine that is thrown away"
+        yield Table.extraction_non_interactive, "no extraction on a machine that is thrown away"
+    if on(Table.assistant):
+        for row in (Table.extraction, Table.extraction_non_interactive, Table.index_in_prompt):
+            yield row, "assistant mode writes daily logs"
+    if on(Table.collapse):
+        yield AUTO_COMPACT, "old turns are folded instead"
+    if not on(COMPACTION):
+        yield Table.notes_compaction, "compaction is off"

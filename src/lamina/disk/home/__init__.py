@@ -1,0 +1,1 @@
+"""Files of the home directory that all sessions share: trust, approvals, the ledger, mailboxes, sockets and agent files."""

@@ -1,0 +1,148 @@
+"""The ledger of background work (B9): one file a day and home, `<home>/ledger/2026-11-16.jsonl`, one line a call.
+
+Any number of processes append to it; a line leaves in one write (append.py). Invariants: a day is the machine's own, by its zone; what
+was read once is not read again; a line that cannot be read is passed over. `add` is for any thread and never fails: where the disk takes
+or gives nothing, this process knows its own calls for as long as it lives, and `problem` says why. Without a home that is all there is.
+
+A crash at any line loses at most the line being written. Nothing is synced: a power loss may forget the last calls of a day.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from ...core.budget import LedgerLine, Spent, spent_in
+from ...core.errors import DiskError
+from ..append import Appender
+from ..dirfd import open_parent, reading
+from ..faults import AbsentIsFine
+
+DIRECTORY = "ledger"
+# Calls of its own that a process remembers; far more than a day's budget allows.
+MOST_REMEMBERED = 10_000
+# Of a ledger's new lines, at a time.
+CHUNK = 1 << 20
+_FILE = re.compile(r"(\d{4}-\d\d-\d\d)\.jsonl")
+
+
+def day_of(seconds: float) -> str:
+    """Return the local date."""
+    return time.strftime("%Y-%m-%d", time.localtime(seconds))
+
+
+def ledger_file(home: Path, day: str) -> Path:
+    return home / DIRECTORY / f"{day}.jsonl"
+
+
+def list_ledger_days(home: Path) -> list[str]:
+    """List the days that have a ledger, oldest first."""
+    try:
+        names = os.listdir(home / DIRECTORY)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(found[1] for name in names if (found := _FILE.fullmatch(name)))
+
+
+def read_ledger_day(home: Path, day: str) -> list[LedgerLine]:
+    with AbsentIsFine():
+        return list(_lines(_ReadPosition(ledger_file(home, day))))
+    return []
+
+
+class UsageLedger:
+    """Today's. `today` is for one thread at a time."""
+
+    def __init__(self, home: Path | None, *, now: Callable[[], float] = time.time) -> None:
+        self._home = home
+        self._now = now
+        self._day = ""
+        self._read: _ReadPosition | None = None
+        self._sum = Spent()
+        self._added: deque[tuple[LedgerLine, bool]] = deque(maxlen=MOST_REMEMBERED)  # each with whether it is in the file
+        self.problem: str | None = None
+
+    def add(self, line: LedgerLine) -> None:
+        if self._home is not None:
+            try:
+                with Appender.open(ledger_file(self._home, day_of(line.time))) as ledger:
+                    ledger.append([msgspec.json.encode(line)])
+                self._added.append((line, True))
+                return
+            except (DiskError, OSError) as error:
+                self.problem = str(error)
+        self._added.append((line, False))
+
+    @property
+    def day(self) -> str:
+        return day_of(self._now())
+
+    def today(self) -> Spent:
+        """Return what all sessions of this home have used today. Reads only the new part of the file."""
+        if self._day != self.day:
+            self._begin(self.day)
+        if self._read is not None:
+            try:
+                self._follow(self._read)
+            except (DiskError, OSError) as error:
+                self.problem = str(error)
+                return max(self._sum, self._own(), key=lambda spent: spent.calls)
+        return self._sum | self._own(unwritten=True)
+
+    def _own(self, *, unwritten: bool = False) -> Spent:
+        """Of today, what this process added: all of it, or what is in no file."""
+        return spent_in(
+            line for line, written in tuple(self._added) if not (written and unwritten) and day_of(line.time) == self._day
+        )
+
+    def _begin(self, day: str) -> None:
+        self._day, self._sum = day, Spent()
+        self._read = _ReadPosition(ledger_file(self._home, day)) if self._home is not None else None
+
+    def _follow(self, place: _ReadPosition) -> None:
+        try:
+            found = os.stat(place.path)
+        except FileNotFoundError:
+            place.end, self._sum = 0, Spent()
+            return
+        if found.st_size < place.end or (place.end and found.st_ino != place.inode):
+            place.end, self._sum = 0, Spent()  # it was taken away, and another one begun
+        if found.st_size > place.end:
+            for line in _lines(place):
+                self._sum = self._sum.with_line(line)
+
+
+class _ReadPosition:
+    """The position up to which a file was read: the end of its last whole line."""
+
+    __slots__ = ("end", "inode", "path")
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.end = 0
+        self.inode = 0
+
+
+def _lines(place: _ReadPosition) -> Iterator[LedgerLine]:
+    """Read the new lines behind `place.end`, and move it. A line that is still being written is left for the next time."""
+    with open_parent(place.path) as (where, name), reading(where, name) as fd:
+        place.inode = os.fstat(fd).st_ino
+        os.lseek(fd, place.end, os.SEEK_SET)
+        held = b""
+        while part := os.read(fd, CHUNK):
+            *whole, held = (held + part).split(b"\n")
+            for row in whole:
+                place.end += len(row) + 1
+                try:
+                    yield msgspec.json.decode(row, type=LedgerLine)
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    continue
+            if len(held) > CHUNK:  # no line of ours: it is not held
+                place.end += len(held)
+                held = b""

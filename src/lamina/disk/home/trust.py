@@ -1,0 +1,210 @@
+"""Which working trees the user trusts (F2): without a yes, hooks and permissions that lie in a tree count for nothing.
+
+Owns `<home>/trust.json`. Invariants: a yes is for what was there when it was given: what trust would enable is part of the key,
+so changed hooks or permissions need a new one; all worktrees of a repository share a yes to the same content; a file that can't
+be read trusts nothing.
+
+Writes by `files.update`: a crash at any line leaves the old answers or the new ones. A yes does not cover the programs that hooks
+name: a script of the repository can change without a question.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from ...core.errors import DiskError
+from ...core.front_matter import split_front_matter
+from ...core.settings import Permissions, Settings
+from ...core.settings.kinds import printable
+from ..files import read, update
+from ..paths.project import canonical_git_root
+from ..settings_files import load_settings
+from .agent_files import list_agent_files, list_agent_places
+
+FILE_NAME = "trust.json"
+
+T = TypeVar("T")
+Somewhere = str | os.PathLike[str]
+
+# The user goes back and forth between a few branches; older answers are asked for again.
+MOST_ANSWERS = 20
+# More projects than one user has; the oldest make room.
+MOST_PROJECTS = 2_000
+_MAX_BYTES = 4 << 20
+# Front matter ends within 4 kB, but the line before it may be padded; no agent file is longer than this.
+_HEAD = 64 << 10
+_LOOK = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+# A question with more lines than this is not read.
+MOST_LINES = 40
+# No rule is longer: none is cut.
+LONGEST_LINE = 600
+# A command is shown whole or not at all: what is cut off could be the point of it.
+LONGEST_COMMAND = 1_000
+# Variables by which a program is found, preloaded or told what to run.
+_RUNS = re.compile(r"PATH|SHELL|^ENV$|_ENV$|^(LD|DYLD|GIT|NODE)_|^PYTHON|OPT(ION)?S?$|COMMAND|PAGER|EDITOR|VISUAL|STARTUP")
+_WHERE = "read .claude/settings.json and .claude/settings.local.json before you say yes"
+
+
+def trusted(home: Somewhere, project: Somewhere) -> bool:
+    """Whether the user has said yes to what lies in `project` (a working directory) as it is now."""
+    return _digest(project) in _answers(home).get(_key(project), ())
+
+
+def trust(home: Somewhere, project: Somewhere) -> None:
+    """Notes a yes to what lies there now."""
+    key, digest = _key(project), _digest(project)
+
+    def added(old: bytes | None) -> bytes:
+        answers = _parsed(old)
+        kept = [known for known in answers.pop(key, []) if known != digest]
+        answers[key] = [*kept, digest][-MOST_ANSWERS:]
+        return (json.dumps({"projects": dict(list(answers.items())[-MOST_PROJECTS:])}, indent=2) + "\n").encode()
+
+    update(Path(home) / FILE_NAME, added)
+
+
+def while_trusted(home: Somewhere, project: Somewhere, load: Callable[[bool], T]) -> T:
+    """`load(True)` if the tree is trusted before and after it was loaded, else `load(False)`: no swap in between is believed."""
+    if trusted(home, project):
+        loaded = load(True)
+        if trusted(home, project):
+            return loaded
+    return load(False)
+
+
+def what_it_would_enable(project: Somewhere) -> tuple[str, ...]:
+    """One line for everything that trust would let count, for the question to the user; empty when there is nothing to ask.
+
+    Commands come first: a long list of anything else must not push them out of sight.
+    """
+    found = enabled(project)
+    hooks = _hook_lines(found.pop("hooks", {}))
+    lines = list(hooks)
+    for key, value in found.items():
+        match key, value:
+            case "permissions", Permissions():
+                lines += [f"Permission to {name}: {rule}" for name in ("allow", "ask", "deny") for rule in getattr(value, name)]
+            case "env", Mapping():
+                lines += [f"Variable for commands: {_variable(name, text)}" for name, text in value.items()]
+            case _:
+                lines.append(f"Setting {key}: {_short(value)}")
+    lines += [f"Agent file with settings of its own: {name}" for name in _agents(project)]
+    shown = [
+        printable(line, LONGEST_LINE if number >= len(hooks) else len(line)) for number, line in enumerate(lines[:MOST_LINES])
+    ]
+    if len(lines) <= MOST_LINES:
+        return tuple(shown)
+    among = ", hooks among them" if len(hooks) > MOST_LINES else ""
+    return (*shown, f"and {len(lines) - MOST_LINES:,} more{among}: {_WHERE}")
+
+
+def _variable(name: str, text: str) -> str:
+    """The value may be a secret and is not shown, unless it says what runs: then it is as good as a command."""
+    return f"{name}={text}" if _RUNS.search(name.upper()) else name
+
+
+def _hook_lines(hooks: Mapping[str, Any]) -> list[str]:
+    """The whole command: the user says yes to it."""
+    return [
+        f"Hook at {event}: {_command(hook)}" for event, groups in hooks.items() for group in groups for hook in group["hooks"]
+    ]
+
+
+def _command(hook: object) -> str:
+    command = hook.get("command") if isinstance(hook, Mapping) else None
+    text = command if isinstance(command, str) else _short(hook)
+    return text if len(text) <= LONGEST_COMMAND else f"a command of {len(text):,} characters, too long to show here: {_WHERE}"
+
+
+def enabled(project: Somewhere) -> dict[str, Any]:
+    """Return setting → value, for each one that trust would change."""
+    with_trust, without = _of_tree(project, trusted=True), _of_tree(project, trusted=False)
+    return {row.key: yes.value for (row, yes), (_, no) in zip(with_trust, without, strict=True) if yes.value != no.value}
+
+
+def _of_tree(project: Somewhere, *, trusted: bool) -> Settings:
+    """Settings from the files in the tree alone: nobody's home, no managed file, no variables."""
+    nothing = os.path.join(os.devnull, FILE_NAME)
+    return load_settings(cwd=Path(project), environ={}, managed_path=nothing, trusted=trusted)
+
+
+def _key(project: Somewhere) -> str:
+    return str(canonical_git_root(project) or os.path.realpath(project))
+
+
+def _digest(project: Somewhere) -> str:
+    content = {"settings": _plain(enabled(project)), "agents": _agents(project)}
+    return blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=32).hexdigest()
+
+
+def _agents(project: Somewhere) -> dict[str, str]:
+    """The front matter of each agent file, by its path from the nearest place for such files: it may bring settings of its own."""
+    found: dict[str, str] = {}
+    nearest, *above = list_agent_places(project)
+    for path in (path for place in (nearest, *above) for path in list_agent_files(place)):
+        # Cut as their reader cuts them, or a mark at the start, other line ends or a line such as `---x` would hide what follows.
+        text = _head(path).decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
+        matter = split_front_matter(text).head
+        if matter is not None:
+            name = os.path.relpath(path, nearest)
+            found[name.encode("utf-8", "replace").decode()] = matter
+    return found
+
+
+def _head(path: Path) -> bytes:
+    """The beginning of a regular file; nothing of anything else, and nothing blocks."""
+    try:
+        fd = os.open(path, _LOOK)
+    except OSError:
+        return b""
+    try:
+        return os.read(fd, _HEAD) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    finally:
+        os.close(fd)
+
+
+def _plain(value: object) -> Any:
+    """Return a setting's value as JSON."""
+    match value:
+        case Mapping():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case list() | tuple() | frozenset():
+            return [_plain(item) for item in value]
+        case msgspec.Struct():
+            return _plain(msgspec.structs.asdict(value))
+        case str() | int() | float() | None:
+            return value
+        case _:
+            return repr(value)
+
+
+def _short(value: object) -> str:
+    return json.dumps(_plain(value), ensure_ascii=False)
+
+
+def _answers(home: Somewhere) -> dict[str, list[str]]:
+    try:
+        return _parsed(read(Path(home) / FILE_NAME, _MAX_BYTES))
+    except DiskError:
+        return {}
+
+
+def _parsed(content: bytes | None) -> dict[str, list[str]]:
+    """The answers in the file; damaged ones are dropped, the user is asked again."""
+    try:
+        data: Any = json.loads(content or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    projects = data.get("projects") if isinstance(data, dict) else None
+    if not isinstance(projects, dict):
+        return {}
+    return {key: [item for item in found if isinstance(item, str)] for key, found in projects.items() if isinstance(found, list)}

@@ -1,0 +1,115 @@
+"""Which characters and names a path may hold: the same answer on every system, from the text alone.
+
+Owns the rules that make one spelling mean one file everywhere. Invariant: no two accepted names differ only in what some file
+system, terminal or reader does not see (Unicode form, invisible characters, trailing dots, short names); case is left to
+`rootdir`, which sees the neighbours.
+
+Each function returns what is wrong, as the middle of a sentence, or None.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# A guard's or a side file's name must still fit into the 255 bytes that file systems allow.
+MAX_NAME_BYTES = 240
+# The smallest PATH_MAX of the systems we run on (macOS).
+MAX_PATH_BYTES = 1_024
+
+# Cc controls, Cf format (bidi, zero width), Cs lone surrogates, Co private use (some mounts hide `:` and `*` there), Zl and Zp.
+_BAD_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+# Drawn as nothing, but counted as letters, marks or symbols: grapheme joiner, Hangul fillers, Khmer inherent vowels, Mongolian
+# and other variation selectors, braille blank, musical null, and the ranges Unicode keeps for more of the kind.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
+    "\U0001d159\U000e0000-\U000e0fff]"
+)
+_NONCHARACTER = re.compile(
+    "[\ufdd0-\ufdef]|[" + "".join(chr(plane << 16 | low) for plane in range(17) for low in (0xFFFE, 0xFFFF)) + "]"
+)
+# Thai and Lao AM have a compatibility form that nobody writes: the letters are ordinary and must be allowed.
+_PLAIN_AM = str.maketrans({"\u0e33": "", "\u0eb3": ""})
+
+# What a shell, a URL, Windows or a search pattern would read as something else than a letter of a name.
+_FORBIDDEN = {
+    "\\": "a backslash",
+    ":": "a colon (a drive, a stream or a URL)",
+    "%": "a percent sign (an encoding or a variable)",
+    "$": "a dollar sign (a variable)",
+    "*": "a wildcard",
+    "?": "a wildcard",
+    "[": "a wildcard",
+    "]": "a wildcard",
+    "{": "a wildcard",
+    "}": "a wildcard",
+    "<": "a character that Windows refuses",
+    ">": "a character that Windows refuses",
+    "|": "a character that Windows refuses",
+    '"': "a character that Windows refuses",
+    "`": "a backtick",
+}
+# Signs that people read as a slash or a backslash: strokes through letters, fraction, division, set minus, box drawing.
+_LIKE_A_SLASH = frozenset("\u0337\u0338\u2044\u2215\u2216\u2571\u2572\u29f5\u29f8\u29f9")
+# Devices on Windows with any suffix and in any case.
+_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul", "conin$", "conout$", "clock$"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)}
+)
+# NAME~1: the short name that Windows keeps for a long one.
+_SHORT_NAME = re.compile(r"~[0-9]")
+
+
+def bad_text(text: str) -> str | None:
+    """Return what no path may hold, wherever it stands."""
+    for character in text:
+        if problem := _bad_character(character):
+            return problem
+    if _NONCHARACTER.search(text) or _INVISIBLE.search(text):
+        return "holds an invisible character"
+    plain = text.translate(_PLAIN_AM)
+    if unicodedata.normalize("NFKC", plain) != plain:
+        return "is spelled with characters that have a simpler form (Unicode NFKC)"
+    return None
+
+
+def _bad_character(character: str) -> str | None:
+    if character.isascii() and character.isprintable():
+        return f"holds {_FORBIDDEN[character]}" if character in _FORBIDDEN else None
+    if character in _LIKE_A_SLASH:
+        return "holds a sign that looks like a slash"
+    category = unicodedata.category(character)
+    if category in _BAD_CATEGORIES:
+        return "holds a control, format or private character"
+    if category == "Zs":
+        return "holds unusual white space"
+    return None
+
+
+def bad_name(name: str) -> str | None:
+    """Return what no single component may be; its characters are checked by `bad_text`."""
+    if name in ("", ".", ".."):
+        return "has a component that is empty, `.` or `..`"
+    if name != name.strip(" ") or name.endswith("."):
+        return "has a component that begins with a space or ends in a dot or a space"
+    if name.split(".")[0].rstrip(" ").casefold() in _DEVICES:
+        return "has a name that is a device on Windows"
+    if _SHORT_NAME.search(name):
+        return "has a component that looks like a short name of Windows"
+    if name.casefold() == ".git":
+        return "leads into a git directory"
+    if len(name.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES:
+        return f"has a component longer than {MAX_NAME_BYTES} bytes"
+    return None
+
+
+def fold(name: str) -> str:
+    """Two names with the same fold are one file on some system."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+def shown(text: object) -> str:
+    """A refused path for a message: whatever it holds, it cannot disturb the reader's terminal."""
+    # A path of ordinary length fits; a message is one line.
+    longest = 200
+    plain = text if isinstance(text, str) and text and text.isprintable() else ascii(text)
+    return plain if len(plain) <= longest else f"{plain[:longest]}…"

@@ -1,0 +1,76 @@
+"""Which project a directory belongs to, from what lies on the disk; no git is run.
+
+Owns the slug and the canonical git root. Invariant: a `.git` file counts only if the repository it names points back at it, so a
+directory that somebody unpacked cannot claim another project's memory.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from ...core.errors import DiskError
+from ..files import read
+
+# A `.git` file holds one path.
+_POINTER_BYTES = 8_192
+MAX_SLUG = 200
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def slug(path: str | os.PathLike[str]) -> str:
+    """The directory name that stands for `path`, a real path: each UTF-16 unit that is no ASCII letter or digit becomes `-`."""
+    text = os.fspath(path)
+    plain = re.sub("[^A-Za-z0-9]", lambda found: "--" if found[0] > "\uffff" else "-", text)
+    return plain if len(plain) <= MAX_SLUG else f"{plain[:MAX_SLUG]}-{_hash36(text)}"
+
+
+def _hash36(text: str) -> str:
+    """The 31-multiplier hash over UTF-16 units as a signed 32-bit number, its absolute value in base 36."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    value = 0
+    for low, high in zip(units[::2], units[1::2], strict=True):
+        value = (value * 31 + (high << 8 | low)) & 0xFFFF_FFFF
+    rest = abs(value - (1 << 32) if value >= 1 << 31 else value)
+    digits = ""
+    while rest or not digits:
+        rest, digit = divmod(rest, 36)
+        digits = _DIGITS[digit] + digits
+    return digits
+
+
+def canonical_git_root(cwd: str | os.PathLike[str]) -> Path | None:
+    """The real path of the main working tree that `cwd` belongs to: the same for every subdirectory and every worktree.
+
+    A repository without a working tree is its own root; a submodule is a repository of its own. None outside any repository.
+    """
+    here = Path(os.path.realpath(cwd))
+    for directory in (here, *here.parents):
+        dot_git = directory / ".git"
+        if dot_git.is_dir() and (dot_git / "HEAD").exists():
+            return directory
+        if dot_git.is_file():
+            return _main_tree(directory, dot_git)
+    return None
+
+
+def _main_tree(directory: Path, dot_git: Path) -> Path:
+    """Where the repository named by a `.git` file has its main working tree; `directory` itself unless both sides agree."""
+    git_dir = _pointed(dot_git, "gitdir: ")
+    common = git_dir and _pointed(git_dir / "commondir")
+    back = git_dir and _pointed(git_dir / "gitdir")
+    if git_dir is None or common is None or back != dot_git or git_dir.parent != common / "worktrees":
+        return directory
+    return common.parent if common.name == ".git" else common
+
+
+def _pointed(file: Path, prefix: str = "") -> Path | None:
+    """The real path written in `file`, relative to the directory it lies in."""
+    try:
+        text = (read(file, _POINTER_BYTES) or b"").decode("utf-8", "surrogateescape").strip("\r\n")
+    except DiskError:
+        return None
+    if not text.startswith(prefix) or len(text) == len(prefix) or "\0" in text:
+        return None
+    return Path(os.path.realpath(file.parent / text[len(prefix) :]))

@@ -1,0 +1,77 @@
+"""What a program prints, kept in a bounded file until somebody decides whether it is worth keeping.
+
+Owns files named `b????????.txt`. Invariants: a spool is private (0600), never larger than its limit, and never takes the place
+of another file. It is dropped unless it is kept on purpose; once kept it belongs to whoever was told its name.
+
+A crash at any line leaves at most one file, shorter than the limit. Nothing waits for the disk: what is worth a power loss is
+written again by the layer that keeps it. Windows has no modes; the file is as private as its directory.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from ...core.errors import DiskError
+from .. import crash_points as crash
+from ..crash_points import point
+from ..dirfd import CREATE_NEW, PRIVATE_FILE, Closable, Dir
+from ..faults import AbsentIsFine, reporting
+
+# Names are random: a few tries are lost only to files that have them already.
+_TRIES = 20
+
+
+class Spool(Closable):
+    __slots__ = ("_fd", "_kept", "limit", "path", "size")
+
+    def __init__(self, path: Path, fd: int, limit: int) -> None:
+        self.path = path
+        self.size = 0
+        self.limit = limit
+        self._fd = fd
+        self._kept = False
+
+    @classmethod
+    def create(cls, directory: str | os.PathLike[str], *, limit: int) -> Spool:
+        """An empty file in `directory`, which is made (0700) if it is missing."""
+        with Dir.open(directory, create=True) as where:
+            for _ in range(_TRIES):
+                name = f"b{os.urandom(4).hex()}.txt"
+                with reporting(where.full(name)):
+                    point("spool.create")
+                    try:
+                        fd = os.open(where.at(name), CREATE_NEW, PRIVATE_FILE, dir_fd=where.fd)
+                    except FileExistsError:
+                        continue
+                return cls(Path(where.full(name)), fd, limit)
+        raise DiskError(os.fspath(directory), "holds every name that was tried", "empty it")
+
+    def write(self, data: bytes) -> bool:
+        """Adds `data`; False when only a part of it fitted under the limit."""
+        rest = memoryview(data)[: self.limit - self.size]
+        fits = len(rest) == len(data)
+        with reporting(self.path):
+            while rest:
+                written = crash.write("spool.write", self._fd, rest)
+                if written <= 0:
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+                self.size += written
+                rest = rest[written:]
+        return fits
+
+    def keep(self) -> Path:
+        """The file stays and is its new owner's to move or remove."""
+        self._kept = True
+        return self.path
+
+    def close(self) -> None:
+        if self._fd < 0:
+            return
+        fd, self._fd = self._fd, -1
+        os.close(fd)
+        if not self._kept:
+            with AbsentIsFine(), reporting(self.path):
+                point("spool.unlink")
+                os.unlink(self.path)

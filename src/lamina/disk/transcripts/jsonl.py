@@ -1,0 +1,197 @@
+"""Reading a JSONL file that anything may have happened to, forwards or backwards, in bounded memory.
+
+Invariant: every whole JSON object in the file is found, whatever stands around it, and what could not be read is counted and
+named in `Health`. Nothing here writes: a damaged file is left as it is.
+
+The kinds of damage come from the field: a torn last line, a torn line with the next record glued to it, two records on one
+line, blocks of NUL after a power loss, a byte-order mark, CRLF, bytes that are no UTF-8, lines that are no objects.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..faults import reporting
+
+CHUNK = 1 << 20
+# A longer line is passed over without being held: no record of ours comes near it, and memory must stay bounded (Z7).
+MAX_LINE = 64 << 20
+# Failed tries at an object inside one damaged line, and characters they may read in all; each try may read the rest of the line.
+MAX_TRIES = 64
+MAX_TRIED = 256 << 20
+
+BOM = b"\xef\xbb\xbf"
+# What msgspec raises for bytes that are no JSON, or are nested deeper than anybody reads.
+UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class JsonLine(NamedTuple):
+    offset: int
+    value: dict[str, Any]
+
+
+class Health:
+    """The damage found in a file, by kind. `skipped` counts lines (or parts of lines) that gave no record."""
+
+    def __init__(self) -> None:
+        self.skipped = 0
+        self.kinds: dict[str, int] = {}
+
+    def note(self, kind: str, *, lost: bool) -> None:
+        self.kinds[kind] = self.kinds.get(kind, 0) + 1
+        self.skipped += lost
+
+    def sentence(self, path: str) -> str | None:
+        """Return one sentence for the user, or None when the file is whole."""
+        if not self.skipped:
+            return None
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items()))
+        lines, were = ("line", "was") if self.skipped == 1 else ("lines", "were")
+        return f"{path}: {self.skipped} {lines} could not be read and {were} skipped ({kinds}); all other records are loaded."
+
+
+def decode_object(data: bytes) -> dict[str, Any] | None:
+    """Return the JSON object that these bytes are; None for anything else."""
+    try:
+        value = msgspec.json.decode(data)
+    except UNDECODABLE:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def read_lines(path: str | os.PathLike[str], *, start: int = 0, health: Health | None = None) -> Iterator[JsonLine]:
+    """Read every object from byte `start` on, with the offset of its line."""
+    health = health or Health()
+    for offset, raw in raw_lines(path, start, health):
+        yield from parse_line(offset, raw, health)
+
+
+def read_raw(path: str | os.PathLike[str], *, start: int, health: Health) -> Iterator[bytes]:
+    """Read every object as a line of its own: byte for byte where the line is whole, written anew where it is damaged."""
+    for offset, raw in raw_lines(path, start, health):
+        noted = sum(health.kinds.values())
+        found = list(parse_line(offset, raw, health))
+        if len(found) == 1 and sum(health.kinds.values()) == noted:
+            yield _trimmed(raw)
+        else:
+            yield from (json.dumps(line.value, separators=(",", ":")).encode() for line in found)
+
+
+def objects_in(raw: bytes) -> list[dict[str, Any]]:
+    """Return the objects of one line that was read as bytes."""
+    return [line.value for line in parse_line(0, raw, Health())]
+
+
+def raw_lines_back(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
+    """Read the lines as bytes, last first: a caller that looks for one kind need not parse the others."""
+    with reporting(path), open(path, "rb") as file:
+        at = file.seek(0, os.SEEK_END)
+        rest: list[bytes] = []  # pieces of the line that began before the chunk at hand, last piece first
+        held = 0
+        while at > 0:
+            size = min(CHUNK, at)
+            at -= size
+            file.seek(at)
+            chunk = file.read(size)
+            stop = len(chunk)
+            while (newline := chunk.rfind(b"\n", 0, stop)) >= 0:
+                if held + stop - newline - 1 <= MAX_LINE:
+                    yield at + newline + 1, chunk[newline + 1 : stop] + b"".join(reversed(rest))
+                rest, held, stop = [], 0, newline
+            held += stop
+            if held <= MAX_LINE:
+                rest.append(chunk[:stop])
+            else:
+                rest = []
+        if rest:
+            yield 0, b"".join(reversed(rest))
+
+
+def raw_lines(path: str | os.PathLike[str], start: int, health: Health) -> Iterator[tuple[int, bytes]]:
+    """Read the lines as bytes, with their offsets; one that is too long is passed over."""
+    with reporting(path), open(path, "rb") as file:
+        file.seek(start)
+        at = start
+        while line := file.readline(MAX_LINE + 1):
+            if len(line) > MAX_LINE and not line.endswith(b"\n"):
+                health.note("too long", lost=True)
+                at += len(line) + _skip_line(file)
+                continue
+            yield at, line
+            at += len(line)
+
+
+def _skip_line(file: Any) -> int:
+    passed = 0
+    while piece := file.readline(CHUNK):
+        passed += len(piece)
+        if piece.endswith(b"\n"):
+            break
+    return passed
+
+
+def _trimmed(raw: bytes) -> bytes:
+    return raw.strip(b" \t\r\n").removeprefix(BOM)
+
+
+def parse_line(offset: int, raw: bytes, health: Health) -> Iterator[JsonLine]:
+    """Yield the objects of one line; what could not be read is noted in `health`."""
+    line = _trimmed(raw)
+    if not line:
+        return
+    try:
+        value = msgspec.json.decode(line)
+    except UNDECODABLE:
+        yield from _rescue(offset, line, health)
+        return
+    if isinstance(value, dict):
+        yield JsonLine(offset, value)
+    else:
+        health.note("no object", lost=True)
+
+
+def _rescue(offset: int, line: bytes, health: Health) -> Iterator[JsonLine]:
+    """Objects inside a line that as a whole is no JSON."""
+    if b"\0" in line:
+        health.note("NUL bytes", lost=False)
+        # No JSON text holds a raw newline in a string: what a hole was torn into stays apart, and blank is blank.
+        line = line.replace(b"\0", b"\n")
+    text = line.decode("utf-8", "replace")
+    if "\ufffd" in text:
+        health.note("not UTF-8", lost=False)
+    found = 0
+    lost = False
+    at = 0
+    tries = max(MAX_TRIES, MAX_TRIED // len(text))
+    while tries and (begin := text.find('{"', at)) >= 0:
+        try:
+            value, stop = _DECODER.raw_decode(text, begin)
+        except (ValueError, RecursionError):
+            at, lost = begin + 1, True
+            tries -= 1
+            continue
+        lost = lost or bool(text[at:begin].strip())
+        # An object inside a torn one is a part of it, not a record.
+        if _is_record(value):
+            found += 1
+            yield JsonLine(offset, value)
+        at = stop
+    if text[at:].strip() or not found:
+        lost = True
+    if lost:
+        health.note("torn" if found or text.startswith("{") else "not JSON", lost=True)
+    elif found > 1:
+        health.note("glued", lost=False)
+
+
+_DECODER = json.JSONDecoder()
+
+
+def _is_record(value: object) -> bool:
+    """Records of a transcript name their session or their parent; what is nested in one (a message, a subagent's progress) does not."""
+    return isinstance(value, dict) and isinstance(value.get("type"), str) and ("sessionId" in value or "parentUuid" in value)

@@ -1,0 +1,77 @@
+"""Where a resume may start reading, found from the end of a transcript: the lines before are never parsed, most are not even read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from ...core.record_lines import read_record
+from ...core.records import Boundary, Checkpoint, Record, Revoke
+from .jsonl import Health, objects_in, raw_lines_back, read_raw
+
+# Of a message or attachment; what stands inside a text is escaped and does not look like this.
+_SPOKEN = re.compile(rb'"(?:message|attachment)"\s*:\s*\{')
+_UUID = re.compile(rb'"uuid"\s*:\s*"([^"]+)"')
+_PARENT = re.compile(rb'"parentUuid"\s*:\s*"([^"]+)"')
+
+
+def find_resume_point(lines: Iterable[tuple[int, bytes]]) -> tuple[int, Checkpoint | None]:
+    """Find where the live part of a transcript begins: at the last checkpoint, else at the last boundary, else at the start."""
+    revoked: set[str] = set()
+    boundary: Boundary | None = None
+    kept: set[str] = set()
+    rested_on: set[bytes] = set()
+    for offset, line in lines:
+        if boundary is None:
+            if _SPOKEN.search(line) and (parent := _PARENT.search(line)):
+                rested_on.add(parent[1])
+            if not any(word in line for word in (b'"checkpoint"', b'"revoke"', b'"compact_boundary"')):
+                continue
+        for record in reversed(records_in(line)):
+            match record:
+                case Revoke():
+                    revoked.add(record.target)
+                case Checkpoint() if boundary is None and record.boundary not in revoked and record.start <= offset:
+                    return record.start, record
+                # A boundary counts from the first message that rests on it: a crash may have come before.
+                case Boundary() if boundary is None and record.uuid not in revoked and record.uuid.encode() in rested_on:
+                    boundary, kept = record, set(record.kept)
+                case _:
+                    kept.discard(record.uuid or "")
+        if boundary is not None and not kept:
+            return offset, None
+    return 0, None
+
+
+def find_offset(lines: Iterable[tuple[int, bytes]], uuids: set[str]) -> int:
+    wanted = {uuid.encode() for uuid in uuids}
+    for offset, line in lines:
+        # One look at the line, however many are wanted; what stands inside a text is escaped and does not look like this.
+        if not wanted.isdisjoint(_UUID.findall(line)):
+            uuids.difference_update(record.uuid or "" for record in records_in(line))
+        if not uuids:
+            return offset
+    return 0
+
+
+def read_live_lines(source: Path, health: Health) -> Iterator[bytes]:
+    """Read what a continuation needs, line by line and byte for byte; of a damaged line the records in it."""
+    start, _ = find_resume_point(raw_lines_back(source))
+    for line in read_raw(source, start=start, health=health):
+        yield _moved(line) if b'"checkpoint"' in line else line
+
+
+def _moved(line: bytes) -> bytes:
+    """A checkpoint in a file that begins where the checkpoint says to begin."""
+    value = objects_in(line)[0]
+    if not isinstance(read_record(value), Checkpoint):
+        return line
+    value["lamina"]["data"]["start"] = 0
+    return msgspec.json.encode(value)
+
+
+def records_in(line: bytes) -> list[Record]:
+    return [read_record(value) for value in objects_in(line)]

@@ -1,0 +1,65 @@
+"""Which file a session's transcript is: by its id, by the beginning of it, or the newest of a project. Nothing is opened."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from ...core.errors import InputError, NoSuchSession
+
+# Fewer characters are no beginning of an id anybody would type.
+MIN_BEGINNING = 4
+
+_RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def find_transcript(projects: Path, slug: str, session_id: str) -> Path:
+    """A session by its id or the beginning of it, in this project first, then in all. An id that somebody chose is given in full:
+    `user-1` never opens `user-12`."""
+    directories = [projects / slug, *(entry for entry in project_directories(projects) if entry.name != slug)]
+    for directory in directories:
+        if (exact := directory / f"{session_id}.jsonl").is_file():
+            return exact
+    for directory in directories if len(session_id) >= MIN_BEGINNING else ():
+        begins = [
+            path for path in list_transcripts(directory) if path.stem.startswith(session_id) and _RANDOM_ID.fullmatch(path.stem)
+        ]
+        if len(begins) > 1:
+            raise InputError("session id", f"{session_id!r} is the beginning of {len(begins)} sessions", "give more of it")
+        if begins:
+            return begins[0]
+    raise NoSuchSession(session_id, str(projects))
+
+
+def newest_transcript(projects: Path, slug: str) -> Path:
+    """Return the transcript written last. A session that never began has nothing to go on with."""
+    files: list[tuple[int, Path]] = []
+    for path in list_transcripts(projects / slug):
+        with suppress(FileNotFoundError):
+            if (found := path.stat()).st_size:
+                files.append((found.st_mtime_ns, path))
+    if not files:
+        raise NoSuchSession("(the newest)", str(projects / slug))
+    return max(files)[1]
+
+
+def list_transcripts(directory: Path) -> Iterator[Path]:
+    """Yield the transcript files of one project; anything that is no regular file is passed over."""
+    for entry in _entries(directory):
+        if entry.name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
+            yield Path(entry.path)
+
+
+def project_directories(projects: Path) -> list[Path]:
+    return sorted(Path(entry.path) for entry in _entries(projects) if entry.is_dir(follow_symlinks=False))
+
+
+def _entries(directory: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except OSError:
+        return []

@@ -1,0 +1,146 @@
+"""Listing sessions without reading them: the head and the tail of each file say enough.
+
+A transcript may hold gigabytes; what a list shows (who, where, when, about what) stands at its two ends, so each file costs at
+most two bounded reads whatever its size.
+
+Titles, tags and the like are lines without an id, which stand where they were written. Other programs that list sessions read the end
+of a file only, so after a compaction, which puts much behind them, the newest of each kind is written again (C4). They are read within
+bounds: the beginning of the file, and what stands behind the last compaction of ours, where they were repeated the last time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...core.record_lines import FORMAT
+from .jsonl import decode_object, raw_lines_back
+from .search import list_transcripts
+
+# Kinds that are a title, with the field that holds it.
+TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
+# What else a list may show of a session.
+OTHERS = ("tag", "agent-name", "agent-color", "mode", "permission-mode", "pr-link")
+# No such line is longer; longer ones are conversation.
+LONGEST = 16 << 10
+# The first prompt follows hooks, snapshots and listings; titles are written again near the end.
+HEAD_BYTES = 256 << 10
+TAIL_BYTES = 64 << 10
+PROMPT_CHARS = 200
+_KINDS = tuple(f'"{kind}"'.encode() for kind in (*TITLES, *OTHERS))
+TITLE_CHARS = 120
+
+# Texts that programs put in the user's mouth: no title.
+_INJECTED = ("<system-reminder>", "<command-", "<local-command", "Caveat:", "[Request interrupted")
+
+
+class SessionInfo(msgspec.Struct, frozen=True):
+    id: str
+    path: str
+    source: str  # lamina | claude-code
+    cwd: str
+    title: str
+    started: str  # ISO time of the first record that has one
+    modified: float  # seconds since the epoch
+    size: int
+
+
+def list_sessions(directories: Iterable[Path]) -> list[SessionInfo]:
+    """List all sessions of these project directories, newest first."""
+    found = [
+        info for directory in directories for path in list_transcripts(directory) if (info := read_session_info(path)) is not None
+    ]
+    return sorted(found, key=lambda info: info.modified, reverse=True)
+
+
+def read_session_info(path: Path) -> SessionInfo | None:
+    """Read what a list shows of one transcript; None when it cannot be read or has not begun."""
+    try:
+        stat = path.stat()
+        if not stat.st_size:
+            return None
+        with open(path, "rb") as file:
+            head = file.read(HEAD_BYTES)
+            tail = b""
+            if stat.st_size > HEAD_BYTES:
+                file.seek(max(HEAD_BYTES, stat.st_size - TAIL_BYTES))
+                tail = file.read(TAIL_BYTES)
+    except OSError:
+        return None
+    first = tuple(_objects(head))
+    rows = (*first, *_objects(tail))
+    return SessionInfo(
+        id=path.stem,
+        path=str(path),
+        source="lamina" if any("lamina" in row for row in rows) else "claude-code",
+        cwd=next((row["cwd"] for row in first if isinstance(row.get("cwd"), str)), ""),
+        title=_title(rows),
+        started=next((row["timestamp"] for row in first if isinstance(row.get("timestamp"), str)), ""),
+        modified=stat.st_mtime,
+        size=stat.st_size,
+    )
+
+
+def _objects(data: bytes) -> Iterator[dict[str, Any]]:
+    """Yield whole lines that are objects; the cut ones at either end are not."""
+    return (value for line in data.split(b"\n") if (value := decode_object(line)) is not None)
+
+
+def _title(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the last title that was given, else the first prompt."""
+    given = (row.get(TITLES[row["type"]]) for row in reversed(rows) if row.get("type") in tuple(TITLES))
+    titles = (text for text in given if isinstance(text, str))
+    return _short(next(chain(titles, filter(None, map(_prompt, rows))), ""))
+
+
+def _prompt(row: dict[str, Any]) -> str:
+    if row.get("type") != "user" or row.get("isMeta") or row.get("isCompactSummary") or not isinstance(row.get("message"), dict):
+        return ""
+    content = row["message"].get("content")
+    blocks = content if isinstance(content, list) else ()
+    parts = [content] if isinstance(content, str) else [block.get("text") for block in blocks if isinstance(block, dict)]
+    texts = [part for part in parts if isinstance(part, str) and part.strip() and not part.lstrip().startswith(_INJECTED)]
+    return next(iter(texts), "")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1] + "…"
+
+
+def listed_lines(path: Path, *, title: str, prompt: str, leaf: str | None) -> list[bytes]:
+    """The lines to write again. `title` is what a list shows now, for a file that holds none; `prompt` the user's last message."""
+    newest: dict[str, dict[str, Any]] = {}
+    with open(path, "rb") as file:
+        head = file.read(HEAD_BYTES)
+    for line in (*head.split(b"\n"), *reversed(list(_since_ours(path)))):
+        if (value := _listed(line)) is not None:
+            newest.pop(value["type"], None)
+            newest[value["type"]] = value
+    if title and not any(kind in TITLES for kind in newest):
+        newest["summary"] = {"type": "summary", "summary": title, "leafUuid": leaf}
+    if prompt:
+        newest["last-prompt"] = {"type": "last-prompt", "lastPrompt": prompt[:PROMPT_CHARS]}
+    # Marked as ours: who wrote last is told by the last line.
+    ours = {"sessionId": path.stem, "lamina": {"v": FORMAT}}
+    return [msgspec.json.encode(value | ours) for value in newest.values()]
+
+
+def _since_ours(path: Path) -> Iterable[bytes]:
+    for _, line in raw_lines_back(path):
+        if b'"compact_boundary"' in line and b'"lamina"' in line:
+            return
+        if len(line) <= LONGEST:
+            yield line
+
+
+def _listed(line: bytes) -> dict[str, Any] | None:
+    if len(line) > LONGEST or not any(kind in line for kind in _KINDS):
+        return None
+    value = decode_object(line)
+    known = value is not None and "uuid" not in value and value.get("type") in (*TITLES, *OTHERS)
+    return value if known else None

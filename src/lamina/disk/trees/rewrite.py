@@ -1,0 +1,136 @@
+"""Rewriting a file as a whole, streamed, and removing or moving directories: for what the user asks to be forgotten, moved or
+let go.
+
+Owns the second thoughts: nothing else changes a transcript that exists. Invariants: a file is replaced only if it is still the
+one that was read (same inode, size and time), keeps its time, and is left alone where its mode says read-only; a directory is
+removed through descriptors, following no link.
+
+A crash at any line leaves each file old or new; a tree that is being removed may be left in part, and is removed by the next
+call.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ...core.errors import DiskError, PathRefused
+from ..crash_points import point
+from ..dirfd import Dir, open_parent
+from ..faults import AbsentIsFine, reporting
+from ..temp_files import staged_at
+from ..transcripts.jsonl import MAX_LINE
+
+AnyPath = str | os.PathLike[str]
+# Deeper trees are not ours.
+MAX_DEPTH = 32
+
+
+class FileState(NamedTuple):
+    """The state of a file when it was read."""
+
+    inode: int
+    size: int
+    mtime_ns: int
+    mode: int
+
+
+class RawLine(NamedTuple):
+    offset: int
+    data: bytes  # with its line end; a part of it where the line is longer than anybody reads
+
+
+def file_state(path: AnyPath) -> FileState | None:
+    """Return the state of a regular file; None when it does not exist."""
+    try:
+        found = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return _state(found) if stat.S_ISREG(found.st_mode) else None
+
+
+def _state(found: os.stat_result) -> FileState:
+    return FileState(found.st_ino, found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode))
+
+
+def raw_lines(path: AnyPath) -> Iterator[RawLine]:
+    """Read every line as it is, with its offset; joined together they are the file."""
+    with reporting(path), open(path, "rb") as file:
+        at = 0
+        while data := file.readline(MAX_LINE + 1):
+            yield RawLine(at, data)
+            at += len(data)
+
+
+def rewrite(path: AnyPath, parts: Iterable[bytes], *, before: FileState, shared: bool = False) -> None:
+    """Puts the joined `parts` at `path` if it is still as `before`; DiskError, and nothing changed, if it is not."""
+    if not before.mode & 0o222:
+        raise PathRefused(os.fspath(path), "is read-only", "allow writing to it first")
+    mtime_ns = before.mtime_ns if os.utime in os.supports_fd else None
+    with (
+        open_parent(path) as (where, name),
+        staged_at(where, name, parts, durability="full", mtime_ns=mtime_ns, shared=shared, points="rewrite") as temp,
+    ):
+        there = where.stat(name)
+        if there is None or _state(there) != before:
+            raise DiskError(os.fspath(path), "was changed by another program in the meantime", "try again when it is done")
+        temp.publish()
+
+
+def remove_tree(path: AnyPath) -> bool:
+    """Removes a directory with all in it; False when there was none. A link is unlinked, what it leads to is not touched."""
+    with AbsentIsFine(), open_parent(path) as (where, name):
+        if where.stat(name) is None:
+            return False
+        _remove(where, name, MAX_DEPTH)
+        with reporting(path):
+            where.sync()
+        return True
+    return False
+
+
+def _remove(where: Dir, name: str, depth: int) -> None:
+    found = where.stat(name)
+    if found is None:
+        return
+    full = where.full(name)
+    if not stat.S_ISDIR(found.st_mode):
+        with AbsentIsFine(), reporting(full):
+            point("tree.unlink")
+            os.unlink(where.at(name), dir_fd=where.fd)
+        return
+    if not depth:
+        raise PathRefused(full, f"is more than {MAX_DEPTH} directories deep", "remove it by hand")
+    with where.child(name) as below:
+        for entry in [entry.name for entry in below.entries()]:
+            _remove(below, entry, depth - 1)
+    with AbsentIsFine(), reporting(full):
+        point("tree.rmdir")
+        os.rmdir(where.at(name), dir_fd=where.fd)
+
+
+def remove_empty(path: AnyPath) -> bool:
+    """Removes a directory that holds nothing; False when it holds something or is not there."""
+    try:
+        point("tree.rmdir")
+        os.rmdir(path)
+    except OSError:
+        return False
+    return True
+
+
+def move(source: AnyPath, target: AnyPath) -> None:
+    """Renames a file or directory; what stands at `target` is refused, but for an empty directory in the place of a directory."""
+    with open_parent(source) as (above, old), open_parent(target, create=True) as (where, name):
+        found, taken = above.stat(old), where.stat(name)
+        if found is None or stat.S_ISLNK(found.st_mode):
+            raise PathRefused(os.fspath(source), "is not there or is a link", "name the directory itself")
+        if taken is not None and not (stat.S_ISDIR(taken.st_mode) and stat.S_ISDIR(found.st_mode)):
+            raise PathRefused(os.fspath(target), "exists already", "look what is there first")
+        with reporting(target):
+            point("tree.rename")
+            os.rename(above.at(old), where.at(name), src_dir_fd=above.fd, dst_dir_fd=where.fd)
+            where.sync()
+            above.sync()

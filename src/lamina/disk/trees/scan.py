@@ -1,0 +1,114 @@
+"""Which files of a tree changed since they were last looked at, and the first bytes of many files.
+
+Owns nothing and changes nothing. Invariants: everything goes through the root's own descriptor, so no link is followed whatever is
+swapped meanwhile; a file that is gone, unreadable or not plain is left out: a scan goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from ...core.errors import DiskError
+from ..dirfd import Dir
+from ..files import read_at
+from .rootdir import MAX_DEPTH, RootDir
+
+
+class ScannedFile(NamedTuple):
+    """A plain file of a walk: its path below the root, and what tells whether it changed."""
+
+    file: str
+    mtime_ns: int
+    size: int
+    inode: int
+
+
+class KnownFile(Protocol):
+    """A file that was looked at before, with its state then."""
+
+    @property
+    def mtime_ns(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def inode(self) -> int: ...
+
+
+K = TypeVar("K", bound=KnownFile)
+
+
+class TreeComparison(NamedTuple, Generic[K]):
+    """`same`: what is known of files that did not change; `other`: the files nothing is known of, or that changed."""
+
+    same: list[K]
+    other: list[ScannedFile]
+
+
+def compare_tree(root: RootDir, known: Mapping[str, K], *, suffix: str, skip: Callable[[str], bool]) -> TreeComparison[K]:
+    """Look at all plain files whose names end in `suffix`, in no order; hidden names, and directories that `skip` names, are passed over.
+
+    One look at each file and nothing more: with ten thousand of them every call counts.
+    """
+    found: TreeComparison[K] = TreeComparison([], [])
+    with root.directory() as where:
+        _compare(where, "", known, suffix, skip, MAX_DEPTH, found)
+    return found
+
+
+def _compare(
+    where: Dir,
+    prefix: str,
+    known: Mapping[str, K],
+    suffix: str,
+    skip: Callable[[str], bool],
+    depth: int,
+    found: TreeComparison[K],
+) -> None:
+    below: list[str] = []
+    look, fd, get, keep = os.stat, where.fd, known.get, found.same.append
+    for name in where.names():
+        file = prefix + name if prefix else name
+        one = get(file)
+        if one is None and (name[0] == "." or not (depth or name.endswith(suffix))):
+            continue
+        try:
+            info = look(where.at(name) if fd is None else name, dir_fd=fd, follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        if (
+            one is not None
+            and one.mtime_ns == info.st_mtime_ns
+            and one.size == info.st_size
+            and one.inode == info.st_ino
+            and info.st_nlink == 1
+        ):
+            keep(one)
+        elif not name.endswith(suffix):
+            if stat.S_ISDIR(info.st_mode) and not skip(file):
+                below.append(name)
+        elif info.st_nlink == 1 and stat.S_ISREG(info.st_mode):
+            found.other.append(ScannedFile(file, info.st_mtime_ns, info.st_size, info.st_ino))
+    for name in below:
+        try:
+            directory = where.child(name)
+        except DiskError:
+            continue
+        with directory:
+            _compare(directory, f"{prefix}{name}/", known, suffix, skip, depth - 1, found)
+
+
+def read_heads(root: RootDir, files: list[str], max_bytes: int) -> dict[str, bytes]:
+    """Return the first bytes of each file that can be read."""
+    heads: dict[str, bytes] = {}
+    with root.directory() as top:
+        for file in files:
+            try:
+                data = root.read_bytes(file, max_bytes) if "/" in file else read_at(top, file, max_bytes, shared=root.shared)
+            except DiskError:
+                continue
+            if data is not None:
+                heads[file] = data
+    return heads

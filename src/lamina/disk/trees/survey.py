@@ -1,0 +1,121 @@
+"""Looking at a directory tree as it is: every entry with its kind, mode and size, whatever somebody put there.
+
+Owns nothing and changes nothing. Invariants: no link is followed and nothing is opened but directories, so a pipe cannot block and a
+file of gigabytes costs what a small one does; a tree of any size costs at most `most` entries, and `whole` says whether that was all;
+a directory that cannot be read is named, not an error.
+
+Without directory-relative calls (Windows) a directory that is swapped for a link between two looks is followed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from typing import Literal, NamedTuple, TypeAlias
+
+from ...core.errors import DiskError
+from ..dirfd import HAS_DIR_FD, Dir
+from ..faults import AbsentIsFine, reporting
+from .rootdir import MAX_DEPTH
+
+Kind: TypeAlias = Literal["file", "directory", "link", "other"]
+
+# Five times the largest memory we measure with; listing so many takes about a second.
+MOST_ENTRIES = 50_000
+# Modes mean nothing where files belong to nobody.
+HAS_MODES = os.name != "nt" and hasattr(os, "geteuid")
+
+
+class SurveyedEntry(NamedTuple):
+    """An entry; `path` is relative to the top, with `/` between its parts."""
+
+    path: str
+    kind: Kind
+    mode: int
+    links: int
+    owner: int
+    size: int
+    mtime_ns: int
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def ours(self) -> bool:
+        return not HAS_MODES or self.owner == os.geteuid()
+
+    @property
+    def private(self) -> bool:
+        """Nobody but its owner may read or write it (Z9). Links have no mode of their own."""
+        return not HAS_MODES or self.kind in ("link", "other") or not self.mode & 0o077
+
+
+class Survey(NamedTuple):
+    """`unread` names directories that could not be listed."""
+
+    entries: tuple[SurveyedEntry, ...] = ()
+    unread: tuple[str, ...] = ()
+    whole: bool = True
+
+
+def survey(top: str | os.PathLike[str], *, most: int = MOST_ENTRIES) -> Survey | None:
+    """List `top` and what is below it; None when there is no such directory. DiskError when `top` itself cannot be listed."""
+    found: list[SurveyedEntry] = []
+    unread: list[str] = []
+    with AbsentIsFine(), Dir.open(top) as where:
+        whole = _look(where, "", MAX_DEPTH, most, found, unread)
+        return Survey(tuple(found), tuple(unread), whole)
+    return None
+
+
+def look_at(path: str | os.PathLike[str]) -> SurveyedEntry | None:
+    """Look at one entry, itself; None when there is nothing."""
+    try:
+        return _seen(os.path.basename(path), os.lstat(path))
+    except (OSError, ValueError):
+        return None
+
+
+def _look(where: Dir, prefix: str, depth: int, most: int, found: list[SurveyedEntry], unread: list[str]) -> bool:
+    below: list[str] = []
+    for entry in where.entries():
+        if len(found) >= most:
+            return False
+        # One that is gone since it was listed is left out.
+        with AbsentIsFine(), reporting(entry.path):
+            found.append(_seen(prefix + entry.name, entry.stat(follow_symlinks=False)))
+            if found[-1].kind == "directory":
+                below.append(entry.name)
+    if not depth:
+        return not below
+    whole = True
+    for name in sorted(below):
+        if len(found) >= most:
+            return False
+        try:
+            with where.child(name) as directory:
+                whole = _look(directory, f"{prefix}{name}/", depth - 1, most, found, unread) and whole
+        except DiskError:
+            unread.append(prefix + name)
+    return whole
+
+
+def _seen(path: str, found: os.stat_result) -> SurveyedEntry:
+    links = found.st_nlink if HAS_DIR_FD else 1  # a listing without descriptors (Windows) does not count them
+    mode = stat.S_IMODE(found.st_mode)
+    return SurveyedEntry(path, _kind(found.st_mode), mode, links, found.st_uid, found.st_size, found.st_mtime_ns)
+
+
+def _kind(mode: int) -> Kind:
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "directory"
+    return "link" if stat.S_ISLNK(mode) else "other"
+
+
+def files_of(entries: tuple[SurveyedEntry, ...]) -> Iterator[SurveyedEntry]:
+    """Plain files: regular, with one name, ours."""
+    return (seen for seen in entries if seen.kind == "file" and seen.links == 1)

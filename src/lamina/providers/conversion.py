@@ -1,0 +1,301 @@
+"""Messages of the Messages API ⇄ messages of Chat Completions, without loss.
+
+The rule that makes it lossless: a block takes its native chat form only if that form converts back to the same block; otherwise
+it travels as JSON in a tag, as text, and the tag converts back. The other way round, a chat part or field that has no block form
+is kept as a `chat_part` or `chat_fields` block, which converts back to itself. Text that looks like a tag of ours is tagged too.
+
+What changes is only the order inside one message, where Chat Completions has no way to say it: results before text, text before
+calls. One canonical message becomes one or more chat messages, whatever stands around it, so a growing conversation converts only
+what is new. Thinking is left out of what is sent unless the server takes it back (`reasoning`); it stays in our log.
+
+Normal form, the same in meaning: a result of one text is a string, `is_error: false` is left out, arguments are compact JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from ..core.blocks import Wire, unmarked
+from ..core.errors import InputError
+from .stream import UNPARSED, read_input
+
+TAG = "<lamina:"
+ERROR = "<lamina:error/>"
+_BLOCK = re.compile(r"<lamina:block>(.*)</lamina:block>", re.DOTALL)
+_SEE = re.compile(r"<lamina:see>(.*)</lamina:see>", re.DOTALL)
+_HERE = re.compile(r"<lamina:here>(.*)</lamina:here>", re.DOTALL)
+_DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,(.*)", re.DOTALL)
+
+# The file name of a document without a title; the chat form needs one.
+UNTITLED = "document.pdf"
+
+
+def chat_messages(message: Wire, *, reasoning: bool = False) -> list[Wire]:
+    """One canonical message as chat messages."""
+    role, content = message["role"], message["content"]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else [dict(unmarked(block)) for block in content]
+    if role == "assistant":
+        return [_assistant(blocks, reasoning)]
+    results = [block for block in blocks if block.get("type") == "tool_result"]
+    rest = [block for block in blocks if block.get("type") != "tool_result"]
+    out: list[Wire] = []
+    shown: list[Wire] = []  # what a tool message can't hold stands in the user message behind it
+    for block in results:
+        tool_message, attached = _result(block)
+        out.append(tool_message)
+        shown += attached
+    if rest or shown or not results:
+        out.append(_plain_message(str(role), rest, shown))
+    return out
+
+
+def messages_from_chat(chat: Iterable[Mapping[str, Any]]) -> list[Wire]:
+    """A list of chat messages as canonical ones; system messages keep their place, with the role `system`."""
+    out: list[Wire] = []
+    open_calls: list[str] = []
+    for index, raw in enumerate(chat):
+        message = {key: value for key, value in raw.items() if value not in (None, [])}
+        match message.get("role"):
+            case "assistant":
+                blocks = _assistant_blocks(message, index)
+                open_calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
+                out.append({"role": "assistant", "content": blocks})
+            case "tool":
+                result = _result_block(message, open_calls, index)
+                if not _only_results(out):
+                    out.append({"role": "user", "content": []})
+                out[-1]["content"].append(result)
+            case "user" if _only_results(out):
+                parts = _put_back(_parts(message.get("content")), out[-1]["content"])
+                out[-1]["content"] += _plain_blocks(message, parts)
+            case str() as role:
+                blocks = _plain_blocks(message, _parts(message.get("content")))
+                out.append({"role": "system" if role in ("system", "developer") else "user", "content": blocks})
+            case _:
+                raise InputError(f"messages[{index}]", "a chat message needs a 'role'")
+    return out
+
+
+# ── one block, one part ────────────────────────────────────────────────────────────
+
+
+def part_of(block: Wire) -> Wire:
+    """A block's native part where it has one that converts back, else its JSON in a tag."""
+    part = _native_part(block)
+    if part is not None and (block_of(part) if block.get("type") == "chat_part" else _native_block(part)) == block:
+        return part
+    return {"type": "text", "text": f"<lamina:block>{msgspec.json.encode(block).decode()}</lamina:block>"}
+
+
+def block_of(part: Wire) -> Wire:
+    """A part's block where it has one that converts back, else the part itself inside a block."""
+    block = _native_block(part)
+    if block is not None and part_of(block) == part:
+        return block
+    return {"type": "chat_part", "part": part}
+
+
+def _native_part(block: Wire) -> Wire | None:
+    source = block.get("source")
+    match block.get("type"), source.get("type") if isinstance(source, dict) else None:
+        case "text", _:
+            text = block["text"]
+            return None if text.startswith(TAG) else {"type": "text", "text": text}
+        case "image", "base64":
+            return {"type": "image_url", "image_url": {"url": _data_url(block["source"])}}
+        case "image", "url":
+            return {"type": "image_url", "image_url": {"url": block["source"].get("url")}}
+        case "document", "base64":
+            return {"type": "file", "file": {"filename": block.get("title", UNTITLED), "file_data": _data_url(block["source"])}}
+        case "chat_part", _:
+            part: Wire | None = block.get("part")
+            return part
+        case _:
+            return None
+
+
+def _native_block(part: Wire) -> Wire | None:
+    kind, value = part.get("type"), part.get(str(part.get("type")))
+    if kind == "text" and isinstance(value, str):
+        return _untagged(value)
+    if kind == "image_url" and isinstance(value, dict) and isinstance(value.get("url"), str):
+        return {"type": "image", "source": _source(value["url"]) or {"type": "url", "url": value["url"]}}
+    if kind == "file" and isinstance(value, dict) and isinstance(value.get("file_data"), str):
+        source, title = _source(value["file_data"]), value.get("filename", UNTITLED)
+        if source is not None:
+            return {"type": "document", "source": source, **({} if title == UNTITLED else {"title": title})}
+    return None
+
+
+def _untagged(text: str) -> Wire:
+    if found := _BLOCK.fullmatch(text):
+        try:
+            block = msgspec.json.decode(found[1])
+        except msgspec.DecodeError:
+            block = None
+        if isinstance(block, dict) and isinstance(block.get("type"), str):
+            return block
+    return {"type": "text", "text": text}
+
+
+def _data_url(source: Wire) -> str:
+    return f"data:{source.get('media_type')};base64,{source.get('data')}"
+
+
+def _source(url: str) -> Wire | None:
+    found = _DATA_URL.fullmatch(url)
+    return {"type": "base64", "media_type": found[1], "data": found[2]} if found else None
+
+
+# ── whole messages ────────────────────────────────────────────────────────────
+
+
+def _fields(blocks: list[Wire]) -> Wire:
+    found: Wire = {}
+    for block in blocks:
+        if block.get("type") == "chat_fields":
+            found |= block.get("fields") or {}
+    return found
+
+
+def _content(parts: list[Wire]) -> str | list[Wire]:
+    """A single text is a plain string: the form every server takes."""
+    if len(parts) == 1 and parts[0].get("type") == "text" and len(parts[0]) == 2:
+        text: str = parts[0]["text"]
+        return text
+    return parts or ""
+
+
+def _plain_message(role: str, blocks: list[Wire], shown: list[Wire]) -> Wire:
+    parts = [*shown, *(part_of(block) for block in blocks if block.get("type") != "chat_fields")]
+    return {"role": role, "content": _content(parts), **_fields(blocks)}
+
+
+def _assistant(blocks: list[Wire], reasoning: bool) -> Wire:
+    quiet = ("thinking", "redacted_thinking", "tool_use", "chat_fields")
+    parts = [part_of(block) for block in blocks if block.get("type") not in quiet]
+    calls = [_call(block) for block in blocks if block.get("type") == "tool_use"]
+    message: Wire = {"role": "assistant", "content": _content(parts) if parts or not calls else None, **_fields(blocks)}
+    thoughts = "\n\n".join(block["thinking"] for block in blocks if block.get("type") == "thinking")
+    if reasoning and thoughts:
+        message["reasoning_content"] = thoughts
+    if calls:
+        message["tool_calls"] = calls
+    return message
+
+
+def _call(block: Wire) -> Wire:
+    value = block.get("input")
+    raw = value.get(UNPARSED) if isinstance(value, dict) and len(value) == 1 else None
+    arguments = raw if isinstance(raw, str) else msgspec.json.encode(value if value is not None else {}).decode()
+    return {"id": block["id"], "type": "function", "function": {"name": block["name"], "arguments": arguments}}
+
+
+def _result(block: Wire) -> tuple[Wire, list[Wire]]:
+    """The tool message, and the parts (pictures, files) that follow in a user message."""
+    ref, content = block["tool_use_id"], block.get("content") or ""
+    items = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    parts: list[Wire] = []
+    shown: list[Wire] = []
+    for number, item in enumerate(items):
+        part = part_of(dict(unmarked(item)))
+        if part["type"] != "text":
+            shown += [{"type": "text", "text": f"<lamina:here>{ref}#{number}</lamina:here>"}, part]
+            part = {"type": "text", "text": f"<lamina:see>{ref}#{number}</lamina:see>"}
+        parts.append(part)
+    value = _content(parts)
+    if block.get("is_error"):
+        value = f"{ERROR}\n{value}" if isinstance(value, str) else [{"type": "text", "text": ERROR}, *value]
+    return {"role": "tool", "tool_call_id": ref, "content": value}, shown
+
+
+def _parts(content: object) -> list[Wire]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    if isinstance(content, list | tuple):
+        return [dict(part) if isinstance(part, Mapping) else {"type": "text", "text": str(part)} for part in content]
+    return []
+
+
+def _plain_blocks(message: Wire, parts: list[Wire]) -> list[Wire]:
+    blocks = [block_of(part) for part in parts]
+    fields = {key: value for key, value in message.items() if key not in ("role", "content")}
+    if message["role"] not in ("user", "system"):
+        fields["role"] = message["role"]
+    return [{"type": "chat_fields", "fields": fields}, *blocks] if fields else blocks
+
+
+def _assistant_blocks(message: Wire, index: int) -> list[Wire]:
+    blocks: list[Wire] = []
+    thoughts = message.get("reasoning_content") or message.get("reasoning")
+    if isinstance(thoughts, str):
+        blocks.append({"type": "thinking", "thinking": thoughts, "signature": ""})
+    known = ("role", "content", "tool_calls", *(("reasoning_content", "reasoning") if blocks else ()))
+    fields = {key: value for key, value in message.items() if key not in known}
+    if fields:
+        blocks.append({"type": "chat_fields", "fields": fields})
+    blocks += [block_of(part) for part in _parts(message.get("content"))]
+    for number, call in enumerate(message.get("tool_calls") or ()):
+        function = call.get("function") or call.get("custom") or {}
+        arguments = function.get("arguments", function.get("input"))
+        value = read_input(arguments) if isinstance(arguments, str) else arguments or {}
+        ident = call.get("id") or f"call_{index}_{number}"
+        blocks.append({"type": "tool_use", "id": ident, "name": function.get("name") or "", "input": value})
+    return blocks
+
+
+def _result_block(message: Wire, open_calls: list[str], index: int) -> Wire:
+    ident = message.get("tool_call_id") or (open_calls[0] if open_calls else None)
+    if not isinstance(ident, str):
+        raise InputError(f"messages[{index}]", "a tool message needs a 'tool_call_id'")
+    if ident in open_calls:
+        open_calls.remove(ident)
+    parts = _parts(message.get("content"))
+    head = parts[0]["text"] if parts and parts[0].get("type") == "text" else ""
+    is_error = head == ERROR or head.startswith(ERROR + "\n")
+    if is_error:
+        kept = head[len(ERROR) + 1 :]
+        parts = [*_parts(kept), *parts[1:]]
+    blocks = [block_of(part) for part in parts]
+    single = len(blocks) == 1 and blocks[0].keys() == {"type", "text"}
+    content: Any = blocks[0]["text"] if single else blocks or ""
+    return {"type": "tool_result", "tool_use_id": ident, "content": content, **({"is_error": True} if is_error else {})}
+
+
+def _only_results(out: list[Wire]) -> bool:
+    """Results that a user message may join: they are one message of the Messages API."""
+    return bool(out) and out[-1]["role"] == "user" and all(block["type"] == "tool_result" for block in out[-1]["content"])
+
+
+def _reference(pattern: re.Pattern[str], part: Wire) -> str | None:
+    """What a part refers to, if it is nothing but a reference."""
+    found = pattern.fullmatch(part["text"]) if part.keys() == {"type", "text"} else None
+    return found[1] if found else None
+
+
+def _put_back(parts: list[Wire], results: list[Wire]) -> list[Wire]:
+    """Move pictures and files from the user message to where the results refer to them; returns the other parts."""
+    places = {
+        name: (result["content"], number)
+        for result in results
+        if isinstance(result["content"], list)
+        for number, item in enumerate(result["content"])
+        # A reference of ours is no block of its own; a text that only looks like one was tagged, and is a text block by now.
+        if item.get("type") == "chat_part" and (name := _reference(_SEE, item["part"])) is not None
+    }
+    rest: list[Wire] = []
+    place = None
+    for part in parts:
+        name = _reference(_HERE, part)
+        if place is not None:
+            place[0][place[1]] = block_of(part)
+            place = None
+        elif name in places:
+            place = places.pop(name)
+        else:
+            rest.append(part)
+    return rest

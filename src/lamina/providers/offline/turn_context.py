@@ -1,0 +1,201 @@
+"""What a turn about memory is decided from, and the words in which the offline chat calls tools.
+
+Where memory lies is in the system prompt, what it holds in the first reminder's index and in the calls of this conversation; nothing
+else is known. Pure.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from ...core.blocks import Wire, content_text
+from ...core.terms import sought, terms
+
+ONLY_HERE = "Noted in this conversation only: {why}."
+# Lines a search in memory brings back.
+MOST_LINES = 40
+
+_DIRECTORY = re.compile(r"^- Memory directory: (?P<path>.+)$", re.MULTILINE)
+_LOG = re.compile(r"^- Daily log: (?P<path>.+)/YYYY/MM/YYYY-MM-DD\.md$", re.MULTILINE)
+_INDEX = re.compile(r"^Contents of (?P<path>[^\n]+):\n<memory-index>\n(?P<text>.*?)\n</memory-index>$", re.MULTILINE | re.DOTALL)
+_LINE = re.compile(r"^\s*[-*+] \[(?P<title>[^\n]*?)\]\((?P<file><[^<>\n]*>|[^()\s]*)\)(?:\s*(?:—|–|-|:)\s*(?P<hook>.*))?$")
+# No memory's text can hold the opening tag, so a heading before it is Lamina's.
+_RECALLED = re.compile(
+    r"^Contents of (?P<path>[^\n]+) \(a memory[^()\n]*\):\n<recalled-memory>\n(?P<text>.*?)\n</recalled-memory>$",
+    re.MULTILINE | re.DOTALL,
+)
+FRONT = re.compile(r"---\n(?P<head>.*?)\n---\n+(?P<body>.*)", re.DOTALL)
+_NUMBER = re.compile(r"^\s*\d+\t", re.MULTILINE)
+_TODAY = re.compile(r"^(?:Today is|The date has changed .{0,80}, today is) (\d{4}-\d\d-\d\d)\b", re.MULTILINE)
+
+
+class KnownMemory(NamedTuple):
+    """A memory as far as it can be seen: its title, the path of its file, the hook of its index line."""
+
+    title: str
+    path: str
+    hook: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.title} {self.hook}"
+
+
+class Recalled(NamedTuple):
+    """A memory that was brought to the conversation, with its text."""
+
+    title: str
+    text: str
+
+
+class Done(NamedTuple):
+    """A call behind the prompt, and what came of it."""
+
+    name: str
+    given: Wire
+    said: str
+    failed: bool
+
+
+class TurnContext(NamedTuple):
+    """What a turn is decided from."""
+
+    prompt: str
+    at: int  # the prompt's place among the messages
+    directory: str | None  # where memory lies; None: there is none
+    known: tuple[KnownMemory, ...]
+    recalled: tuple[Recalled, ...]
+    cut: bool  # the index was too long to be sent whole
+    done: tuple[Done, ...]
+    tools: frozenset[str]
+    today: str
+    log: str = ""  # today's log, where notes go there (W2)
+
+
+def read_turn(request: Wire, prompt: str, at: int) -> TurnContext:
+    messages = request["messages"]
+    system = request.get("system") or ""
+    said = system if isinstance(system, str) else "\n".join(str(block.get("text", "")) for block in system)
+    found = _DIRECTORY.search(said)
+    directory = found["path"].strip() if found else None
+    reminders = [text for message in messages for text in texts(message) if text.startswith("<system-reminder>")]
+    indexes = [index for text in reminders for index in _INDEX.finditer(text)]
+    log = _LOG.search(said)
+    day = next((day for text in reversed(reminders) for day in reversed(_TODAY.findall(text)) if _is_day(day)), "")
+    return TurnContext(
+        prompt,
+        at,
+        directory,
+        tuple(_known(indexes, messages[: at + 1], directory)),
+        tuple(_recalled(messages)),
+        any("\n> Warning: MEMORY.md" in index["text"] for index in indexes),
+        tuple(_done(messages[at + 1 :])),
+        frozenset(str(tool.get("name")) for tool in request.get("tools") or ()),
+        day,
+        f"{log['path']}/{day[:4]}/{day[5:7]}/{day}.md" if log and day else "",
+    )
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def texts(message: Wire) -> list[str]:
+    return [block["text"] for block in message["content"] if block.get("type") == "text"]
+
+
+def _known(indexes: Sequence[re.Match[str]], messages: Sequence[Wire], directory: str | None) -> list[KnownMemory]:
+    """The index as it was sent, and what this conversation has written and removed since."""
+    found: dict[str, KnownMemory] = {}
+    for index in indexes:
+        base = posixpath.dirname(index["path"])
+        for line in index["text"].split("\n"):
+            if entry := _LINE.match(line):
+                path = posixpath.join(base, unquote(entry["file"].strip("<>")))
+                found[path] = KnownMemory(entry["title"], path, entry["hook"] or "")
+    for done in _done(messages):
+        path = str(done.given.get("file_path", ""))
+        if done.name != "Write" or done.failed or directory is None or not path.startswith(f"{directory}/"):
+            continue
+        found.pop(path, None)
+        if (text := FRONT.match(str(done.given.get("content", "")))) is not None:
+            found[path] = KnownMemory(field(text["head"], "name"), path, field(text["head"], "description"))
+    return list(found.values())
+
+
+def _recalled(messages: Sequence[Wire]) -> Iterator[Recalled]:
+    """What this conversation has not written itself since; results, which may hold anything, are no reminders."""
+    written = {str(done.given.get("file_path", "")) for done in _done(messages) if done.name == "Write" and not done.failed}
+    said = (text for message in messages if message["role"] == "user" for text in texts(message))
+    for found in (found for text in said if text.startswith("<system-reminder>") for found in _RECALLED.finditer(text)):
+        if found["path"] not in written:
+            yield Recalled(title(found["path"]), found["text"])
+
+
+def field(head: str, name: str) -> str:
+    found = re.search(rf"^{name}: *(.*)$", head, re.MULTILINE)
+    return found[1].strip().strip('"') if found else ""
+
+
+def _done(messages: Sequence[Wire]) -> Iterator[Done]:
+    calls: dict[str, Wire] = {}
+    for message in messages:
+        for block in message["content"]:
+            if block.get("type") == "tool_use":
+                calls[block["id"]] = block
+            elif block.get("type") == "tool_result" and (call := calls.get(str(block.get("tool_use_id")))) is not None:
+                given = call["input"] if isinstance(call.get("input"), dict) else {}
+                yield Done(str(call["name"]), given, result_text(block), bool(block.get("is_error")))
+
+
+def result_text(result: Wire) -> str:
+    return content_text(result.get("content")).strip()
+
+
+def share(of: str, text: str) -> float:
+    """How many of the terms of one text are in another, 0 to 1."""
+    wanted = set(terms(of))
+    return len(wanted & set(terms(text))) / len(wanted) if wanted else 0.0
+
+
+def title(path: str) -> str:
+    return posixpath.basename(path).removesuffix(".md")
+
+
+def grep(asked: TurnContext, what: str, *, files: bool = False) -> list[Wire]:
+    """A search through memory for any word of a text, in the form the Grep tool takes."""
+    pattern = "|".join(re.escape(term) for term in sought(what)[:8])
+    given: Wire = {"pattern": pattern, "path": asked.directory, "glob": "*.md", "-i": True}
+    mode: Wire = (
+        {"output_mode": "files_with_matches"} if files else {"output_mode": "content", "-n": True, "head_limit": MOST_LINES}
+    )
+    return call(asked, "Grep", given | mode)
+
+
+def content(read: str) -> str:
+    """A file as Read shows it, without the line numbers."""
+    return _NUMBER.sub("", read)
+
+
+def body(read: str) -> str:
+    text = content(read).strip()
+    found = FRONT.match(f"{text}\n")
+    return (found["body"] if found else text).strip()
+
+
+def call(asked: TurnContext, name: str, given: Wire) -> list[Wire]:
+    # The place makes the id new: the same words may be said again later.
+    return [{"type": "tool_use", "id": f"toolu_offline_{asked.at}_{len(asked.done)}", "name": name, "input": given}]
+
+
+def say(text: str) -> list[Wire]:
+    return [{"type": "text", "text": text}]

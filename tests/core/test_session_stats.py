@@ -1,0 +1,76 @@
+"""Figures of a session: each answer counted once, each layer's doing where it belongs, sums over sessions."""
+
+from __future__ import annotations
+
+import pytest
+
+from lamina.core.blocks import Block, read_block, text
+from lamina.core.records import Break, Clear, Event, Message, Record, Revoke, Spill
+from lamina.core.session_stats import SessionStats, session_stats
+from lamina.core.usage import Usage
+
+USED = Usage(input_tokens=10, cache_read=80, cache_write=10, output_tokens=5)
+
+
+def result(call: str) -> Block:
+    return read_block({"type": "tool_result", "tool_use_id": call, "content": "x"})
+
+
+def event(name: str, **data: object) -> Event:
+    return Event(f"e-{name}-{len(data)}", None, "", name, dict(data))
+
+
+RECORDS: list[Record] = [
+    Message("u1", None, "", "user", (text("hello"),)),
+    Message("a1", "u1", "", "assistant", (text("hi"),), "m1", USED, "tool_use", "a-model"),
+    Message("a2", "a1", "", "assistant", (text("there"),), "m1", USED, "tool_use", "a-model"),
+    Spill("s1", "a2", "", "c1", "short", "/f", size=4_005),
+    event("spill", path="/f"),
+    Message("u2", "a2", "", "user", (result("c1"),)),
+    Message("a3", "u2", "", "assistant", (text("done"),), "m2", USED, "end_turn", "b-model"),
+    Message("x1", "a3", "", "assistant", (text("error"),), silent=True),
+    Clear("k1", "a3", "", {"c1": "gone"}, trigger="size", tokens_saved=900),
+    event("clearing", trigger="size", tokens_saved=900),
+    event("clearing", trigger="cache_edits", tokens_saved=50),
+    event("fork", purpose="summary", input=1, cache_read=99, cache_write=0, output=7, usd=0.25),
+    event("compaction", by="summary", tokens_before=1_000, tokens_after=300),
+    event("compaction_failed", why="empty"),
+    event("autocompact", stopped="three failed"),
+    event("autocompact", stopped="three failed"),
+    event("cache_break", lost=5),
+    event("layer_failed", layer="l2_micro"),
+    Message("sum", "b1", "", "user", (text("summary"),), summary=True),
+    Break("b1", "a3", "", "compaction", 0, 5),
+    Revoke("r1", "a3", "", "k1"),
+    Message("u3", "sum", "", "user", (text("again"),)),
+]
+
+
+@pytest.mark.spec("K4")
+def test_each_answer_counts_once_and_each_layer_for_itself() -> None:
+    found = session_stats(RECORDS)
+    assert (found.calls, found.turns) == (2, 2)
+    assert found.usage == {"a-model": USED, "b-model": USED}
+    assert found.hit_ratio == 0.8
+    assert (found.side_calls, found.side_usage, found.side_usd) == ({"summary": 1}, Usage(1, 99, 0, 0, 7), 0.25)
+    assert found.summaries_per_100_turns == 50
+    assert found.compactions == {"summary": 1}
+    assert (found.compaction_failures, found.breaker_trips) == (1, 1)
+    assert found.clearings == {"size": 1, "cache_edits": 1}
+    assert found.saved == {"results": 1_000, "clearing": 950, "compaction": 700}
+    assert (found.spills, found.undos, found.missed) == (1, 1, 1)
+    assert found.breaks == {"compaction": 1}
+    assert found.failures == {"l2_micro": 1}
+
+
+@pytest.mark.spec("K4")
+def test_sessions_add_up() -> None:
+    one = session_stats(RECORDS)
+    both = one + one
+    assert both.calls == 2 * one.calls
+    assert both.usage["a-model"] == USED + USED
+    assert both.saved["clearing"] == 1_900
+    assert both.hit_ratio == one.hit_ratio
+    assert one + SessionStats() == one
+    assert (one + SessionStats(side_usd=None)).side_usd is None
+    assert SessionStats().hit_ratio == SessionStats().summaries_per_100_turns == 0.0

@@ -1,0 +1,53 @@
+"""One form for every text, and stems by which words meet."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamina.core.terms import normal, sought, stem
+
+
+def without_shortcut(text: str) -> str:
+    """As `normal` says it, for any text at all."""
+    apart = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
+    return unicodedata.normalize("NFC", "".join(char for char in apart if not "\u0300" <= char <= "\u036f"))
+
+
+@pytest.mark.spec("B15")
+def test_no_character_that_loses_an_accent_is_missed() -> None:
+    odd = [
+        code for code in range(0x80, 0x30000) if not 0xD800 <= code <= 0xDFFF and normal(chr(code)) != without_shortcut(chr(code))
+    ]
+    assert odd == []
+
+
+@pytest.mark.spec("B15")
+@given(st.text(max_size=20))
+def test_any_text_has_the_form_it_would_have_without_the_shortcut(text: str) -> None:
+    assert normal(text) == without_shortcut(text)
+    assert normal(normal(text)) == normal(text) or not text.isascii()
+
+
+@pytest.mark.parametrize(
+    ("words", "one"),
+    [
+        (("test", "tests", "testing", "tested"), "test"),
+        (("deploy", "deploys", "deployed"), "deploy"),
+        (("query", "queries"), "quer"),
+        (("migrate", "migration", "migrations", "migrating"), "migr"),
+        (("day", "days"), "day"),
+        (("is",), "is"),
+    ],
+)
+def test_forms_of_a_word_meet(words: tuple[str, ...], one: str) -> None:
+    assert {stem(word) for word in words} == {one}
+
+
+@pytest.mark.spec("B15")
+def test_scripts_without_spaces_are_compared_in_pairs() -> None:
+    assert sought("集成测试") == ["集成", "成测", "测试"]
+    assert sought("Größe der DATENBANK") == ["gross", "der", "datenbank"]

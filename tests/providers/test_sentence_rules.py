@@ -1,0 +1,112 @@
+"""What a sentence to remember is about, in four languages: its type, its reason, and what is nothing to remember."""
+
+from __future__ import annotations
+
+import pytest
+
+from lamina.core.memory_requests import asks_to_forget, asks_to_remember, to_forget
+from lamina.providers.offline.memory_note import Note, noted
+from lamina.providers.offline.sentence_rules import Reason, kind_of, no_memory, reason
+
+
+@pytest.mark.spec("S7", "B15")
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("I prefer short answers", "user"),
+        ("Ich bin Backend-Entwicklerin", "user"),
+        ("私の名前はキムです", "user"),
+        ("我熟悉后端", "user"),
+        ("Deployments niemals freitags", "feedback"),
+        ("金曜日はデプロイしない", "feedback"),
+        ("必ず二人でレビューする", "feedback"),
+        ("die Fehler im Tracker INGEST liegen", "reference"),
+        ("Die Doku liegt im Wiki", "reference"),
+        ("バグはトラッカーのINGESTにある", "reference"),
+        ("wir am 15. März ausliefern", "project"),
+        ("リリースは3月15日です", "project"),
+    ],
+)
+def test_the_words_tell_the_type(said: str, kind: str) -> None:
+    assert kind_of(said) == kind
+
+
+@pytest.mark.spec("S5", "B15")
+@pytest.mark.parametrize(
+    ("said", "parts"),
+    [
+        ("nie freitags, weil niemand da ist", Reason("nie freitags", "niemand da ist")),
+        ("weil niemand da ist, nie freitags", Reason("nie freitags", "niemand da ist")),
+        ("週末は誰もいないので、金曜日はデプロイしない", Reason("金曜日はデプロイしない", "週末は誰もいない")),
+        ("金曜日は禁止。なぜなら誰もいないからです", Reason("金曜日は禁止", "誰もいない")),
+        ("周五不要部署，因为周末没人，所以迁移放在周一", Reason("周五不要部署", "周末没人", "迁移放在周一")),
+        (
+            "deploys wait for Tuesday because ops is there, so plan migrations for Monday",
+            Reason("deploys wait for Tuesday", "ops is there", "plan migrations for Monday"),
+        ),
+        ("サーバーは東京から、クライアントは大阪から", Reason("サーバーは東京から、クライアントは大阪から")),
+    ],
+)
+def test_a_reason_and_what_follows_from_it_are_told_apart(said: str, parts: Reason) -> None:
+    assert reason(said) == parts
+
+
+@pytest.mark.spec("S5")
+def test_what_follows_from_a_reason_is_how_to_apply_it_and_stands_there_once() -> None:
+    note = noted("Remember: deploys wait for Tuesday because ops is there, so plan migrations for Monday")
+    text = note.file(rest=["**How to apply:** Ask first.", "More."])
+    assert text.endswith("**Why:** Ops is there.\n\n**How to apply:** Plan migrations for Monday.\n\nMore.\n")
+    assert "Ask first." in Note("a", "project", "a rule").file(rest=["**How to apply:** Ask first."])
+
+
+@pytest.mark.spec("S8", "B15")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "die aktuelle Aufgabe ist der Login",
+        "ich arbeite gerade am Login",
+        "der Fehler wurde durch einen Neustart behoben",
+        "unsere Architektur besteht aus drei Diensten",
+        "バグはキャッシュの削除で修正した",
+        "アーキテクチャは三層です",
+        "今ログインを修正しています",
+        "コミット 1a2b3c4d で直した",
+        "we fixed the login crash by restarting redis",
+        "the last three commits were by Ana",
+        "CLAUDE.md says to use tabs",
+    ],
+)
+def test_what_can_be_looked_up_is_asked_back_in_every_language(said: str) -> None:
+    assert no_memory(said) is not None
+
+
+@pytest.mark.spec("S7", "B15")
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [
+        ("Merke dir: Tests zuerst", "Tests zuerst"),
+        ("Bitte merk dir, dass Tests zuerst kommen", "Tests zuerst kommen"),
+        ("Vergiss nicht, dass wir am Montag ausliefern", "wir am Montag ausliefern"),
+        ("Denk daran: zwei Reviews", "zwei Reviews"),
+        ("覚えておいてください、リリースは3月15日です", "リリースは3月15日です"),
+    ],
+)
+def test_a_wish_to_remember_is_heard_and_left_out(said: str, rule: str) -> None:
+    assert asks_to_remember(said)
+    assert not asks_to_forget(said)
+    assert noted(said).rule == rule
+
+
+@pytest.mark.spec("S7", "B15")
+@pytest.mark.parametrize(
+    ("said", "what"),
+    [
+        ("Vergiss, was du über Anna weißt.", "Anna"),
+        ("Vergiss alles über Anna", "Anna"),
+        ("Vergiss bitte, dass ich Tee mag", "ich Tee mag"),
+        ("忘れてください、金曜日の件", "金曜日の件"),
+    ],
+)
+def test_a_wish_to_forget_is_heard_and_left_out(said: str, what: str) -> None:
+    assert asks_to_forget(said)
+    assert to_forget(said) == what
