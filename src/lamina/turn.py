@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from .conversation import repair, triggers
 from .conversation.answers import is_handed_in_again, record_answer
 from .conversation.cache_breaks import announce_break, remember_prompt
-from .conversation.isolate import stepping_aside, take_job_results
+from .conversation.isolate import isolate, take_job_results
 from .conversation.state import Conversation
 from .core.blocks import Block, Wire, text, tool_result
 from .core.effects import Flow
@@ -54,7 +54,7 @@ def add_results(c: Conversation, given: Sequence[Block | HandedIn], *, synthetic
     """Results are taken at any fullness: the call was made, and its result is owed to the model."""
     decided: list[Record] = []
     blocks = [results.block_of(one) for one in given]
-    with stepping_aside(c, "l1_results"):
+    with isolate(c, "l1_results"):
         decided, blocks = results.arriving(c, given)
     return _say(c, blocks, decided, synthetic=synthetic)
 
@@ -73,11 +73,11 @@ def add_context(c: Conversation, kind: str, said: str) -> None:
 def before_call(c: Conversation) -> Flow[Wire]:
     take_job_results(c)
     answer_open_calls(c)
-    with stepping_aside(c, "l1_results"):
+    with isolate(c, "l1_results"):
         results.settle(c)
-    with stepping_aside(c, "l2_micro"):
+    with isolate(c, "l2_micro"):
         micro.clear(c)
-    with stepping_aside(c, "l4_compact"):
+    with isolate(c, "l4_compact"):
         if triggers.collapse(c):
             from .layers.l4_compact import collapse as fold
 
@@ -102,7 +102,7 @@ def recover(c: Conversation, error: ProviderError) -> Flow[bool]:
             from .layers.l4_compact import step as compact
 
             helped = False
-            with stepping_aside(c, "l4_compact"):
+            with isolate(c, "l4_compact"):
                 helped = yield from compact.too_long(c, error, notes.compact)
             return helped
         case BadRequest():
@@ -114,7 +114,7 @@ def recover(c: Conversation, error: ProviderError) -> Flow[bool]:
 def compact_now(c: Conversation, instructions: str = "", pivot: Pivot | None = None) -> Flow[Compacted]:
     """By hand, between two turns or in the middle of one: results that came together are judged together before a fork shows them."""
     take_job_results(c)
-    with stepping_aside(c, "l1_results"):
+    with isolate(c, "l1_results"):
         results.settle(c)
     from .layers.l3_notes import step as notes
     from .layers.l4_compact import step as compact
@@ -157,9 +157,9 @@ def after_call(c: Conversation, reply: Reply) -> Sequence[Message]:
         return ()
     take_job_results(c)
     records = record_answer(c, reply)
-    with stepping_aside(c, "l2_micro"):
+    with isolate(c, "l2_micro"):
         micro.confirmed(c, reply)
-    with stepping_aside(c, "l3_notes"):
+    with isolate(c, "l3_notes"):
         if triggers.notes(c):
             from .layers.l3_notes import step as notes
 

@@ -24,7 +24,7 @@ from lamina.cli.terminal.status_line import Status, fitted, parts
 from lamina.cli.terminal.text_stream import Flow
 from lamina.conversation.compaction.commit import Compacted
 from lamina.conversation.window.breakdown import Breakdown
-from lamina.conversation.window.thresholds import State, state_of, thresholds
+from lamina.conversation.window.thresholds import WindowState, state_of, thresholds
 from lamina.core.policy import WindowPolicy
 from lamina.core.usage import Usage
 
@@ -190,7 +190,7 @@ def test_what_is_not_shown_of_a_call_is_counted() -> None:
 
 # Status
 
-FRESH = State(100.0, above_warning=False, above_error=False, above_autocompact=False, at_blocking=False)
+FRESH = WindowState(100.0, above_warning=False, above_error=False, above_autocompact=False, at_blocking=False)
 
 
 @pytest.mark.spec("T7")
@@ -203,8 +203,8 @@ def test_the_status_line_says_what_is_left_what_was_cached_and_what_it_cost() ->
 
 @pytest.mark.spec("T7")
 def test_a_window_that_fills_up_is_said_so() -> None:
-    warned = State(9.0, above_warning=True, above_error=False, above_autocompact=False, at_blocking=False)
-    full = State(0.0, above_warning=True, above_error=True, above_autocompact=True, at_blocking=True)
+    warned = WindowState(9.0, above_warning=True, above_error=False, above_autocompact=False, at_blocking=False)
+    full = WindowState(0.0, above_warning=True, above_error=True, above_autocompact=True, at_blocking=True)
     assert parts(Status(warned, None, 0.0, Usage(), "ask"))[0] == "context 9% left (filling up)"
     assert "full: /compact, /clear or /undo" in parts(Status(full, None, 0.0, Usage(), "ask"))[0]
 

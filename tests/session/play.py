@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 
-from lamina.conversation.compaction.commit import Replacement, Wanted, commit
-from lamina.conversation.compaction.restoration import Put
+from lamina.conversation.compaction.commit import CompactionRequest, Replacement, commit
+from lamina.conversation.compaction.restoration import Restoration
 from lamina.core.errors import InputError, NothingToSend
 from lamina.session.session import Session
 
@@ -28,8 +28,8 @@ def compact(session: Session, summary: str, kept: tuple[str, ...] = ()) -> str:
     uuid, _, time = c.head()
     items = tuple(c.log.view.items)
     gone = tuple(item.uuid for item in items if item.uuid not in kept)
-    new = Replacement(uuid, f"summary-of-{uuid}", summary, "summary", gone, Put((), {}, (), (), ()))
-    return commit(c, items, new, Wanted("manual", time, c.count.tokens)).boundary
+    new = Replacement(uuid, f"summary-of-{uuid}", summary, "summary", gone, Restoration((), {}, (), (), ()))
+    return commit(c, items, new, CompactionRequest("manual", time, c.count.tokens)).boundary
 
 
 class Play:

@@ -36,7 +36,7 @@ from lamina.core.log import Log
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Boundary, Clear, Record
 from lamina.core.settings import Settings
-from lamina.layers.l4_compact.breaker import Ledger, failed, filled
+from lamina.layers.l4_compact.breaker import BreakerLedger, failed, filled
 from lamina.layers.l4_compact.offline import answer as by_rules
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.session import Session
@@ -280,7 +280,7 @@ def test_what_is_left_of_a_spilled_result_stays_where_its_file_is_gone(tmp_path:
 
 @pytest.mark.spec("C8", "B3")
 def test_a_window_that_is_full_still_has_not_filled_up_again() -> None:
-    once = filled(Ledger(boundary="b"), 1, CLASSIC.compact)
+    once = filled(BreakerLedger(boundary="b"), 1, CLASSIC.compact)
     assert once.refills == 1
     tried = failed(once, CLASSIC.compact)
     for _ in range(CLASSIC.compact.breaker - 1):

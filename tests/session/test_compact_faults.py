@@ -16,7 +16,7 @@ from lamina.core.records import Boundary, Pin
 from lamina.core.view import Item
 from lamina.layers.l3_notes import step as notes
 from lamina.layers.l4_compact import step
-from lamina.layers.l4_compact.expand import page, stands_for
+from lamina.layers.l4_compact.expand import page_of, stands_for, text_of
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
@@ -303,8 +303,10 @@ def test_what_a_summary_stands_for_can_be_opened_page_by_page(messages_server: M
             assert [item.uuid for item in items] == order
             later = stands_for(c.store, second.boundary[:12])
         assert later[0].kind == "summary"
-        pages = [page(items, number, size=2_000) for number in range(1, page(items, size=2_000).pages + 1)]
+        text = text_of(items) * 8
+        pages = [page_of(text, number) for number in range(1, page_of(text, 1).pages + 1)]
         whole = "".join(one.text for one in pages)
+        assert whole == text
         assert "Question 0: what is in it?" in whole
         assert 'Read {"file_path":"/w/src/f3.py"}' in whole
         assert LONG in whole

@@ -13,7 +13,7 @@ from tests.session.hosts import lend
 
 from lamina import turn
 from lamina.conversation import revision
-from lamina.conversation.compaction.hooks import Before
+from lamina.conversation.compaction.hooks import CompactHooks
 from lamina.core.blocks import ToolResult, ToolUse, Wire
 from lamina.core.effects import Effect, Wait, drive
 from lamina.core.policy import CLASSIC
@@ -123,7 +123,7 @@ def test_an_undo_brings_everything_back_byte_for_byte_and_the_notes_still_know_w
         with session._working() as c:
             revision.undo(c, boundaries(session)[-1].uuid)
             assert session.messages == before
-            assert isinstance(notes._plan(c), notes.Planned)
+            assert isinstance(notes._plan(c), notes.PlannedCompaction)
 
 
 @pytest.mark.spec("B2")
@@ -239,7 +239,7 @@ def test_a_cursor_whose_message_left_moves_to_the_summary_and_is_found_again(
 def compacted(session: Session) -> bool:
     """Only this layer's part of a compaction."""
     with session._working() as c:
-        return drive(notes.compact(c, Before(c, "auto")), session._perform) is not None
+        return drive(notes.compact(c, CompactHooks(c, "auto")), session._perform) is not None
 
 
 def reason(session: Session) -> str:

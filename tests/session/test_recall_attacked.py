@@ -243,7 +243,7 @@ def test_a_turn_taken_back_or_snipped_gives_its_memory_free(home: Path, memory: 
         exchange(session, "Hello there, let us begin", 0)
         assert files(exchange(session, QUESTION, 1)) == ["testing-db.md"]
         exchange(session, "Let us go on with the next of these", 1)
-        session.hide_turns("2")
+        session.hide_messages(turns="2")
         assert recalled({"messages": session.messages}) == []
         request = exchange(session, QUESTION, 2)
         assert files(request) == ["testing-db.md"]
@@ -460,6 +460,6 @@ def test_whatever_is_done_between_every_request_begins_as_the_one_before_or_says
                 elif step in (4, 9):
                     session.undo()
                 elif step == 7:
-                    session.hide_turns("1")
+                    session.hide_messages(turns="1")
             path = session.path
     assert messages_server.requests

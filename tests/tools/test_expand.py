@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import InputError
-from lamina.tools.expand import MOST_FOUND, Opened, found_in, tool
+from lamina.tools.expand import MOST_FOUND, Page, found_in, tool
 from lamina.tools.tool import Context
 
 
-def opening(node: str, number: int | None) -> Opened:
+def opening(node: str, number: int | None) -> Page:
     if node != "ab12":
         raise InputError(node, "there is no compaction with this id in the transcript")
-    return Opened(
+    return Page(
         f"page {number}" if number is not None else "[user 1]\nThe port is 8080\n\n[user 2]\nThe host is db1", number or 1, 3
     )
 

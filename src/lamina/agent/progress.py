@@ -130,7 +130,7 @@ class Progress:
                 flow = run_fork(
                     of_request(seen.request, seen.answer), summary_directive(), purpose=PURPOSE, max_tokens=MOST_TOKENS
                 )
-                reply = drive(flow, forks.Side(self._c.ask_side, until)).reply
+                reply = drive(flow, forks.ForkDriver(self._c.ask_side, until)).reply
             spent.add(reply, small or model)
             if (words := accept_summary(reply.text, seen, policy)) is not None and words != job.summary:
                 job.summary = words

@@ -14,9 +14,9 @@ from ..core.errors import DiskError
 from ..core.ids import new_id
 from ..core.records import Attachment, Event, Record
 from ..disk.temp_files import Durability
-from ..layers.l1_results.plan import Arrived, budget_for, weigh
+from ..layers.l1_results.plan import ArrivedResult, budget_for, weigh
 from ..layers.l1_results.source import tape_of
-from ..layers.l1_results.spilling import Room, Spilled, most_that_fits, spill
+from ..layers.l1_results.spilling import PreviewRoom, SpilledResult, most_that_fits, spill
 from ..layers.l7_agents.report import KIND, MOST_REPORTED, AgentState, render_report
 from ..layers.l7_agents.types import AGENT
 
@@ -58,10 +58,10 @@ def _most(c: Conversation) -> int:
 def _spilled(c: Conversation, state: AgentState, said: str) -> tuple[str | None, list[Event]]:
     """The preview of a report that lies in a file; None for one that is shown as far as there is room."""
     budget, most = budget_for(c.policy.results, c.limits.effective), _most(c)
-    one = Arrived(AGENT, len(said), weigh(said, most))
+    one = ArrivedResult(AGENT, len(said), weigh(said, most))
     if not c.settings.spill or c.directory is None or not (one.size > most or budget.exceeds(one)):
         return None, []
-    room = Room(budget.preview_of(AGENT), budget.preview_weight)
+    room = PreviewRoom(budget.preview_of(AGENT), budget.preview_weight)
     durability: Durability = "full" if c.settings.transcript_durability == "full" else "process"
     try:
         made = spill(
@@ -73,6 +73,6 @@ def _spilled(c: Conversation, state: AgentState, said: str) -> tuple[str | None,
     return made.preview, [_told_of(c, state, made)]
 
 
-def _told_of(c: Conversation, state: AgentState, made: Spilled) -> Event:
+def _told_of(c: Conversation, state: AgentState, made: SpilledResult) -> Event:
     data: Wire = {"tool_use_id": state.name, "tool": AGENT, "path": made.path, "bytes": made.size, "sha256": made.sha256}
     return Event(*c.head(), "spill", data | ({"secrets": list(made.secrets)} if made.secrets else {}))

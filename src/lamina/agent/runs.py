@@ -25,7 +25,7 @@ from .messaging import Mailing
 from .subagent import Hire, Job, Saw, Tell, Worker
 
 if TYPE_CHECKING:
-    from ..conversation.forks import Side
+    from ..conversation.forks import ForkDriver
     from ..fork.handover import Handover
 
 # Answers of one fork: it cannot compact, and each is one more request over all of the conversation.
@@ -42,7 +42,7 @@ class Batch(NamedTuple):
 
     desk: Desk
     handover: Handover | None  # None: none of them wants a fork
-    side: Side | None
+    side: ForkDriver | None
 
 
 class Run(NamedTuple):

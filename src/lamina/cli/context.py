@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..conversation.window.breakdown import Item as Counted
     from ..conversation.window.count import Count
     from ..conversation.window.features import Memo
-    from ..conversation.window.thresholds import State, Thresholds
+    from ..conversation.window.thresholds import Thresholds, WindowState
     from ..core.blocks import Wire
     from ..core.log import Log
     from ..core.records import Record, Spill
@@ -39,7 +39,7 @@ class Report(NamedTuple):
     model: str
     tokens: int
     limits: Thresholds
-    state: State
+    state: WindowState
     system: int  # the system prompt and the tools
     parts: Breakdown
     spilled: tuple[Spill, ...] = ()  # results that lie in files; a preview of each is in the window

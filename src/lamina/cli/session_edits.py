@@ -64,21 +64,16 @@ def undo_command(session: str, decision: str | None, cwd: str, as_json: bool) ->
 def expand_command(session: str, node: str, page: int, cwd: str, as_json: bool) -> None:
     """Show what NODE stands for in SESSION: a summary, a snip, a folded turn, a clearing, or a spilled result."""
     from ..core.log import Log
-    from ..core.records import Spill
     from ..disk.transcripts.store import TranscriptReader, read_transcript
-    from ..layers.l1_results.reopen import open_spill
-    from ..layers.l4_compact.expand import Page, stands_for
-    from ..layers.l4_compact.expand import page as page_of
-    from ..session.edits import page_in
+    from ..layers.l1_results.reopen import spilled_text
+    from ..layers.l4_compact.expand import page_of, stands_for, text_of
+    from ..session.expand import spill_in
     from .sessions import locate
 
     path = locate(session, Path(cwd).resolve())
-    decisions = Log.load(lambda: read_transcript(path)).decisions
-    spill = next((one for uuid, one in decisions.items() if isinstance(one, Spill) and node in (uuid, one.tool_use_id)), None)
-    if spill is not None:
-        shown: Page = page_in(open_spill(spill, path.with_suffix("")), page)
-    else:
-        shown = page_of(stands_for(TranscriptReader(path), node), page)
+    spill = spill_in(Log.load(lambda: read_transcript(path)), node)
+    text = spilled_text(spill, path.with_suffix("")) if spill is not None else text_of(stands_for(TranscriptReader(path), node))
+    shown = page_of(text, page)
     if as_json:
         click.echo(
             document({"session_id": path.stem, "node": node, "page": shown.number, "pages": shown.pages, "text": shown.text})
@@ -106,7 +101,7 @@ def snip_command(session: str, turns: str | None, cwd: str, as_json: bool) -> No
                 click.echo(printable(f"{row['number']:>3}  {str(row['words'])[:100]}"))
             return
         before = found.tokens
-        node = found.hide_turns(turns)
+        node = found.hide_messages(turns=turns)
         told = {"session_id": found.id, "snipped": node, "tokens_before": before, "tokens": found.tokens}
     if as_json:
         click.echo(document(told))

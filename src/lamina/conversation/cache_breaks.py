@@ -24,12 +24,12 @@ def remember_prompt(c: Conversation) -> None:
         c.append([Snapshot(uuid, parent, time, *sent)])
 
 
-class Coming(NamedTuple):
+class ComingBreak(NamedTuple):
     reason: Reason
     block: int  # the first that differs, over tools, system and messages
 
 
-def coming_break(c: Conversation) -> Coming | None:
+def coming_break(c: Conversation) -> ComingBreak | None:
     """Why and where a request sent now would not start with the one before; None where it would."""
     prompt = c.prompt
     if c.last.sent is None:
@@ -37,13 +37,13 @@ def coming_break(c: Conversation) -> Coming | None:
     difference = compare(c.last.sent, c.last.chain, prompt.base, len(prompt.tools), c.log.view.flat.chain)
     if difference is None:
         if (mended := c.refused.first) is not None:
-            return Coming("repair", mended)
+            return ComingBreak("repair", mended)
         if prompt.keys == c.last.keys:
             return None
-        return Coming("options" if prompt.model == c.last.model else "model", 0)
+        return ComingBreak("options" if prompt.model == c.last.model else "model", 0)
     if difference.where == "messages":
-        return Coming(c.last.announced[-1] if c.last.announced else "unexplained", difference.block)
-    return Coming(difference.where, difference.block)
+        return ComingBreak(c.last.announced[-1] if c.last.announced else "unexplained", difference.block)
+    return ComingBreak(difference.where, difference.block)
 
 
 def announce_break(c: Conversation, request: Wire) -> None:

@@ -73,17 +73,17 @@ def _with_placeholders(message: Wire, open_calls: frozenset[str]) -> Wire:
     return {**message, "content": content}
 
 
-class Side(msgspec.Struct, frozen=True):
+class ForkDriver(msgspec.Struct, frozen=True):
     """Carries out what a fork asks for, in any thread: calls go to whoever answers side calls, tools run at the desk lent to it."""
 
     ask: Callable[[Ask, Event], Reply]
     abort: Event
     desk: Desk | None = None  # None: every call of a tool is refused
 
-    def until(self, abort: Event) -> Side:
+    def until(self, abort: Event) -> ForkDriver:
         """The same, ended by another Event: a job's own."""
         desk = replace(self.desk, context=replace(self.desk.context, abort=abort)) if self.desk is not None else None
-        return Side(self.ask, abort, desk)
+        return ForkDriver(self.ask, abort, desk)
 
     def __call__(self, effect: Effect) -> Any:
         if self.abort.is_set():
@@ -109,9 +109,9 @@ class Side(msgspec.Struct, frozen=True):
         return tuple(one.result for one in run_calls(calls, self.desk))
 
 
-def side(c: Conversation, *, desk: Desk | None = None, abort: Event | None = None) -> Side:
+def side(c: Conversation, *, desk: Desk | None = None, abort: Event | None = None) -> ForkDriver:
     """A `perform` for a job: `drive(run_fork(…), side(c, desk=…).until(abort))`. `desk` is one that `fork.lent.lend` made."""
-    return Side(c.ask_side, abort or Event(), desk)
+    return ForkDriver(c.ask_side, abort or Event(), desk)
 
 
 def ended(c: Conversation, purpose: str, outcome: ForkOutcome, seconds: float) -> None:

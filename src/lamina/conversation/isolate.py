@@ -11,7 +11,7 @@ from .state import Conversation
 T = TypeVar("T")
 
 
-class Aside:
+class Isolation:
     """Written out, because every call to a model passes through several: entering and leaving a generator costs far more."""
 
     __slots__ = ("_c", "_layer")
@@ -30,14 +30,14 @@ class Aside:
         return True
 
 
-def stepping_aside(c: Conversation, layer: str) -> Aside:
+def isolate(c: Conversation, layer: str) -> Isolation:
     """A layer that fails loses nothing and stops nobody: it is told, and the next one catches."""
-    return Aside(c, layer)
+    return Isolation(c, layer)
 
 
 def run_behind_turn(c: Conversation, layer: str, step: Callable[[], None]) -> None:
     """For a step behind a turn that is done: whatever fails there is recorded, since nothing may take the turn away."""
-    with stepping_aside(c, layer):
+    with isolate(c, layer):
         try:
             step()
         except (LaminaError, OSError):
@@ -46,7 +46,7 @@ def run_behind_turn(c: Conversation, layer: str, step: Callable[[], None]) -> No
             c.record_event("layer_failed", {"layer": layer, "why": f"{type(error).__name__}: {error}"})
 
 
-def lent(c: Conversation, what: str, call: Callable[[], T], instead: T) -> T:
+def call_host(c: Conversation, what: str, call: Callable[[], T], instead: T) -> T:
     """What a host lends is code of its own: where that fails the person is told, and the layer goes on without it."""
     try:
         return call()
@@ -60,6 +60,6 @@ def lent(c: Conversation, what: str, call: Callable[[], T], instead: T) -> T:
 def take_job_results(c: Conversation) -> None:
     """Hand every result to the function its job was started with; a failure there is recorded and passed over."""
     for result in c.background.drain():
-        with stepping_aside(c, result.name):
+        with isolate(c, result.name):
             if result.take is not None:
                 result.take(result)

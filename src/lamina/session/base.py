@@ -33,7 +33,7 @@ from ..providers.models import Cost, cost
 from ..providers.offline import DEFAULT_TABLE
 from .edits import SessionEdits
 from .inspect import Inspection
-from .open import AgentOf, Opened, Place, open_again, open_new
+from .open import AgentOf, OpenedTranscript, SessionPlace, open_again, open_new
 from .provider import limits_for, no_wider, offline, provider_for
 from .sync import MessageListSync
 
@@ -101,7 +101,7 @@ class SessionBase(SessionEdits, Inspection):
         chosen = named_policy(policy) if isinstance(policy, str) else policy or self.settings.policy
         self._window = window
         limits = limits_for(self.provider, chosen, self.settings, window=window, options=given.options or {}, notices=notices)
-        place = Place(None if in_memory else _home(home), Path(cwd).resolve(), agent_of)
+        place = SessionPlace(None if in_memory else _home(home), Path(cwd).resolve(), agent_of)
         opened = open_again(place, resume, _now) if resume is not None else open_new(place, session_id)
         self.id = opened.session_id
         self.home = place.home
@@ -130,7 +130,7 @@ class SessionBase(SessionEdits, Inspection):
         self._cost = Cost()
         self._chat_rows: ChatRows | None = None
 
-    def _prompt(self, opened: Opened, given: Given, policy: Policy, limits: Thresholds) -> Prompt:
+    def _prompt(self, opened: OpenedTranscript, given: Given, policy: Policy, limits: Thresholds) -> Prompt:
         """What is not given is what the resumed session had sent."""
         before = opened.live.log.view.snapshot
         options = given.options if given.options is not None else before.options if before else None

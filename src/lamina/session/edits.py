@@ -5,13 +5,10 @@ None of it calls a model. Each change is a record, announced as a break where it
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
-
-import msgspec
 
 from ..conversation import revision
 from ..conversation.state import Conversation
@@ -19,15 +16,15 @@ from ..core.blocks import Text
 from ..core.errors import InputError, UsageError
 from ..core.ids import new_id
 from ..core.log import Log
-from ..core.records import Boundary, Clear, Message, Pin, Span, Spill
+from ..core.records import Boundary, Clear, Pin, Span, Spill
 from ..core.view import Item
 
 if TYPE_CHECKING:  # layer 4 is loaded when somebody asks for it
     from ..fork.host import Source
-    from ..layers.l4_compact.expand import Page
     from ..layers.l4_compact.plan import Pivot
-    from ..layers.l4_compact.step import Preview
-    from ..tools.expand import Opened
+    from ..layers.l4_compact.step import CompactionPreview
+    from ..tools.expand import Page
+    from .expand import Expansion
 
 # The beginning of an id that is worth comparing.
 SHORTEST = 4
@@ -47,13 +44,6 @@ def turn_in_view(items: Sequence[Item]) -> TurnInView:
     return TurnInView(" ".join(words.split()), len(items), items[0].uuid, items[-1].uuid)
 
 
-class LastOpened(msgspec.Struct):
-    """What was opened last, as text: it never changes, and its pages are asked for one after another."""
-
-    node: str = ""
-    text: str = ""
-
-
 class UndoneDecision(NamedTuple):
     id: str
     kind: str  # compaction | clearing | snip | collapse | pin
@@ -62,6 +52,7 @@ class UndoneDecision(NamedTuple):
 class SessionEdits:
     _c: Conversation
     _open: Callable[[], AbstractContextManager[None]]
+    _expansion: Expansion | None = None
 
     def pin(self, text: str | None = None, *, message: str | None = None) -> str:
         """Keep a text, or a message in view (by its id), word for word through every compaction (B2). The pin's id is returned."""
@@ -123,58 +114,37 @@ class SessionEdits:
         return matching[0]
 
     def expand(self, node: str, *, page_number: int = 1) -> Page:
-        """What a summary, a snip, a collapse or a clearing stands for, or a spilled result, page by page."""
+        """Show what a summary, a placeholder or a marker stands for, or a spilled result or a pin, page by page."""
         with self._open():
-            from ..layers.l4_compact.expand import Page
+            return self._opened(node, page_number)
 
-            return Page(*self._opened(node, page_number))
-
-    def _opened(self, node: str, number: int | None) -> Opened:
+    def _opened(self, node: str, number: int | None) -> Page:
         """`expand` for a tool, which runs while its turn holds the session; None: all pages."""
-        from ..layers.l1_results.reopen import open_spill
-        from ..layers.l4_compact.expand import Page, page, stands_for
-        from ..tools.expand import Opened
+        if self._expansion is None:
+            from .expand import Expansion
 
-        if (pinned := self._pin_text(node)) is not None:
-            shown = page_in(pinned, number or 1) if number is not None else Page(pinned, 1, 1)
-        elif (spill := self._spilled(node)) is not None:
-            held = open_spill(spill, self._c.directory)
-            shown = page_in(held, number or 1) if number is not None else Page(_text_of(held), 1, 1)
-        else:
-            last = self._c.layer_state(LastOpened)
-            if last.node != node:
-                last.text = page(stands_for(self._c.store, node), 1, size=sys.maxsize).text
-                last.node = node
-            shown = page_in(last.text, number) if number is not None else Page(last.text, 1, 1)
-        return Opened(*shown)
+            self._expansion = Expansion(self._c)
+        return self._expansion.open(node, number)
 
-    def _pin_text(self, node: str) -> str | None:
-        """All of what a pin keeps: a compaction may have had to cut it. A message's words are in the log."""
-        from ..conversation.compaction.user_messages import words_of
-
-        matching = [pin for uuid, pin in self._c.log.view.pins.items() if uuid.startswith(node)] if len(node) >= SHORTEST else []
-        if len(matching) != 1:
-            return None
-        if matching[0].text is not None:
-            return matching[0].text
-        records = (one for one in self._c.store.read() if isinstance(one, Message) and one.uuid == matching[0].target)
-        return words_of([block for record in records for block in record.blocks])
-
-    def _spilled(self, node: str) -> Spill | None:
-        """Among what is in memory, else in the whole log: a compaction takes the decision out of view, not the file."""
-        from ..layers.l4_compact.expand import find_decision
-
-        found = _spill_in(self._c.log, node)
-        if found is None and node and self._c.start and find_decision(self._c.store, node) is None:
-            found = _spill_in(Log.load(self._c.store.read), node)
-        return found
-
-    def hide_messages(self, first: str, last: str | None = None) -> str:
-        """Take the messages between two ids out of what the model sees (C10); the decision's id is returned."""
+    def hide_messages(self, first: str = "", last: str = "", *, turns: str = "") -> str:
+        """Take messages out of what the model sees: those between two ids, or whole turns by their numbers in `turns`, from 1: "2" or
+        "2-4". Returns the id of the decision."""
         with self._open():
-            from ..layers.l4_compact import collapse as fold
+            from ..layers.l4_compact import collapse
 
-            return fold.snip(self._c, first, last or first).uuid
+            if turns:
+                first, last = self._turn_range(turns)
+            return collapse.snip(self._c, first, last or first).uuid
+
+    def _turn_range(self, wanted: str) -> tuple[str, str]:
+        turns = self.turns
+        first, _, last = wanted.strip().partition("-")
+        if not first.isdecimal() or (last and not last.isdecimal()):
+            raise InputError("turns", f"{wanted!r} is no number and no range", "say 2, or 2-4")
+        low, high = int(first), int(last or first)
+        if not 1 <= low <= high <= len(turns):
+            raise InputError("turns", f"{wanted} is not there", f"there are {len(turns)}")
+        return turns[low - 1].first, turns[high - 1].last
 
     @property
     def turns(self) -> list[TurnInView]:
@@ -185,28 +155,12 @@ class SessionEdits:
         starts = [index for index, item in enumerate(items) if is_said(item)]
         return [turn_in_view(items[start:end]) for start, end in pairwise([*starts, len(items)])]
 
-    def hide_turns(self, wanted: str) -> str:
-        """Take turns out by their numbers in `turns`, from 1: "2" or "2-4"."""
-        turns = self.turns
-        first, _, last = wanted.strip().partition("-")
-        if not first.isdecimal() or (last and not last.isdecimal()):
-            raise InputError("turns", f"{wanted!r} is no number and no range", "say 2, or 2-4")
-        low, high = int(first), int(last or first)
-        if not 1 <= low <= high <= len(turns):
-            raise InputError("turns", f"{wanted} is not there", f"there are {len(turns)}")
-        return self.hide_messages(turns[low - 1].first, turns[high - 1].last)
-
-    def preview_compaction(self, *, pivot: Pivot | None = None) -> Preview:
+    def preview_compaction(self, *, pivot: Pivot | None = None) -> CompactionPreview:
         """What compact() would do, without a call and without a change (B1)."""
         with self._open():
             from ..layers.l4_compact import step as compact
 
             return compact.preview(self._c, pivot=pivot)
-
-
-def _spill_in(log: Log, node: str) -> Spill | None:
-    spills = (one for one in log.decisions.values() if isinstance(one, Spill))
-    return next((one for one in spills if node in (one.uuid, one.tool_use_id)), None)
 
 
 def _standing(log: Log) -> list[UndoneDecision]:
@@ -228,18 +182,3 @@ def _kind(decision: Boundary | Clear | Span | Spill) -> str:
             return decision.kind
         case Spill():
             return "spill"
-
-
-def _text_of(held: str | bytes) -> str:
-    return held if isinstance(held, str) else held.decode("utf-8", "replace")
-
-
-def page_in(held: str | bytes, number: int) -> Page:
-    """One page of a spilled result."""
-    from ..layers.l4_compact.expand import PAGE, Page
-
-    text = _text_of(held)
-    pages = max(1, -(-len(text) // PAGE))
-    if not 1 <= number <= pages:
-        raise InputError("page", f"there are {pages} pages", "ask for one of them")
-    return Page(text[(number - 1) * PAGE : number * PAGE], number, pages)

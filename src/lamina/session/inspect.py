@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..conversation.state import Conversation
-from ..conversation.window.thresholds import State, state_of
+from ..conversation.window.thresholds import WindowState, state_of
 from ..core.blocks import Wire
 from ..core.usage import Usage
 from ..prompt.break_causes import CacheBreak
@@ -52,7 +52,7 @@ class Inspection:
         return self._c.count.tokens
 
     @property
-    def window_state(self) -> State:
+    def window_state(self) -> WindowState:
         """How full the window is."""
         return state_of(self._c.count.judged, self._c.limits, autocompact_on=self._c.autocompact)
 

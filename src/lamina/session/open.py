@@ -48,7 +48,7 @@ MAX_BRANCH = 200
 RECORD_BEGINS = b'{"parentUuid":'
 
 
-class Opened(NamedTuple):
+class OpenedTranscript(NamedTuple):
     session_id: str
     store: TranscriptStore
     live: LiveTranscript
@@ -62,7 +62,7 @@ class AgentOf(NamedTuple):
     directory: Path | None  # the other session's own files; None: it is in memory, and so is this one
 
 
-class Place(NamedTuple):
+class SessionPlace(NamedTuple):
     """Where a session belongs. `home` None: memory only."""
 
     home: Path | None
@@ -90,10 +90,10 @@ class Place(NamedTuple):
         return Envelope(session_id, str(self.cwd), __version__, git_branch(self.cwd))
 
 
-def open_new(place: Place, session_id: str | None = None) -> Opened:
+def open_new(place: SessionPlace, session_id: str | None = None) -> OpenedTranscript:
     name = checked_id(session_id) if session_id is not None else new_id()
     if place.home is None:
-        return Opened(name, InMemoryTranscript(place.envelope(name)), LiveTranscript(Log(), 0, {}), ())
+        return OpenedTranscript(name, InMemoryTranscript(place.envelope(name)), LiveTranscript(Log(), 0, {}), ())
     path = place.transcript(name)
     try:
         store = FileTranscript.open(path, place.envelope(name))
@@ -104,15 +104,15 @@ def open_new(place: Place, session_id: str | None = None) -> Opened:
         if store is not None:
             store.close()
         raise InputError("session_id", f"{name} exists already", "open it with resume= instead")
-    return Opened(name, store, LiveTranscript(Log(), 0, {}), ())
+    return OpenedTranscript(name, store, LiveTranscript(Log(), 0, {}), ())
 
 
-def _in_memory(place: Place, name: str, error: DiskError) -> Opened:
+def _in_memory(place: SessionPlace, name: str, error: DiskError) -> OpenedTranscript:
     notice = f"{error} This session is kept in memory only and cannot be resumed."
-    return Opened(name, InMemoryTranscript(place.envelope(name)), LiveTranscript(Log(), 0, {}), (notice,))
+    return OpenedTranscript(name, InMemoryTranscript(place.envelope(name)), LiveTranscript(Log(), 0, {}), (notice,))
 
 
-def open_again(place: Place, session: str | Path, clock: Callable[[], str]) -> Opened:
+def open_again(place: SessionPlace, session: str | Path, clock: Callable[[], str]) -> OpenedTranscript:
     """Continue a session by its id, the beginning of its id, or its file."""
     path = _locate(place, session)
     refuse_newer(path)
@@ -130,14 +130,14 @@ def open_again(place: Place, session: str | Path, clock: Callable[[], str]) -> O
     return _loaded(path.stem, store, ())
 
 
-def _read_only(place: Place, path: Path, notices: tuple[str, ...]) -> Opened:
+def _read_only(place: SessionPlace, path: Path, notices: tuple[str, ...]) -> OpenedTranscript:
     """What was said is read, what is said now stays in memory."""
     health = Health()
     store = InMemoryTranscript(place.envelope(path.stem), read_live_lines(path, health))
     return _loaded(path.stem, store, (*notices, *_damage(health, path)))
 
 
-def _locate(place: Place, session: str | Path) -> Path:
+def _locate(place: SessionPlace, session: str | Path) -> Path:
     if isinstance(session, Path) or os.sep in session or session.endswith(".jsonl"):
         path = Path(session).expanduser()
         if not path.is_file():
@@ -148,7 +148,7 @@ def _locate(place: Place, session: str | Path) -> Path:
     return find_transcript(place.projects, place.project, checked_id(session))
 
 
-def _refuse_strange(place: Place, path: Path) -> None:
+def _refuse_strange(place: SessionPlace, path: Path) -> None:
     """A file that somebody names and that holds nothing of a conversation is not ours to write to. One that begins as our records do
     had its first one torn, and one in our own directory nobody else began."""
     if place.home is not None and path.is_relative_to(place.projects.absolute()):
@@ -161,7 +161,7 @@ def _refuse_strange(place: Place, path: Path) -> None:
         raise InputError("resume", f"{path} is no transcript: it holds no messages", "name a session or its file")
 
 
-def _fork(place: Place, source: Path, reason: str, clock: Callable[[], str]) -> Opened:
+def _fork(place: SessionPlace, source: Path, reason: str, clock: Callable[[], str]) -> OpenedTranscript:
     name = new_id()
     path = place.transcript(name)
     notice = f"Session {source.stem} is continued as {name}: {reason}."
@@ -171,13 +171,13 @@ def _fork(place: Place, source: Path, reason: str, clock: Callable[[], str]) -> 
     return _loaded(name, store, (notice, *_damage(health, source)))
 
 
-def _loaded(name: str, store: TranscriptStore, notices: tuple[str, ...]) -> Opened:
+def _loaded(name: str, store: TranscriptStore, notices: tuple[str, ...]) -> OpenedTranscript:
     try:
         live = load_live(store)
     except BaseException:
         store.close()
         raise
-    return Opened(name, store, live, (*notices, *_damage(store.health, store.path)))
+    return OpenedTranscript(name, store, live, (*notices, *_damage(store.health, store.path)))
 
 
 def _damage(health: Health, path: Path | None) -> tuple[str, ...]:

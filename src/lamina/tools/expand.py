@@ -28,14 +28,14 @@ SCHEMA: Wire = {
 MOST_FOUND = 20_000
 
 
-class Opened(NamedTuple):
+class Page(NamedTuple):
     text: str
-    page: int
+    number: int  # from 1
     pages: int
 
 
 # Node and page in, one page out; a page of None is the whole text, for a search.
-Expanding: TypeAlias = Callable[[str, int | None], Opened]
+Expanding: TypeAlias = Callable[[str, int | None], Page]
 
 
 def tool() -> Builtin:
@@ -52,8 +52,8 @@ def _act(arguments: Wire, context: Context) -> Output:
         return failure(str(error))
     if wanted:
         return Output(found_in(opened.text, str(wanted)), facts={"node": node})
-    more = f"\n[Page {opened.page} of {opened.pages}.]" if opened.pages > 1 else ""
-    return Output(f"{opened.text}{more}", facts={"node": node, "page": opened.page, "pages": opened.pages})
+    more = f"\n[Page {opened.number} of {opened.pages}.]" if opened.pages > 1 else ""
+    return Output(f"{opened.text}{more}", facts={"node": node, "page": opened.number, "pages": opened.pages})
 
 
 def found_in(text: str, wanted: str) -> str:

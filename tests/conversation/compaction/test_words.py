@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.conversation.compaction.compose import Budget, Made, Way, compose, listed, listed_in, used_in
+from lamina.conversation.compaction.compose import SummaryBudget, SummaryOrigin, WayBack, compose, listed, listed_in, used_in
 from lamina.conversation.compaction.user_messages import rendered, said_in, select, written_in
 
 from ...layers.l4_compact.made import answer, attachment, result, said, summary, tokens
@@ -15,8 +15,10 @@ SECTIONS = "## 1. Primary request and intent\nFix it.\n\n## 5. Problem solving\n
 
 
 def composed(words: list[str], files: list[str] = [], *, users: int = 10_000, names: int = 1_500, **made: bool) -> str:  # noqa: B006
-    way = Way("node-1", "/home/x/t.jsonl", "/home/x/results")
-    return compose(SECTIONS, said=words, files=files, way=way, budget=Budget(users, names), tokens=tokens, made=Made(**made))
+    way = WayBack("node-1", "/home/x/t.jsonl", "/home/x/results")
+    return compose(
+        SECTIONS, said=words, files=files, way=way, budget=SummaryBudget(users, names), tokens=tokens, made=SummaryOrigin(**made)
+    )
 
 
 @pytest.mark.spec("C3")
@@ -28,7 +30,15 @@ def test_user_messages_stand_in_section_six_word_for_word() -> None:
 
 
 def test_a_summary_without_a_seventh_section_has_them_at_its_end() -> None:
-    text = compose("Just words.", said=["Hello"], files=[], way=Way("n"), budget=Budget(100, 100), tokens=tokens, made=Made())
+    text = compose(
+        "Just words.",
+        said=["Hello"],
+        files=[],
+        way=WayBack("n"),
+        budget=SummaryBudget(100, 100),
+        tokens=tokens,
+        made=SummaryOrigin(),
+    )
     assert text.index("Just words.") < text.index("<user-message>\nHello")
 
 
@@ -82,13 +92,21 @@ def test_the_way_back_names_transcript_results_and_id() -> None:
     assert "/home/x/t.jsonl" in text
     assert "/home/x/results" in text
     assert "node-1" in text
-    in_memory = compose("s", said=[], files=[], way=Way("node-2"), budget=Budget(9, 9), tokens=tokens, made=Made())
+    in_memory = compose(
+        "s", said=[], files=[], way=WayBack("node-2"), budget=SummaryBudget(9, 9), tokens=tokens, made=SummaryOrigin()
+    )
     assert "node-2" in in_memory
 
 
 def test_what_a_summary_does_not_cover_is_said_in_it() -> None:
     text = compose(
-        "s", said=[], files=[], way=Way("n"), budget=Budget(9, 9), tokens=tokens, made=Made(mechanical=True, dropped=7)
+        "s",
+        said=[],
+        files=[],
+        way=WayBack("n"),
+        budget=SummaryBudget(9, 9),
+        tokens=tokens,
+        made=SummaryOrigin(mechanical=True, dropped=7),
     )
     assert "No model made this summary" in text
     assert "oldest 7 rounds" in text

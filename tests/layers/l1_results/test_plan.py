@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from lamina.core.policy import CLASSIC, ResultPolicy
 from lamina.layers.l1_results.plan import (
     FRAME,
-    Arrived,
-    Budget,
-    Fate,
+    ArrivedResult,
     Kind,
+    ResultBudget,
+    ResultFate,
     alone,
     budget_for,
     empty_marker,
@@ -25,8 +25,8 @@ FULL = 180_000
 BUDGET = budget_for(CLASSIC.results, FULL)
 
 
-def arrived(tool: str, size: int, kind: Kind = "text", *, per_character: int = 1) -> Arrived:
-    return Arrived(tool, size, size * per_character, kind)
+def arrived(tool: str, size: int, kind: Kind = "text", *, per_character: int = 1) -> ArrivedResult:
+    return ArrivedResult(tool, size, size * per_character, kind)
 
 
 @pytest.mark.spec("R1")
@@ -42,7 +42,7 @@ def arrived(tool: str, size: int, kind: Kind = "text", *, per_character: int = 1
         ("", 50_001, "spill"),
     ],
 )
-def test_a_result_over_the_threshold_of_its_tool_is_spilled(tool: str, size: int, fate: Fate) -> None:
+def test_a_result_over_the_threshold_of_its_tool_is_spilled(tool: str, size: int, fate: ResultFate) -> None:
     assert plan([arrived(tool, size)], BUDGET) == [fate]
 
 
@@ -143,7 +143,7 @@ ARRIVED = st.builds(
 
 
 @given(st.lists(ARRIVED, max_size=60), st.sampled_from([750, 6_000, 24_000, 180_000, 980_000]))
-def test_what_is_left_fits_or_nothing_more_could_be_saved(came: list[Arrived], effective: int) -> None:
+def test_what_is_left_fits_or_nothing_more_could_be_saved(came: list[ArrivedResult], effective: int) -> None:
     budget = budget_for(CLASSIC.results, effective)
     fates = plan(came, budget)
     left = sum(_size(one, fate, budget) for one, fate in zip(came, fates, strict=True))
@@ -159,7 +159,7 @@ def test_what_is_left_fits_or_nothing_more_could_be_saved(came: list[Arrived], e
     assert together(came, fates, budget) == fates  # decided once
 
 
-def _size(one: Arrived, fate: Fate, budget: Budget) -> int:
+def _size(one: ArrivedResult, fate: ResultFate, budget: ResultBudget) -> int:
     match fate:
         case "spill":
             return budget.preview_of(one.tool) + FRAME

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lamina.core.blocks import Block, ToolResult, ToolUse, read_block, text, tool_result
 from lamina.core.view import Item
-from lamina.layers.l3_notes.plan import Keep, Tail, covered_after, plan_tail, summary_text
+from lamina.layers.l3_notes.plan import KeepRule, NotesTail, covered_after, plan_tail, summary_text
 from lamina.layers.l3_notes.template import own_template
 
 Role = Literal["user", "assistant"]
@@ -32,8 +32,8 @@ def ten(block: Block) -> int:
     return 10
 
 
-def tail(items: list[Item], covered: str, *pinned: str, tokens: int = 20, messages: int = 2, cap: int = 40) -> Tail | None:
-    return plan_tail(items, covered, pinned, size=ten, keep=Keep(tokens, messages, cap))
+def tail(items: list[Item], covered: str, *pinned: str, tokens: int = 20, messages: int = 2, cap: int = 40) -> NotesTail | None:
+    return plan_tail(items, covered, pinned, size=ten, keep=KeepRule(tokens, messages, cap))
 
 
 def kept(items: list[Item], covered: str, *pinned: str, **keep: int) -> str:
@@ -122,8 +122,8 @@ def test_an_old_summary_gives_way_to_the_notes() -> None:
 
 
 def test_the_cursor_moves_to_the_summary_when_its_message_leaves() -> None:
-    assert covered_after(Tail(("d", "e"), ("a",)), "d", "s") == "d"
-    assert covered_after(Tail(("d", "e"), ("a",)), "a", "s") == "s"
+    assert covered_after(NotesTail(("d", "e"), ("a",)), "d", "s") == "d"
+    assert covered_after(NotesTail(("d", "e"), ("a",)), "a", "s") == "s"
 
 
 STEPS = st.lists(st.sampled_from(["said", "answer", "calls", "late"]), min_size=1, max_size=25)
@@ -189,5 +189,5 @@ def test_what_is_put_back_anew_does_not_stay() -> None:
         said("b"),
         Item("n", "user", (text("!"),), "attachment:note"),
     ]
-    found = plan_tail(items, "a", (), size=ten, keep=Keep(0, 0, 0), again=lambda item: item.kind == "attachment:file")
-    assert found == Tail(("b", "n"), ("a", "f"))
+    found = plan_tail(items, "a", (), size=ten, keep=KeepRule(0, 0, 0), again=lambda item: item.kind == "attachment:file")
+    assert found == NotesTail(("b", "n"), ("a", "f"))

@@ -5,14 +5,20 @@ from __future__ import annotations
 import pytest
 
 from lamina.core.policy import NotesPolicy
-from lamina.layers.l3_notes.plan import Cursor, Failed, Why, due, lowered
+from lamina.layers.l3_notes.plan import Cursor, FailedUpdates, Why, due, lowered
 
 POLICY = NotesPolicy()
 CURSOR = Cursor(10_000, "m1")
 
 
 def ask(
-    cursor: Cursor | None, tokens: int, *, calls: int = 0, called: bool = False, failed: Failed | None = None, scale: float = 1.0
+    cursor: Cursor | None,
+    tokens: int,
+    *,
+    calls: int = 0,
+    called: bool = False,
+    failed: FailedUpdates | None = None,
+    scale: float = 1.0,
 ) -> Why | None:
     return due(
         cursor,
@@ -21,7 +27,7 @@ def ask(
         called=called,
         policy=POLICY,
         scaled=lambda budget: int(budget * scale),
-        failed=failed or Failed(),
+        failed=failed or FailedUpdates(),
         retries=2,
     )
 
@@ -55,10 +61,10 @@ def test_in_a_small_window_notes_are_due_earlier() -> None:
 @pytest.mark.spec("N3", "B3")
 def test_what_failed_is_tried_again_at_once_a_few_times_then_only_after_growth() -> None:
     for times in (1, 2):
-        assert ask(CURSOR, 15_000, failed=Failed(times, 15_000)) == "grown"
-    assert ask(CURSOR, 19_999, failed=Failed(3, 15_000)) is None
-    assert ask(CURSOR, 20_000, failed=Failed(3, 15_000)) == "grown"
-    assert ask(None, 12_000, failed=Failed(3, 10_000)) is None
+        assert ask(CURSOR, 15_000, failed=FailedUpdates(times, 15_000)) == "grown"
+    assert ask(CURSOR, 19_999, failed=FailedUpdates(3, 15_000)) is None
+    assert ask(CURSOR, 20_000, failed=FailedUpdates(3, 15_000)) == "grown"
+    assert ask(None, 12_000, failed=FailedUpdates(3, 10_000)) is None
 
 
 def test_a_cursor_follows_a_count_that_falls_and_none_that_rises() -> None:

@@ -16,7 +16,7 @@ from lamina.fork.handover import chain_of
 from lamina.layers.l3_notes.plan import Cursor
 from lamina.layers.l3_notes.sections import Notes
 from lamina.layers.l3_notes.template import How, Limits, own_template
-from lamina.layers.l3_notes.update import Draft, Ended, Order, begin, finish, rewrite
+from lamina.layers.l3_notes.update import Draft, NotesOrder, UpdateOutcome, begin, finish, rewrite
 from lamina.tools.edit import SCHEMA
 from lamina.tools.tool import Context
 
@@ -55,9 +55,9 @@ def handed(*messages: Wire) -> Handover:
     )
 
 
-def order(directory: Path, how: How = "sections", home: Path | None = None) -> Order:
+def order(directory: Path, how: How = "sections", home: Path | None = None) -> NotesOrder:
     path = directory / "session-memory" / "summary.md"
-    return Order(path=path, home=home, how=how, limits=Limits(2_000, 12_000), cursor=CURSOR)
+    return NotesOrder(path=path, home=home, how=how, limits=Limits(2_000, 12_000), cursor=CURSOR)
 
 
 def answer(*content: Wire | str, stop: str | None = None) -> Reply:
@@ -97,7 +97,7 @@ class Model:
         return tool_result(call.id, output.content, is_error=output.is_error)
 
 
-def updated(job: Order, *answers: Reply) -> tuple[Ended, Model]:
+def updated(job: NotesOrder, *answers: Reply) -> tuple[UpdateOutcome, Model]:
     """One update from beginning to end."""
     draft = Draft()
     model = Model(draft, *answers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lamina.core.policy import CompactPolicy
-from lamina.layers.l4_compact.breaker import Ledger, explanation, failed, filled, read_ledger, turns_since, worked
+from lamina.layers.l4_compact.breaker import BreakerLedger, explanation, failed, filled, read_ledger, turns_since, worked
 
 from .made import answer, said, summary
 
@@ -14,7 +14,7 @@ POLICY = CompactPolicy()
 
 @pytest.mark.spec("C8")
 def test_three_failures_in_a_row_stop_it_and_a_success_resets() -> None:
-    ledger = Ledger()
+    ledger = BreakerLedger()
     for _ in range(2):
         ledger = failed(ledger, POLICY)
     assert not ledger.stopped
@@ -26,13 +26,13 @@ def test_three_failures_in_a_row_stop_it_and_a_success_resets() -> None:
 
 @pytest.mark.spec("C8", "B3")
 def test_a_compaction_by_hand_starts_afresh() -> None:
-    stopped = Ledger(failures=3, refills=2, stopped="failing")
-    assert worked(stopped, "b", by_hand=True) == Ledger(boundary="b")
+    stopped = BreakerLedger(failures=3, refills=2, stopped="failing")
+    assert worked(stopped, "b", by_hand=True) == BreakerLedger(boundary="b")
 
 
 @pytest.mark.spec("B3")
 def test_a_window_that_is_full_again_at_once_three_times_stops_it() -> None:
-    ledger = Ledger()
+    ledger = BreakerLedger()
     for rounds in (None, 3, 2):
         ledger = worked(filled(ledger, rounds, POLICY), "b", by_hand=False)
         assert not ledger.stopped
@@ -43,7 +43,7 @@ def test_a_window_that_is_full_again_at_once_three_times_stops_it() -> None:
 
 @pytest.mark.spec("B3")
 def test_a_window_that_lasted_resets_the_count() -> None:
-    ledger = filled(filled(Ledger(), 2, POLICY), 4, POLICY)
+    ledger = filled(filled(BreakerLedger(), 2, POLICY), 4, POLICY)
     assert ledger.refills == 0
 
 
@@ -63,10 +63,10 @@ def test_a_long_turn_counts_once_for_every_few_answers(answers: int, turns: int)
 
 @pytest.mark.parametrize("data", [None, {}, {"failures": "many"}, {"stopped": "otherwise"}])
 def test_what_cannot_be_read_counts_as_nothing(data: dict[str, object] | None) -> None:
-    assert read_ledger(data) == Ledger()
+    assert read_ledger(data) == BreakerLedger()
 
 
 def test_the_state_survives_being_written() -> None:
-    ledger = Ledger(2, 1, "thrashing", "b")
+    ledger = BreakerLedger(2, 1, "thrashing", "b")
     assert read_ledger(ledger.to_json()) == ledger
-    assert explanation(Ledger(), POLICY) == ""
+    assert explanation(BreakerLedger(), POLICY) == ""

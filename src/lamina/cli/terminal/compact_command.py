@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...conversation.compaction.commit import Compacted
 from ...core.errors import Aborted, LaminaError
 from ...core.records import Boundary, Span
-from ...layers.l4_compact.step import Preview
+from ...layers.l4_compact.step import CompactionPreview
 from .calls import near
 from .input_line import quiet
 from .screen import clean, fit
@@ -64,7 +64,7 @@ def told(done: Compacted, cwd: Path) -> list[str]:
     return lines
 
 
-def foreseen(found: Preview, cwd: Path) -> list[str]:
+def foreseen(found: CompactionPreview, cwd: Path) -> list[str]:
     if found.why:
         return [f"Nothing would be compacted: {found.why}."]
     lines = [
@@ -95,7 +95,7 @@ def snip(chat: Chat, rest: str) -> None:
         none = "" if session.turns else "There are no turns in view. "
         chat.screen.note(f"{none}/snip N or N-M takes turns out of what the model sees; /undo brings them back.", "dim")
         return
-    node = session.hide_turns(rest)
+    node = session.hide_messages(turns=rest)
     chat.screen.note(f"Taken out: the model sees about {session.tokens:,} tokens. /undo {node[:8]} brings it back.")
 
 

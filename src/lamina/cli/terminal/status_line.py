@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ...conversation.window.thresholds import State
+from ...conversation.window.thresholds import WindowState
 from ...core.usage import Usage
 from ...layers.l7_agents.report import AgentState
 from ...layers.l7_agents.summary import PURPOSE as SUMMARIES
@@ -17,7 +17,7 @@ NO_WORK = "none"
 
 
 class Status(NamedTuple):
-    window: State
+    window: WindowState
     last: Usage | None  # of the last call
     dollars: float | None  # None: the model has no known price
     usage: Usage
@@ -39,7 +39,7 @@ def parts(status: Status) -> list[str]:
     return [*found, f"mode {status.mode}", f"background: {status.work}"]
 
 
-def _warning(window: State) -> str:
+def _warning(window: WindowState) -> str:
     if window.at_blocking:
         return " (full: /compact, /clear or /undo)"
     return " (nearly full)" if window.above_error else " (filling up)" if window.above_warning else ""

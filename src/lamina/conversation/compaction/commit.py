@@ -24,9 +24,9 @@ from ...core.records import Attachment, Boundary, Checkpoint, Message, Record, S
 from ...core.usage import Usage
 from ...core.view import Item
 from ..state import Conversation, seconds_between
-from .compose import Budget
+from .compose import SummaryBudget
 from .probes import Fidelity, fidelity
-from .restoration import HOOK, Put, Skipped, said_by, tell_restored
+from .restoration import HOOK, NotRestored, Restoration, said_by, tell_restored
 from .user_messages import said_in
 
 # What is put back fills the window to this part of the threshold at most: a window that is full again at once helps nobody.
@@ -47,7 +47,7 @@ class Compacted(msgspec.Struct, frozen=True):
     receipt: Receipt | None = None
     left_out: int = 0  # rounds the summary does not cover (C7)
     files: tuple[str, ...] = ()  # put back
-    not_back: tuple[Skipped, ...] = ()  # what should have been put back too, and why it was not
+    not_back: tuple[NotRestored, ...] = ()  # what should have been put back too, and why it was not
     fidelity: Fidelity | None = None  # facts of what left that the model can still answer (K4)
     why: str = ""
 
@@ -56,7 +56,7 @@ class Compacted(msgspec.Struct, frozen=True):
         return bool(self.boundary)
 
 
-class Wanted(NamedTuple):
+class CompactionRequest(NamedTuple):
     """What was asked for, and when it began."""
 
     trigger: str
@@ -73,7 +73,7 @@ class Replacement(msgspec.Struct, frozen=True):
     text: str
     how: How
     gone: tuple[str, ...]
-    put: Put  # what is put back behind it
+    put: Restoration  # what is put back behind it
     fates: dict[str, Told] = {}  # of those of the gone whose fate is another than being summarised
     usage: Usage = Usage()
     left_out: int = 0
@@ -90,18 +90,18 @@ def ceiling(c: Conversation) -> int:
     return c.limits.autocompact * FULL_PERCENT // 100
 
 
-def budget_of(c: Conversation, room: int) -> Budget:
+def budget_of(c: Conversation, room: int) -> SummaryBudget:
     """The user's words come first, but never fill the room alone."""
     policy = c.policy.compact
     users = min(c.limits.scaled(policy.users_tokens), room // 2)
-    return Budget(users=users, files=min(c.limits.scaled(policy.list_tokens), room // 4))
+    return SummaryBudget(users=users, files=min(c.limits.scaled(policy.list_tokens), room // 4))
 
 
 def commit(
     c: Conversation,
     items: Sequence[Item],
     new: Replacement,
-    wanted: Wanted,
+    wanted: CompactionRequest,
     *,
     during: AbstractContextManager[None] | None = None,
 ) -> Compacted:

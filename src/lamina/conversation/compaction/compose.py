@@ -116,7 +116,7 @@ USERS_HEADING = "## 6. All user messages"
 _SEVENTH = re.compile(r"^#{1,4}\s*7\.", re.MULTILINE)
 
 
-class Way(NamedTuple):
+class WayBack(NamedTuple):
     """Where what was compacted can be found again."""
 
     node: str  # id of the decision
@@ -124,14 +124,14 @@ class Way(NamedTuple):
     results: str = ""  # the directory of spilled results, where there are any
 
 
-class Budget(msgspec.Struct, frozen=True):
+class SummaryBudget(msgspec.Struct, frozen=True):
     """Tokens for what is put in beside the model's words."""
 
     users: int
     files: int
 
 
-class Made(msgspec.Struct, frozen=True):
+class SummaryOrigin(msgspec.Struct, frozen=True):
     """Where the words come from, besides what the model said."""
 
     partial: bool = False
@@ -141,7 +141,14 @@ class Made(msgspec.Struct, frozen=True):
 
 
 def compose(
-    summary: str, *, said: Sequence[str], files: Sequence[str], way: Way, budget: Budget, tokens: Tokens, made: Made
+    summary: str,
+    *,
+    said: Sequence[str],
+    files: Sequence[str],
+    way: WayBack,
+    budget: SummaryBudget,
+    tokens: Tokens,
+    made: SummaryOrigin,
 ) -> str:
     texts = prompt_sections(__file__, "framed")
     head = [texts["opening partial" if made.partial else "opening"]]
@@ -169,7 +176,7 @@ def users_section(users: Users) -> str:
     return f"{USERS_HEADING}\n{rendered(users)}"
 
 
-def _way_back(way: Way) -> list[str]:
+def _way_back(way: WayBack) -> list[str]:
     texts = prompt_sections(__file__, "framed")
     if not way.transcript:
         return [texts["back in memory"].format(node=way.node)]

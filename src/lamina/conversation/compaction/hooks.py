@@ -9,11 +9,11 @@ from __future__ import annotations
 from functools import partial
 
 from ...hooks.events import HookOutcome
-from ..isolate import lent
+from ..isolate import call_host
 from ..state import Conversation
 
 
-class Before:
+class CompactHooks:
     """One compaction that is wanted: why, with which instructions, and what the hooks had to say once they were asked."""
 
     def __init__(self, c: Conversation, trigger: str, instructions: str = "") -> None:
@@ -34,7 +34,7 @@ class Before:
         c = self._c
         if c.host.pre_compact is None:
             return
-        said = lent(c, "pre_compact", partial(c.host.pre_compact, self.trigger, self.instructions), HookOutcome())
+        said = call_host(c, "pre_compact", partial(c.host.pre_compact, self.trigger, self.instructions), HookOutcome())
         c.notify(*said.messages, *said.faults)
         self.instructions = "\n\n".join(part for part in (self.instructions, *said.context) if part)
         if said.block is not None:

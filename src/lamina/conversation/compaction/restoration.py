@@ -23,11 +23,11 @@ from ...fork.host import Restorable
 from ...hooks.events import HookOutcome
 from ...tools.reads import ReadFile
 from .. import pins
-from ..isolate import lent
+from ..isolate import call_host
 from ..state import Conversation
 from ..window.estimate import estimate
 from ..window.features import measure_all
-from .restore import Back, Found, files_back, is_ours, texts_back
+from .restore import FoundFile, RestoredText, files_back, is_ours, texts_back
 from .user_messages import LEAST_CHARACTERS, shortened, words_of
 
 # Beyond this no budget for one file reaches, whatever its lines are like.
@@ -44,17 +44,17 @@ TODOS = "The to-do list as it stands:"
 ORDER = ("skill", "plan", "todos", "background", "tools", "agents", "mcp")
 
 
-class Put(NamedTuple):
+class Restoration(NamedTuple):
     """What is put back, in order, where what it stands for went (B1), and what is to be told of it (K5)."""
 
     records: tuple[Attachment, ...]
     elsewhere: dict[str, Told]
     files: tuple[str, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[NotRestored, ...]
     cut: tuple[str, ...]  # pins that are not shown whole
 
 
-class Skipped(NamedTuple):
+class NotRestored(NamedTuple):
     key: str
     why: str
 
@@ -68,7 +68,7 @@ def size_of(c: Conversation, blocks: Sequence[Block]) -> int:
     return estimate(measure_all(blocks, c.memo), c.count.calibration)
 
 
-def tell_restored(c: Conversation, put: Put) -> None:
+def tell_restored(c: Conversation, put: Restoration) -> None:
     """What came back and what did not (K5); what is pinned and had to be cut the person is told once."""
     pins.tell_cut(c, put.cut)
     if put.files or put.skipped:
@@ -84,7 +84,7 @@ def put_back(
     kept: Sequence[Item],
     room: int | None,
     fresh: bool = True,
-) -> Put:
+) -> Restoration:
     """`fresh`: instruction files are read again. What must come back (instructions, pins) does so whatever the room."""
     chain = _Chain(c, by, parent)
     held = {item.uuid for item in kept}
@@ -94,7 +94,7 @@ def put_back(
     left = (c.limits.effective if room is None else room) - sum(size_of(c, record.blocks) for record in chain.records)
     _files(c, chain, kept, max(0, left))
     _from_host(c, chain, kept, max(0, left - sum(size_of(c, record.blocks) for record in chain.restored)))
-    return Put(tuple(chain.records), chain.elsewhere, tuple(chain.files), tuple(chain.skipped), cut)
+    return Restoration(tuple(chain.records), chain.elsewhere, tuple(chain.files), tuple(chain.skipped), cut)
 
 
 class _Chain:
@@ -108,7 +108,7 @@ class _Chain:
         self.restored: list[Attachment] = []
         self.elsewhere: dict[str, Told] = {}
         self.files: list[str] = []
-        self.skipped: list[Skipped] = []
+        self.skipped: list[NotRestored] = []
 
     def add(self, kind: str, blocks: Sequence[Block], instead_of: str | None = None) -> Attachment:
         record = Attachment(str(uuid4()), self._parent, self._time, kind, tuple(blocks), by=self._by)
@@ -123,7 +123,7 @@ def _instructions(c: Conversation, chain: _Chain, gone: Sequence[Item], kept: Se
     """Instruction files stand in full behind every compaction: as they are now where a host can read them, else as they were."""
     old = [item for item in gone if item.kind == f"attachment:{INSTRUCTIONS}"]
     if not any(item.kind == f"attachment:{INSTRUCTIONS}" for item in kept):
-        now = lent(c, "reminder", c.host.reminder, None) if fresh and c.host.reminder is not None else None
+        now = call_host(c, "reminder", c.host.reminder, None) if fresh and c.host.reminder is not None else None
         blocks = (text(now),) if now else old[-1].blocks if old else ()
         if blocks:
             made = chain.add(INSTRUCTIONS, blocks)
@@ -184,7 +184,7 @@ def _files(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> N
     )
     chain.restored += [chain.add("file", (text(one.text),)) for one in made.back]
     chain.files += [one.key for one in made.back]
-    chain.skipped += [Skipped(*one) for one in made.skipped]
+    chain.skipped += [NotRestored(*one) for one in made.skipped]
 
 
 def _read_in(kept: Sequence[Item]) -> set[str]:
@@ -193,24 +193,24 @@ def _read_in(kept: Sequence[Item]) -> set[str]:
     return {os.path.realpath(str(path)) for call in calls if (path := call.input.get("file_path") or call.input.get("path"))}
 
 
-def _found(one: ReadFile) -> Found:
+def _found(one: ReadFile) -> FoundFile:
     if one.seen.media_type:
-        return Found(one.path, None, why="it is an image")
+        return FoundFile(one.path, None, why="it is an image")
     try:
         fd = open_regular(one.path)
         if fd is None:
-            return Found(one.path, None, why="it is not there any more")
+            return FoundFile(one.path, None, why="it is not there any more")
         try:
             data = read_head(fd, MAX_FILE)
         finally:
             os.close(fd)
     except (DiskError, OSError) as error:
-        return Found(one.path, None, why=str(error))
+        return FoundFile(one.path, None, why=str(error))
     if b"\0" in data:
-        return Found(one.path, None, why="it is no text any more")
+        return FoundFile(one.path, None, why="it is no text any more")
     first = max(1, one.seen.offset)
     lines = data.decode("utf-8", "replace").splitlines()[first - 1 :]
-    return Found(one.path, "\n".join(lines[: one.seen.limit] if one.seen.limit else lines), first)
+    return FoundFile(one.path, "\n".join(lines[: one.seen.limit] if one.seen.limit else lines), first)
 
 
 def _from_host(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) -> None:
@@ -223,13 +223,13 @@ def _from_host(c: Conversation, chain: _Chain, kept: Sequence[Item], room: int) 
         for one in made.back:
             if one.text not in still:
                 left -= size_of(c, chain.add(one.kind, (text(one.text),)).blocks)
-        chain.skipped += [Skipped(*one) for one in made.skipped]
+        chain.skipped += [NotRestored(*one) for one in made.skipped]
 
 
-def _by_kind(c: Conversation) -> dict[str, list[Back]]:
-    found: dict[str, list[Back]] = {kind: [] for kind in ORDER}
-    if c.host.todos is not None and (todos := lent(c, "todos", c.host.todos, None)):
-        found["todos"].append(Back("todos", "", todos, TODOS))
+def _by_kind(c: Conversation) -> dict[str, list[RestoredText]]:
+    found: dict[str, list[RestoredText]] = {kind: [] for kind in ORDER}
+    if c.host.todos is not None and (todos := call_host(c, "todos", c.host.todos, None)):
+        found["todos"].append(RestoredText("todos", "", todos, TODOS))
     for one in _given(c):
         found.setdefault(one.kind, []).append(one)
     # Newest last is how a host registers them; newest first is how skills are taken.
@@ -237,19 +237,19 @@ def _by_kind(c: Conversation) -> dict[str, list[Back]]:
     return found
 
 
-def _given(c: Conversation) -> Iterator[Back]:
+def _given(c: Conversation) -> Iterator[RestoredText]:
     nothing: Sequence[Restorable] = ()
     for (kind, key), source in c.restorables.items():
-        words = source if isinstance(source, str) else lent(c, f"restorable {kind} {key}", source, None)
+        words = source if isinstance(source, str) else call_host(c, f"restorable {kind} {key}", source, None)
         if words:
-            yield Back(kind, key, words)
+            yield RestoredText(kind, key, words)
     if c.host.restorable is not None:
-        yield from (Back(*one) for one in lent(c, "restorable", c.host.restorable, nothing))
+        yield from (RestoredText(*one) for one in call_host(c, "restorable", c.host.restorable, nothing))
 
 
 def said_by(c: Conversation, name: str, hook: Callable[[], HookOutcome]) -> Iterator[str]:
     """Runs the person's hooks of that name. What they told the person goes to the notices; what they have for the model is yielded."""
-    outcome = lent(c, name, hook, HookOutcome())
+    outcome = call_host(c, name, hook, HookOutcome())
     c.notify(*outcome.messages, *outcome.faults)
     for words in outcome.context:
         yield reminder([Fenced("From a hook of the user's own:"), escape(words)])

@@ -17,7 +17,7 @@ INSTRUCTIONS = ("CLAUDE.md", "AGENTS.md", "CLAUDE.local.md", "AGENTS.local.md", 
 CUT = "[Cut after line {last:,}: Read the file with offset={next} for the rest.]"
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     """A file that was read before, as it is now; `text` is None where it can't be put back, for the reason in `why`."""
 
     path: str
@@ -26,15 +26,15 @@ class Found(NamedTuple):
     why: str = ""
 
 
-class Back(NamedTuple):
+class RestoredText(NamedTuple):
     kind: str
     key: str
     text: str
     head: str = ""  # what stands before it; empty: what it is and that it was restored
 
 
-class Restored(NamedTuple):
-    back: tuple[Back, ...]
+class RestoredTexts(NamedTuple):
+    back: tuple[RestoredText, ...]
     skipped: tuple[tuple[str, str], ...]  # key, why
 
 
@@ -44,9 +44,9 @@ def is_ours(path: str, own: Sequence[str]) -> bool:
     return inside or os.path.basename(path) in INSTRUCTIONS
 
 
-def files_back(found: Iterable[Found], *, each: int, total: int, tokens: Tokens) -> Restored:
+def files_back(found: Iterable[FoundFile], *, each: int, total: int, tokens: Tokens) -> RestoredTexts:
     """Newest first; the first that breaks the total stops it."""
-    back: list[Back] = []
+    back: list[RestoredText] = []
     skipped: list[tuple[str, str]] = []
     left = total
     full = False
@@ -60,11 +60,11 @@ def files_back(found: Iterable[Found], *, each: int, total: int, tokens: Tokens)
             skipped.append((one.path, "the budget for restored files is used up"))
             continue
         left -= tokens(shown)
-        back.append(Back("file", one.path, shown))
-    return Restored(tuple(back), tuple(skipped))
+        back.append(RestoredText("file", one.path, shown))
+    return RestoredTexts(tuple(back), tuple(skipped))
 
 
-def _file(one: Found, each: int, tokens: Tokens) -> str:
+def _file(one: FoundFile, each: int, tokens: Tokens) -> str:
     head = Fenced(f"{escape(one.path)} was read before the compaction; this is what it holds now:")
     lines = [f"{number}\t{line}" for number, line in enumerate((one.text or "").splitlines(), one.first)]
     kept = _fitting(lines, each - tokens(head), tokens)
@@ -85,9 +85,9 @@ def _fitting(lines: Sequence[str], budget: int, tokens: Tokens) -> int:
     return low
 
 
-def texts_back(given: Iterable[Back], *, each: int, total: int, tokens: Tokens) -> Restored:
+def texts_back(given: Iterable[RestoredText], *, each: int, total: int, tokens: Tokens) -> RestoredTexts:
     """What the host registered: skills, a plan, listings. One longer than `each` is cut, with a note."""
-    back: list[Back] = []
+    back: list[RestoredText] = []
     skipped: list[tuple[str, str]] = []
     left = total
     for one in given:
@@ -101,5 +101,5 @@ def texts_back(given: Iterable[Back], *, each: int, total: int, tokens: Tokens) 
             skipped.append((one.key or one.kind, f"the budget for {one.kind} is used up"))
             continue
         left -= tokens(shown)
-        back.append(Back(one.kind, one.key, shown))
-    return Restored(tuple(back), tuple(skipped))
+        back.append(RestoredText(one.kind, one.key, shown))
+    return RestoredTexts(tuple(back), tuple(skipped))

@@ -15,7 +15,19 @@ from typing import Any, TypeAlias, assert_never
 
 import msgspec
 
-from ...core.blocks import Block, Document, Image, RedactedThinking, Text, Thinking, ToolResult, ToolUse, Unknown, Wire, canonical
+from ...core.blocks import (
+    Block,
+    Document,
+    Image,
+    RedactedThinking,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+    Unknown,
+    Wire,
+    canonical,
+)
 
 # T2.
 BYTES_PER_TEXT_TOKEN = 4

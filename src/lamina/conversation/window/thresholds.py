@@ -37,7 +37,7 @@ class Thresholds(msgspec.Struct, frozen=True):
         return max(1, int(budget * self.scale)) if budget else 0
 
 
-class State(msgspec.Struct, frozen=True):
+class WindowState(msgspec.Struct, frozen=True):
     """T7."""
 
     percent_left: float
@@ -85,8 +85,8 @@ def thresholds(
     )
 
 
-def state_of(count: int, at: Thresholds, *, autocompact_on: bool = True) -> State:
-    return State(
+def state_of(count: int, at: Thresholds, *, autocompact_on: bool = True) -> WindowState:
+    return WindowState(
         percent_left=max(0.0, (at.effective - count) / at.effective * 100),
         above_warning=count >= at.warning,
         above_error=count >= at.error,

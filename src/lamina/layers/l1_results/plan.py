@@ -29,17 +29,17 @@ _LONGEST_TOOL = 64
 # empty: nothing at all.
 Kind: TypeAlias = Literal["text", "fixed", "page", "empty"]
 # keep: as it is; spill: to a file; page: cut to a page with advice on how to go on; mark: a marker in place of nothing.
-Fate: TypeAlias = Literal["keep", "spill", "page", "mark"]
+ResultFate: TypeAlias = Literal["keep", "spill", "page", "mark"]
 
 
-class Arrived(NamedTuple):
+class ArrivedResult(NamedTuple):
     tool: str
     size: int  # characters of its text
     weight: int  # bytes of its text
     kind: Kind = "text"
 
 
-class Budget(NamedTuple):
+class ResultBudget(NamedTuple):
     per_tool: Mapping[str, int]
     default: int
     per_message: int
@@ -59,11 +59,11 @@ class Budget(NamedTuple):
         """Bytes of the preview."""
         return max(1, self.single // 2)
 
-    def page_of(self, one: Arrived) -> int:
+    def page_of(self, one: ArrivedResult) -> int:
         """Characters of a page of this text."""
         return max(1, min(self.threshold(one.tool), self.single * one.size // max(1, one.weight)))
 
-    def exceeds(self, one: Arrived) -> bool:
+    def exceeds(self, one: ArrivedResult) -> bool:
         return one.size > self.threshold(one.tool) or one.weight > self.single
 
 
@@ -72,12 +72,12 @@ class _Load(NamedTuple):
     weight: int
 
 
-def budget_for(policy: ResultPolicy, effective: int) -> Budget:
+def budget_for(policy: ResultPolicy, effective: int) -> ResultBudget:
     """The thresholds are characters and do not shrink with the window (T9 names tokens). They are capped by it: a window of a few
     thousand tokens is not to be filled by one result."""
     single = max(1, effective * _SINGLE_TOP // _SINGLE_BOTTOM)
     whole = max(1, effective * _WHOLE_TOP // _WHOLE_BOTTOM)
-    return Budget(policy.per_tool, policy.default, policy.per_message, policy.preview, single, whole)
+    return ResultBudget(policy.per_tool, policy.default, policy.per_message, policy.preview, single, whole)
 
 
 def weigh(text: str, most: int) -> int:
@@ -85,12 +85,12 @@ def weigh(text: str, most: int) -> int:
     return len(text) if text.isascii() or len(text) > most else len(text.encode("utf-8", "surrogatepass"))
 
 
-def plan(arrived: Sequence[Arrived], budget: Budget) -> list[Fate]:
+def plan(arrived: Sequence[ArrivedResult], budget: ResultBudget) -> list[ResultFate]:
     """Results that arrive together, with none before them in their message."""
     return together(arrived, [alone(one, budget) for one in arrived], budget)
 
 
-def alone(one: Arrived, budget: Budget) -> Fate:
+def alone(one: ArrivedResult, budget: ResultBudget) -> ResultFate:
     match one.kind:
         case "empty":
             return "mark"
@@ -104,7 +104,7 @@ def alone(one: Arrived, budget: Budget) -> Fate:
             assert_never(one.kind)
 
 
-def together(arrived: Sequence[Arrived], fates: Sequence[Fate], budget: Budget) -> list[Fate]:
+def together(arrived: Sequence[ArrivedResult], fates: Sequence[ResultFate], budget: ResultBudget) -> list[ResultFate]:
     """The largest go first until the rest fits. What saves nothing stays: a preview has a size of its own."""
     decided = list(fates)
     loads = [_shown(one, fate, budget) for one, fate in zip(arrived, fates, strict=True)]
@@ -121,7 +121,7 @@ def together(arrived: Sequence[Arrived], fates: Sequence[Fate], budget: Budget) 
     return decided
 
 
-def _shown(one: Arrived, fate: Fate, budget: Budget) -> _Load:
+def _shown(one: ArrivedResult, fate: ResultFate, budget: ResultBudget) -> _Load:
     """What stays of it in the conversation."""
     match fate:
         case "keep" | "mark":

@@ -20,21 +20,21 @@ from .preview import beginning_of
 from .source import CHUNK, encoded
 
 
-class Shown(NamedTuple):
+class StandIn(NamedTuple):
     """A block of the log that stands for a result of which no decision tells."""
 
     block: ToolResult
     text: str  # hash of the text that lies in a file; empty where only the beginning was kept
 
 
-class Known:
+class LoggedResults:
     """By tool_use id: the spills, the tools of the calls, and blocks that stand for others."""
 
     def __init__(self, at: tuple[int, int], records: Iterable[Record]) -> None:
         self.at = at  # where memory began, and the generation of the view
         self.spills: dict[str, Spill] = {}
         self.names: dict[str, str] = {}
-        self.shown: dict[str, list[Shown]] = {}
+        self.shown: dict[str, list[StandIn]] = {}
         hashes: dict[str, str] = {}  # of texts whose message follows in the log
         for record in records:
             if isinstance(record, Spill):
@@ -51,7 +51,7 @@ class Known:
             elif isinstance(block, ToolResult):
                 text = hashes.pop(block.tool_use_id, "")
                 if text or beginning_of(block.text) is not None:
-                    self.shown.setdefault(block.tool_use_id, []).append(Shown(block, text))
+                    self.shown.setdefault(block.tool_use_id, []).append(StandIn(block, text))
 
     def stands_for(self, block: ToolResult) -> ToolResult:
         """The block that the log holds for this one; the same one where it is not known."""
@@ -84,6 +84,12 @@ def open_spill(record: Spill, session: Path | None = None) -> str | bytes:
         return data.decode()
     except UnicodeDecodeError:
         return data
+
+
+def spilled_text(record: Spill, session: Path | None = None) -> str:
+    """Return the whole result as text; bytes that are no UTF-8 are replaced."""
+    held = open_spill(record, session)
+    return held if isinstance(held, str) else held.decode("utf-8", "replace")
 
 
 def _where(record: Spill, session: Path | None) -> str:

@@ -20,23 +20,23 @@ from ...disk.faults import reporting
 from ...disk.files import read_head
 from ...disk.session_files.spills import WrittenResult, open_result, open_spills, sweep_results, take_over
 from ...disk.temp_files import Durability
-from .plan import Budget
+from .plan import ResultBudget
 from .preview import cut, head_of, persisted
-from .reopen import Known
+from .reopen import LoggedResults
 from .source import CHUNK, Tape, is_json, tape_of
 
 # Looking for secrets takes about half a millisecond a kilobyte; what is behind this much is not looked at.
 SCANNED = 16 << 10
 
 
-class Room(NamedTuple):
+class PreviewRoom(NamedTuple):
     """What a preview may take."""
 
     characters: int
     bytes: int
 
 
-class Spilled(NamedTuple):
+class SpilledResult(NamedTuple):
     path: str
     size: int
     sha256: str
@@ -44,14 +44,16 @@ class Spilled(NamedTuple):
     secrets: tuple[str, ...]  # kinds of secrets that were seen in it; it is kept as it is, in a private file
 
 
-def spill(session: Path, tool_use_id: str, tape: Tape, *, json: bool, preview: Room, durability: Durability) -> Spilled:
+def spill(
+    session: Path, tool_use_id: str, tape: Tape, *, json: bool, preview: PreviewRoom, durability: Durability
+) -> SpilledResult:
     """DiskError: nothing was written, and the tape still has the beginning."""
     with open_spills(session) as spills:
         written = spills.write(tool_use_id, tape, suffix=".json" if json else ".txt", durability=durability)
     return _spilled(written, tape.head, preview)
 
 
-def adopt(session: Path, tool_use_id: str, file: str, *, preview: Room) -> Spilled:
+def adopt(session: Path, tool_use_id: str, file: str, *, preview: PreviewRoom) -> SpilledResult:
     """What a program printed lies in a file of the session already."""
     written = take_over(session, tool_use_id, file)
     fd = open_result(written.path)
@@ -63,11 +65,11 @@ def adopt(session: Path, tool_use_id: str, file: str, *, preview: Room) -> Spill
     return _spilled(written, head, preview)
 
 
-def _spilled(written: WrittenResult, head: bytes, preview: Room) -> Spilled:
+def _spilled(written: WrittenResult, head: bytes, preview: PreviewRoom) -> SpilledResult:
     beginning = head_of(head, preview.characters, whole=len(head) == written.size)
     path = os.fspath(written.path)
     shown = persisted(beginning, most=preview.characters, most_bytes=preview.bytes, size=written.size, path=path)
-    return Spilled(path, written.size, written.sha256, shown, _secrets(head))
+    return SpilledResult(path, written.size, written.sha256, shown, _secrets(head))
 
 
 def _secrets(head: bytes) -> tuple[str, ...]:
@@ -93,7 +95,7 @@ class ResultsState:
         self.swept = False
         self.cut: set[str] = set()  # results of which only the beginning is left: no file may claim to be the whole of them
         self.entered: dict[bytes, Block] = {}  # digest of a result as it was handed in → the block that entered the log for it
-        self.known: Known | None = None
+        self.known: LoggedResults | None = None
         self.settled: frozenset[str] = frozenset()  # of the message that has not left: judged together already
 
 
@@ -101,7 +103,7 @@ class Spilling:
     """Spills results of one message. `kept` are those of them that stay, `coming` how many there are to spill: without a disk all of
     them share the room that is left."""
 
-    def __init__(self, c: Conversation, budget: Budget, *, kept: Sequence[Block] = (), coming: int = 1) -> None:
+    def __init__(self, c: Conversation, budget: ResultBudget, *, kept: Sequence[Block] = (), coming: int = 1) -> None:
         self.records: list[Record] = []
         self._c = c
         self._state = c.layer_state(ResultsState)
@@ -123,7 +125,7 @@ class Spilling:
     def tape(self, call: str, tape: Tape, tool: str, *, is_error: bool, json: bool, mixed: bool = False) -> ToolResult:
         """The preview; where nothing can be written, the result as far as it fits."""
         spilled = self._written(call, tape, tool, json=json, mixed=mixed)
-        if isinstance(spilled, Spilled):
+        if isinstance(spilled, SpilledResult):
             return tool_result(call, spilled.preview, is_error=is_error)
         return self._without_disk(call, tape, tool, spilled, is_error=is_error)
 
@@ -132,7 +134,7 @@ class Spilling:
         tape = tape_of(block.text, keep=most_that_fits(self._c))
         self._written(block.tool_use_id, tape, tool, json=is_json(block.text))
 
-    def _written(self, call: str, tape: Tape, tool: str, *, json: bool, mixed: bool = False) -> Spilled | str:
+    def _written(self, call: str, tape: Tape, tool: str, *, json: bool, mixed: bool = False) -> SpilledResult | str:
         """What was written, or why nothing was."""
         c = self._c
         if c.directory is None:
@@ -147,7 +149,7 @@ class Spilling:
         self._record(call, tool, spilled, mixed=mixed)
         return spilled
 
-    def _adopted(self, call: str, tool: str, file: str) -> Spilled | None:
+    def _adopted(self, call: str, tool: str, file: str) -> SpilledResult | None:
         assert self._c.directory is not None
         try:
             spilled = adopt(self._c.directory, call, file, preview=self._room(tool))
@@ -157,7 +159,7 @@ class Spilling:
         self._record(call, tool, spilled)
         return spilled
 
-    def _record(self, call: str, tool: str, made: Spilled, *, mixed: bool = False) -> None:
+    def _record(self, call: str, tool: str, made: SpilledResult, *, mixed: bool = False) -> None:
         """The decision and the event in one append with the message. A mixed result's images stay, so no preview may stand for all
         of it: its decision is the event alone."""
         c = self._c
@@ -174,8 +176,8 @@ class Spilling:
         uuid, parent, time = self._c.head()
         self.records.append(Event(uuid, parent, time, name, data))
 
-    def _room(self, tool: str) -> Room:
-        return Room(self._budget.preview_of(tool), self._budget.preview_weight)
+    def _room(self, tool: str) -> PreviewRoom:
+        return PreviewRoom(self._budget.preview_of(tool), self._budget.preview_weight)
 
     def _sweep(self) -> None:
         """What a writer that died left behind goes with the first result that is spilled."""

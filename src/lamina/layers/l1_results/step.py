@@ -19,9 +19,9 @@ from ...core.blocks import Block, ToolResult, ToolUse, Wire, tool_result
 from ...core.inputs import result_output
 from ...core.records import Record, Revoke, Spill
 from ...disk.session_files.spills import DIRECTORY
-from .plan import Arrived, Budget, Fate, alone, budget_for, empty_marker, plan, together, weigh
+from .plan import ArrivedResult, ResultBudget, ResultFate, alone, budget_for, empty_marker, plan, together, weigh
 from .preview import cut_to_page
-from .reopen import Known, as_kept, is_nothing
+from .reopen import LoggedResults, as_kept, is_nothing
 from .source import is_json, read_small, tape_of
 from .spilling import ResultsState, Spilling, is_mixed, most_that_fits
 
@@ -91,7 +91,13 @@ def _left_behind(c: Conversation, blocks: Sequence[Block]) -> list[Record]:
 
 
 def _done(
-    work: Spilling, budget: Budget, block: ToolResult, one: Arrived, fate: Fate, call: ToolUse | None, file: str | None
+    work: Spilling,
+    budget: ResultBudget,
+    block: ToolResult,
+    one: ArrivedResult,
+    fate: ResultFate,
+    call: ToolUse | None,
+    file: str | None,
 ) -> ToolResult:
     match fate:
         case "keep":
@@ -128,7 +134,7 @@ def settle(c: Conversation) -> None:
         c.append(work.records)
 
 
-def _crowded(unsent: Sequence[ToolResult], budget: Budget) -> bool:
+def _crowded(unsent: Sequence[ToolResult], budget: ResultBudget) -> bool:
     """Whether it is worth a closer look: no text has more bytes than four times its characters."""
     characters = sum(len(block.text) for block in unsent)
     return characters > budget.per_message or characters * 4 > budget.whole
@@ -156,7 +162,7 @@ def hand_in(c: Conversation, tool_use_id: str, output: object, *, is_error: bool
     work = Spilling(c, budget)
     if call is not None and not is_error and reads_a_spill(c, call):
         text = tape.wind()
-        page = budget.page_of(Arrived(tool, len(text), weigh(text, len(text))))
+        page = budget.page_of(ArrivedResult(tool, len(text), weigh(text, len(text))))
         return result(cut_to_page(text, page, offset=_offset(call)))
     block = work.tape(tool_use_id, tape, tool, is_error=is_error, json=is_json(source))
     return HandedIn(block, spilled=tuple(work.records))
@@ -184,22 +190,24 @@ def kept_as(c: Conversation, block: Block) -> Block:
     return kept if kept is not block or len(block.text) < SHORTEST_CUT else _known(c).stands_for(block)
 
 
-def _known(c: Conversation) -> Known:
+def _known(c: Conversation) -> LoggedResults:
     """What the log knows of results that have left the view, or were taken in before a resume; read again when more may have left it."""
     state, at = c.layer_state(ResultsState), (c.start, c.log.view.generation)
     if state.known is None or state.known.at != at:
-        state.known = Known(at, c.store.read())
+        state.known = LoggedResults(at, c.store.read())
     return state.known
 
 
-def _budget(c: Conversation) -> Budget:
+def _budget(c: Conversation) -> ResultBudget:
     return budget_for(c.policy.results, c.limits.effective)
 
 
-def _arrived(c: Conversation, budget: Budget, block: ToolResult, call: ToolUse | None, files: Container[str] = ()) -> Arrived:
+def _arrived(
+    c: Conversation, budget: ResultBudget, block: ToolResult, call: ToolUse | None, files: Container[str] = ()
+) -> ArrivedResult:
     tool, text = call.name if call is not None else "", block.text
     fixed = block.is_error or is_mixed(block)
-    one = Arrived(tool, len(text), weigh(text, budget.whole if fixed else budget.threshold(tool)))
+    one = ArrivedResult(tool, len(text), weigh(text, budget.whole if fixed else budget.threshold(tool)))
     if fixed:
         return one._replace(kind="fixed")
     if not text or text.isspace():

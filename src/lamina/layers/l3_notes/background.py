@@ -15,7 +15,7 @@ from typing import assert_never
 import msgspec
 from msgspec.structs import replace
 
-from ...conversation.forks import Side, ended, failed, hand_over
+from ...conversation.forks import ForkDriver, ended, failed, hand_over
 from ...conversation.state import Conversation
 from ...conversation.window.estimate import Calibration, estimate
 from ...conversation.window.features import measure
@@ -26,10 +26,10 @@ from ...fork.background import JobResult
 from ...fork.fork_tools import lend
 from ...fork.handover import PrefixChanged
 from .file import notes_path
-from .plan import Cursor, Failed, due, lowered
+from .plan import Cursor, FailedUpdates, due, lowered
 from .sections import Size
 from .template import How, Limits
-from .update import Draft, Ended, NotUpdated, Order, Updated, begin, finish, is_our_edit, rewrite, with_draft
+from .update import Draft, NotesOrder, NotUpdated, Updated, UpdateOutcome, begin, finish, is_our_edit, rewrite, with_draft
 
 # The background's name for an update: one of a name runs at a time, so updates never overlap (N4).
 NAME = "notes"
@@ -37,18 +37,18 @@ NAME = "notes"
 SPARE_SECTIONS = 2
 
 
-class State:
+class NotesState:
     """The cursor, and what is only known while this process lives."""
 
     def __init__(self) -> None:
         self.known = False  # whether the log was asked
         self.cursor: Cursor | None = None
         self.earlier: Cursor | None = None  # the cursor before the last compaction, in case that is undone
-        self.failed = Failed()
+        self.failed = FailedUpdates()
 
 
-def state_of(c: Conversation) -> State:
-    state = c.layer_state(State)
+def state_of(c: Conversation) -> NotesState:
+    state = c.layer_state(NotesState)
     if not state.known:
         state.known = True
         # A session continued under another id has the cursor of the old one and none of its files.
@@ -130,10 +130,10 @@ def _called(c: Conversation) -> bool:
     return False
 
 
-def _job(c: Conversation, cursor: Cursor) -> Callable[[Abort], Ended]:
+def _job(c: Conversation, cursor: Cursor) -> Callable[[Abort], UpdateOutcome]:
     """The update as a job: everything it needs is taken now, nothing of the conversation goes with it."""
     assert c.directory is not None
-    order = Order(
+    order = NotesOrder(
         path=notes_path(c.directory), home=c.home, how=_how(c), limits=limits_of(c), cursor=cursor, max_tokens=_max_tokens(c)
     )
     handover, size, ask, draft = hand_over(c), _size(c.count.calibration), c.ask_side, Draft()
@@ -142,9 +142,9 @@ def _job(c: Conversation, cursor: Cursor) -> Callable[[Abort], Ended]:
         lent = lend(c.host.desk, abort=Abort(), only_edit=order.path)
         desk = replace(lent, tools=with_draft(lent.tools, draft))
 
-    def job(abort: Abort) -> Ended:
+    def job(abort: Abort) -> UpdateOutcome:
         begun = begin(order)
-        done = drive(rewrite(order, begun, handover, draft, size), Side(ask, abort, desk).until(abort))
+        done = drive(rewrite(order, begun, handover, draft, size), ForkDriver(ask, abort, desk).until(abort))
         if abort.is_set():
             raise Aborted
         return finish(order, begun, done, size)
@@ -178,18 +178,18 @@ def _size(calibration: Calibration) -> Size:
 def _take(c: Conversation, one: JobResult) -> None:
     """An update came back."""
     state = state_of(c)
-    value: Ended = one.value if one.error is None else NotUpdated(str(one.error) or type(one.error).__name__)
+    value: UpdateOutcome = one.value if one.error is None else NotUpdated(str(one.error) or type(one.error).__name__)
     if isinstance(one.error, PrefixChanged):
         failed(c, NAME, one.error)
     for outcome in value.outcomes:
         ended(c, NAME, outcome, one.seconds)
     match value:
         case Updated():
-            state.cursor, state.earlier, state.failed = value.cursor, None, Failed()
+            state.cursor, state.earlier, state.failed = value.cursor, None, FailedUpdates()
             beside = {"beside": value.beside} if value.beside else {}
             c.record_event(NAME, {**msgspec.to_builtins(value.cursor), "size": value.tokens, **beside})
         case NotUpdated():
-            state.failed = Failed(state.failed.times + 1, c.count.tokens)
+            state.failed = FailedUpdates(state.failed.times + 1, c.count.tokens)
             c.record_event("notes_failed", {"why": value.why, "times": state.failed.times})
         case _:
             assert_never(value)

@@ -33,14 +33,14 @@ class Cursor(msgspec.Struct, frozen=True):
     covered: str  # the last record the notes know of
 
 
-class Failed(msgspec.Struct, frozen=True):
+class FailedUpdates(msgspec.Struct, frozen=True):
     """Updates that failed in a row, and the count at the last of them."""
 
     times: int = 0
     tokens: int = 0
 
 
-NONE_FAILED = Failed()
+NONE_FAILED = FailedUpdates()
 
 
 def due(
@@ -51,7 +51,7 @@ def due(
     called: bool,
     policy: NotesPolicy,
     scaled: Callable[[int], int],
-    failed: Failed = NONE_FAILED,
+    failed: FailedUpdates = NONE_FAILED,
     retries: int = 0,
 ) -> Why | None:
     """`calls` counts the tool calls since the cursor; `called` says whether the last answer called a tool.
@@ -77,7 +77,7 @@ def lowered(cursor: Cursor, tokens: int) -> Cursor:
 SizeOf: TypeAlias = Callable[[Block], int]
 
 
-class Keep(NamedTuple):
+class KeepRule(NamedTuple):
     """N6, scaled to the window (T9)."""
 
     tokens: int
@@ -85,7 +85,7 @@ class Keep(NamedTuple):
     cap: int
 
 
-class Tail(NamedTuple):
+class NotesTail(NamedTuple):
     kept: tuple[str, ...]  # ids, in the order of the view
     gone: tuple[str, ...]
 
@@ -96,9 +96,9 @@ def plan_tail(
     pinned: Iterable[str],
     *,
     size: SizeOf,
-    keep: Keep,
+    keep: KeepRule,
     again: Callable[[Item], bool] = lambda item: False,
-) -> Tail | None:
+) -> NotesTail | None:
     """What stays in view; None when the last covered record is not in it. `again` names what is put back anew and need not stay.
 
     The cap holds for what is added to the messages behind the notes, never for those messages: they are nowhere else.
@@ -113,12 +113,12 @@ def plan_tail(
     if (last := _last_words(items)) is not None:
         wanted.add(last)
     kept = _whole(items, wanted)
-    return Tail(
+    return NotesTail(
         tuple(item.uuid for item in items if item.uuid in kept), tuple(item.uuid for item in items if item.uuid not in kept)
     )
 
 
-def _widened(items: Sequence[Item], start: int, floor: int, size: SizeOf, keep: Keep) -> int:
+def _widened(items: Sequence[Item], start: int, floor: int, size: SizeOf, keep: KeepRule) -> int:
     tokens = sum(size(block) for item in items[start:] for block in item.blocks)
     texts = {_message(item) for item in items[start:] if _has_text(item)}
     while start > floor and (tokens < keep.tokens or len(texts) < keep.messages):
@@ -168,7 +168,7 @@ def _message(item: Item) -> str:
     return item.key or item.uuid
 
 
-def covered_after(tail: Tail, covered: str, summary: str) -> str:
+def covered_after(tail: NotesTail, covered: str, summary: str) -> str:
     """The last covered record once the compaction is done: the same, or the summary itself, which stands first."""
     return covered if covered in tail.kept else summary
 

@@ -15,10 +15,17 @@ from typing import Literal, NamedTuple, TypeAlias
 from uuid import uuid4
 
 from ...conversation import pins
-from ...conversation.compaction.commit import Compacted, Replacement, Wanted, budget_of, ceiling, commit
+from ...conversation.compaction.commit import Compacted, CompactionRequest, Replacement, budget_of, ceiling, commit
 from ...conversation.compaction.compose import listed, used_in, users_section
-from ...conversation.compaction.hooks import Before
-from ...conversation.compaction.restoration import INSTRUCTIONS, NESTED, PIN, put_back, size_of, tokens_of
+from ...conversation.compaction.hooks import CompactHooks
+from ...conversation.compaction.restoration import (
+    INSTRUCTIONS,
+    NESTED,
+    PIN,
+    put_back,
+    size_of,
+    tokens_of,
+)
 from ...conversation.compaction.user_messages import escaped, said_in, select
 from ...conversation.isolate import take_job_results
 from ...conversation.state import Conversation
@@ -30,7 +37,7 @@ from ...core.prompt_files import prompt_sections
 from ...core.view import Item
 from .background import NAME, after_answer, limits_of, state_of
 from .file import notes_path, read_file
-from .plan import Cursor, Keep, Tail, covered_after, lowered, plan_tail, summary_text
+from .plan import Cursor, KeepRule, NotesTail, covered_after, lowered, plan_tail, summary_text
 from .sections import Misfit, Notes, cut, is_fresh
 from .update import load_texts, read_current
 
@@ -39,7 +46,7 @@ __all__ = ["after_answer", "compact"]
 # Attachments that are put back anew, as they are now: the old ones go.
 AGAIN = frozenset(f"attachment:{kind}" for kind in (INSTRUCTIONS, NESTED, "file", "todos"))
 
-Skipped: TypeAlias = Literal[
+SkipReason: TypeAlias = Literal[
     "in memory",
     "no notes",
     "not notes",
@@ -54,20 +61,20 @@ Skipped: TypeAlias = Literal[
 
 
 class GivenUp(NamedTuple):
-    reason: Skipped
+    reason: SkipReason
     detail: str = ""
 
 
-class Planned(NamedTuple):
+class PlannedCompaction(NamedTuple):
     node: str  # the id of the decision
     notes: Notes
     cursor: Cursor
-    tail: Tail
+    tail: NotesTail
     text: str  # of the summary
     tokens: int  # of the view without what is put back
 
 
-def compact(c: Conversation, asked: Before) -> Flow[Compacted | None]:
+def compact(c: Conversation, asked: CompactHooks) -> Flow[Compacted | None]:
     """N6: compact with the notes; None, and nothing changed, when they cannot do it or a hook said no to it."""
     if not (c.settings.notes_compaction and c.settings.compaction):
         return None
@@ -78,7 +85,7 @@ def compact(c: Conversation, asked: Before) -> Flow[Compacted | None]:
     done = (
         planned
         if isinstance(planned, GivenUp)
-        else _asked(asked) or _commit(c, items, planned, Wanted(asked.trigger, began, before))
+        else _asked(asked) or _commit(c, items, planned, CompactionRequest(asked.trigger, began, before))
     )
     if isinstance(done, GivenUp):
         detail = {"detail": done.detail} if done.detail else {}
@@ -87,7 +94,7 @@ def compact(c: Conversation, asked: Before) -> Flow[Compacted | None]:
     return done
 
 
-def _asked(wanted: Before) -> GivenUp | None:
+def _asked(wanted: CompactHooks) -> GivenUp | None:
     """What hooks add to the instructions only a summary can follow."""
     if not wanted.ask():
         return GivenUp("a hook said no")
@@ -105,7 +112,7 @@ def _wait(c: Conversation) -> Flow[None]:
 # What is decided
 
 
-def _plan(c: Conversation) -> Planned | GivenUp:
+def _plan(c: Conversation) -> PlannedCompaction | GivenUp:
     if c.directory is None:
         return GivenUp("in memory")
     notes = _usable(c)
@@ -122,7 +129,7 @@ def _plan(c: Conversation) -> Planned | GivenUp:
     node, _, _ = c.head()
     said = _summary(c, notes, tail, node)
     tokens = _tokens(c, [block for item in _kept(c, tail) for block in item.blocks], said)
-    return _too_large(c, tokens) or Planned(node, notes, cursor, tail, said, tokens)
+    return _too_large(c, tokens) or PlannedCompaction(node, notes, cursor, tail, said, tokens)
 
 
 def _too_large(c: Conversation, tokens: int) -> GivenUp | None:
@@ -143,7 +150,7 @@ def _usable(c: Conversation) -> Notes | GivenUp:
     return GivenUp("nothing noted") if is_fresh(notes, template) else notes
 
 
-def _tail(c: Conversation, covered: str) -> Tail | None:
+def _tail(c: Conversation, covered: str) -> NotesTail | None:
     view, policy, cut = c.log.view, c.policy.notes, pins.budgets(c)
     return plan_tail(
         view.items,
@@ -151,18 +158,18 @@ def _tail(c: Conversation, covered: str) -> Tail | None:
         [pin.target for pin in view.pins.values() if pin.target is not None and pin.uuid not in cut],
         again=lambda item: item.kind in AGAIN or item.kind.startswith(f"attachment:{PIN}"),
         size=lambda block: size_of(c, (block,)),
-        keep=Keep(c.limits.scaled(policy.keep_tokens), policy.keep_messages, c.limits.scaled(policy.keep_cap)),
+        keep=KeepRule(c.limits.scaled(policy.keep_tokens), policy.keep_messages, c.limits.scaled(policy.keep_cap)),
     )
 
 
-def _summary(c: Conversation, notes: Notes, tail: Tail, node: str) -> str:
+def _summary(c: Conversation, notes: Notes, tail: NotesTail, node: str) -> str:
     assert c.directory is not None
     shown = cut(notes, lambda words: tokens_of(c, words), limits_of(c).section, prompt_sections(__file__, "summary")["cut"])
     said = escaped(summary_text(shown, path=str(notes_path(c.directory)), transcript=str(c.store.path), node=node))
     return "\n\n".join([said, *_beside(c, tail, said)])
 
 
-def _beside(c: Conversation, tail: Tail, said: str) -> Iterator[str]:
+def _beside(c: Conversation, tail: NotesTail, said: str) -> Iterator[str]:
     """What is not left to notes, as in a summary (C3): the person's own words and the files used, from the log. The next compaction
     finds both again, whichever way it is made."""
     kept = set(tail.kept)
@@ -175,7 +182,7 @@ def _beside(c: Conversation, tail: Tail, said: str) -> Iterator[str]:
         yield files
 
 
-def _kept(c: Conversation, tail: Tail) -> list[Item]:
+def _kept(c: Conversation, tail: NotesTail) -> list[Item]:
     kept = set(tail.kept)
     return [item for item in c.log.view.items if item.uuid in kept]
 
@@ -188,7 +195,7 @@ def _tokens(c: Conversation, blocks: Sequence[Block], said: str) -> int:
 # What is done
 
 
-def _commit(c: Conversation, items: Sequence[Item], planned: Planned, wanted: Wanted) -> Compacted | GivenUp:
+def _commit(c: Conversation, items: Sequence[Item], planned: PlannedCompaction, wanted: CompactionRequest) -> Compacted | GivenUp:
     """Everything in one write."""
     summary, kept = str(uuid4()), _kept(c, planned.tail)
     room = max(0, ceiling(c) - planned.tokens)
@@ -201,7 +208,7 @@ def _commit(c: Conversation, items: Sequence[Item], planned: Planned, wanted: Wa
 
 
 @contextmanager
-def _moved(c: Conversation, planned: Planned, summary: str) -> Iterator[None]:
+def _moved(c: Conversation, planned: PlannedCompaction, summary: str) -> Iterator[None]:
     """The cursor moves first, so that the checkpoint behind the boundary holds it; what was not written did not move it."""
     state = state_of(c)
     before = state.cursor, state.earlier

@@ -85,7 +85,7 @@ TOO_LONG = 2
 PURPOSE = "notes"
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class NotesOrder(msgspec.Struct, frozen=True, kw_only=True):
     """All that an update works with."""
 
     path: Path
@@ -125,7 +125,7 @@ class Updated(NamedTuple):
     beside: str = ""  # where a file that was no longer notes lies now
 
 
-Ended: TypeAlias = Updated | NotUpdated
+UpdateOutcome: TypeAlias = Updated | NotUpdated
 
 
 def load_texts(home: Path | None) -> Texts:
@@ -152,7 +152,7 @@ def read_current(data: bytes | None, template: Template) -> Notes | Misfit | Non
         return Misfit("it is not UTF-8 text")
 
 
-def begin(order: Order) -> Begun:
+def begin(order: NotesOrder) -> Begun:
     texts = load_texts(order.home)
     found = file.read_file(order.path)
     current = read_current(found, texts.template)
@@ -162,7 +162,7 @@ def begin(order: Order) -> Begun:
     return Begun(texts, current or texts.template.notes, found, remarks=texts.remarks)
 
 
-def rewrite(order: Order, begun: Begun, handover: Handover, draft: Draft, size: Size) -> Flow[Rewritten | NotUpdated]:
+def rewrite(order: NotesOrder, begun: Begun, handover: Handover, draft: Draft, size: Size) -> Flow[Rewritten | NotUpdated]:
     """Ask for the new notes, by edits or by the sections that change, and check what comes. What an answer got wrong is said once."""
     template, path = begun.texts.template, str(order.path)
     before = str(escape(render(begun.notes)))
@@ -200,7 +200,7 @@ class _Tried(NamedTuple):
     failures: tuple[str, ...]  # what the calls that did not work were told
 
 
-def _one_try(handover: Handover, said: str, order: Order) -> Flow[_Tried]:
+def _one_try(handover: Handover, said: str, order: NotesOrder) -> Flow[_Tried]:
     """One answer; its calls are run by whoever drives this, and what failed is looked at."""
     flow = run_fork(handover, said, purpose=PURPOSE, max_tokens=order.max_tokens, tools=order.how == "edit")
     failures: list[str] = []
@@ -239,7 +239,7 @@ def _checked(
     return Rewritten(notes, outcomes)
 
 
-def finish(order: Order, begun: Begun, done: Rewritten | NotUpdated, size: Size) -> Ended:
+def finish(order: NotesOrder, begun: Begun, done: Rewritten | NotUpdated, size: Size) -> UpdateOutcome:
     """Write what was checked, unless the file changed while the model was at work: the person's change wins."""
     if isinstance(done, NotUpdated):
         return done._replace(remarks=begun.remarks)

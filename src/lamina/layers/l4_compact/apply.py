@@ -8,34 +8,34 @@ from uuid import uuid4
 
 import msgspec
 
-from ...conversation.compaction.commit import Compacted, How, Replacement, Wanted, budget_of, ceiling, commit
-from ...conversation.compaction.compose import Made, Way, compose, used_in
+from ...conversation.compaction.commit import Compacted, CompactionRequest, How, Replacement, budget_of, ceiling, commit
+from ...conversation.compaction.compose import SummaryOrigin, WayBack, compose, used_in
 from ...conversation.compaction.cuts import is_said
-from ...conversation.compaction.restoration import Put, put_back, size_of, tokens_of
+from ...conversation.compaction.restoration import Restoration, put_back, size_of, tokens_of
 from ...conversation.compaction.user_messages import LEAST_CHARACTERS, escaped, said_in, shortened, words_of
 from ...conversation.state import Conversation
 from ...core.ids import new_id
 from ...core.receipts import Told
 from ...core.view import Item
 from ...disk.session_files.spills import DIRECTORY
-from .plan import Plan
-from .summary_call import Got, reserve
+from .plan import SummaryPlan
+from .summary_call import SummaryMade, reserve
 
 
 class SummaryParts(NamedTuple):
     """The summary's text, what is put back behind it, and the tokens of the view they make."""
 
     text: str
-    put: Put
+    put: Restoration
     after: int
 
 
 def put_together(
     c: Conversation,
     items: Sequence[Item],
-    made: Plan,
-    got: Got,
-    wanted: Wanted,
+    made: SummaryPlan,
+    got: SummaryMade,
+    wanted: CompactionRequest,
     *,
     by: str = "",
     parent: str | None = None,
@@ -58,20 +58,22 @@ def put_together(
         way=_way(c, by),
         budget=budget_of(c, room),
         tokens=tokens,
-        made=Made(wanted.partial, got.mechanical, got.dropped, go_on=wanted.trigger == "auto"),
+        made=SummaryOrigin(wanted.partial, got.mechanical, got.dropped, go_on=wanted.trigger == "auto"),
     )
     size = tokens(written)
     put = put_back(c, items, by=by, parent=parent, kept=kept, room=max(0, ceiling(c) - stays - size), fresh=fresh)
     return SummaryParts(written, put, stays + size + size_of(c, [block for record in put.records for block in record.blocks]))
 
 
-def _way(c: Conversation, node: str) -> Way:
+def _way(c: Conversation, node: str) -> WayBack:
     results = c.directory / DIRECTORY if c.directory is not None else None
     spilled = str(results) if results is not None and results.is_dir() else ""
-    return Way(node, str(c.store.path or ""), spilled)
+    return WayBack(node, str(c.store.path or ""), spilled)
 
 
-def apply_summary(c: Conversation, items: Sequence[Item], made: Plan, got: Got, how: How, wanted: Wanted) -> Compacted:
+def apply_summary(
+    c: Conversation, items: Sequence[Item], made: SummaryPlan, got: SummaryMade, how: How, wanted: CompactionRequest
+) -> Compacted:
     """Commit the summary, unless the view would not get smaller."""
     decision, within = new_id(), made.start > 0
     summary = decision if within else str(uuid4())
@@ -101,13 +103,13 @@ def apply_summary(c: Conversation, items: Sequence[Item], made: Plan, got: Got, 
     return commit(c, items, new, wanted)
 
 
-def _within_reserve(c: Conversation, got: Got) -> Got:
+def _within_reserve(c: Conversation, got: SummaryMade) -> SummaryMade:
     """A server that does not keep to the length it was given: a summary that fills the window could never be summarised away."""
     words = shortened(got.text, reserve(c), lambda text: tokens_of(c, text), least=LEAST_CHARACTERS)
     return msgspec.structs.replace(got, text=words)
 
 
-def _is_left_out(item: Item, got: Got, parts: SummaryParts) -> bool:
+def _is_left_out(item: Item, got: SummaryMade, parts: SummaryParts) -> bool:
     """Whether no model has seen it, and neither the summary nor what is put back carries it."""
     if item.uuid not in got.unseen or item.uuid in parts.put.elsewhere:
         return False

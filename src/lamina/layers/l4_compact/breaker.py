@@ -29,7 +29,7 @@ ANSWERS_A_TURN = 5
 Stopped = Literal["", "failing", "thrashing"]
 
 
-class Ledger(msgspec.Struct, frozen=True):
+class BreakerLedger(msgspec.Struct, frozen=True):
     failures: int = 0  # compactions in a row that did not work
     refills: int = 0  # times in a row the window was full again at once
     stopped: Stopped = ""
@@ -41,15 +41,15 @@ class Ledger(msgspec.Struct, frozen=True):
         return built
 
 
-def read_ledger(data: Mapping[str, Any] | None) -> Ledger:
+def read_ledger(data: Mapping[str, Any] | None) -> BreakerLedger:
     """What cannot be read counts as nothing: the worst that follows is one more attempt."""
     try:
-        return msgspec.convert(data or {}, Ledger)
+        return msgspec.convert(data or {}, BreakerLedger)
     except msgspec.ValidationError:
-        return Ledger()
+        return BreakerLedger()
 
 
-def filled(ledger: Ledger, turns: int | None, policy: CompactPolicy) -> Ledger:
+def filled(ledger: BreakerLedger, turns: int | None, policy: CompactPolicy) -> BreakerLedger:
     """The window is full; `turns` came since the last compaction (None: there was none). One that is full still, because the last
     attempt failed or was refused, has not filled up again."""
     if ledger.failures or ledger.refused:
@@ -61,14 +61,14 @@ def filled(ledger: Ledger, turns: int | None, policy: CompactPolicy) -> Ledger:
     return msgspec.structs.replace(ledger, refills=refills, stopped=stopped)
 
 
-def failed(ledger: Ledger, policy: CompactPolicy) -> Ledger:
+def failed(ledger: BreakerLedger, policy: CompactPolicy) -> BreakerLedger:
     failures = ledger.failures + 1
     stopped: Stopped = "failing" if failures >= policy.breaker else ledger.stopped
     return msgspec.structs.replace(ledger, failures=failures, stopped=stopped)
 
 
-def worked(ledger: Ledger, boundary: str, *, by_hand: bool) -> Ledger:
-    return Ledger(boundary=boundary) if by_hand else Ledger(refills=ledger.refills, boundary=boundary)
+def worked(ledger: BreakerLedger, boundary: str, *, by_hand: bool) -> BreakerLedger:
+    return BreakerLedger(boundary=boundary) if by_hand else BreakerLedger(refills=ledger.refills, boundary=boundary)
 
 
 def turns_since(items: Sequence[Item], kept: Sequence[str], *, answers_a_turn: int = ANSWERS_A_TURN) -> int:
@@ -86,7 +86,7 @@ def turns_since(items: Sequence[Item], kept: Sequence[str], *, answers_a_turn: i
     return sum(-(-len(answers) // answers_a_turn) for answers in turns)
 
 
-def explanation(ledger: Ledger, policy: CompactPolicy) -> str:
+def explanation(ledger: BreakerLedger, policy: CompactPolicy) -> str:
     """For the person; empty where nothing is stopped."""
     match ledger.stopped:
         case "failing":

@@ -19,6 +19,7 @@ from ...core.records import Boundary, Clear, Message, Record, Span
 from ...core.view import Item
 from ...disk.transcripts.resume import find_resume_point, records_in
 from ...disk.transcripts.store import RecordSource
+from ...tools.expand import Page
 
 # A page of about 10,000 tokens: what a model can read at once without filling a window with it.
 PAGE = 40_000
@@ -26,7 +27,7 @@ PAGE = 40_000
 Decision: TypeAlias = Boundary | Span | Clear
 
 
-class Found(NamedTuple):
+class FoundDecision(NamedTuple):
     """A decision, and from where its conversation can be folded."""
 
     decision: Decision
@@ -34,13 +35,7 @@ class Found(NamedTuple):
     state: dict[str, Any]
 
 
-class Page(NamedTuple):
-    text: str
-    number: int  # from 1
-    pages: int
-
-
-def find_decision(store: RecordSource, node: str) -> Found | None:
+def find_decision(store: RecordSource, node: str) -> FoundDecision | None:
     """The compaction, fold or clearing with this id, or the compaction whose summary has it; the beginning of an id will do. Looked
     for from the end, and only lines that name the id are parsed."""
     wanted, by = node, ""
@@ -52,7 +47,7 @@ def find_decision(store: RecordSource, node: str) -> Found | None:
             match record:
                 case Boundary() | Span() | Clear() if record.uuid.startswith(wanted) or (by and isinstance(record, Boundary)):
                     start, checkpoint = find_resume_point(lines)
-                    return Found(record, start, checkpoint.state if checkpoint is not None else {})
+                    return FoundDecision(record, start, checkpoint.state if checkpoint is not None else {})
                 case Message(summary=True) if record.uuid.startswith(wanted):
                     # Summaries of other programs do not name their boundary: it is the one before them.
                     wanted, by = record.by or wanted, "" if record.by else "any"
@@ -72,7 +67,7 @@ def stands_for(store: RecordSource, node: str) -> list[Item]:
     return _out_of(store, found._replace(start=0, state={})) or []
 
 
-def _out_of(store: RecordSource, found: Found) -> list[Item] | None:
+def _out_of(store: RecordSource, found: FoundDecision) -> list[Item] | None:
     """None: the part that was read is not what was in view then."""
     decision = found.decision
     log = Log.load(lambda: _before(store.read(found.start), decision.uuid), lambda: seeded(found.state))
@@ -103,15 +98,19 @@ def _before(records: Iterable[Record], uuid: str) -> Iterator[Record]:
     return takewhile(lambda record: record.uuid != uuid, records)
 
 
-def page(items: Iterable[Item], number: int = 1, *, size: int = PAGE) -> Page:
-    """The items as text, one page of it. A page is cut anywhere: put together they are the whole."""
-    text = "\n\n".join(
+def text_of(items: Iterable[Item]) -> str:
+    """Return the items as one text."""
+    return "\n\n".join(
         f"[{item.role}{'' if item.kind == 'said' else f', {item.kind}'} {item.uuid}]\n{_rendered(item)}" for item in items
     )
-    pages = max(1, -(-len(text) // size))
+
+
+def page_of(text: str, number: int) -> Page:
+    """Return one page of a text. A page is cut anywhere: put together they are the whole."""
+    pages = max(1, -(-len(text) // PAGE))
     if not 1 <= number <= pages:
         raise InputError("page", f"there are {pages} pages", "ask for one of them")
-    return Page(text[(number - 1) * size : number * size], number, pages)
+    return Page(text[(number - 1) * PAGE : number * PAGE], number, pages)
 
 
 def _rendered(item: Item) -> str:

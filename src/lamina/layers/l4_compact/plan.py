@@ -30,7 +30,7 @@ class Pivot(msgspec.Struct, frozen=True):
     uuid: str
 
 
-class Plan(msgspec.Struct, frozen=True):
+class SummaryPlan(msgspec.Struct, frozen=True):
     """items[start:end] are summarised, the rest stays."""
 
     start: int
@@ -51,7 +51,7 @@ def plan(
     most_kept: int = 0,
     open_calls: Collection[str] = (),
     pivot: Pivot | None = None,
-) -> Plan:
+) -> SummaryPlan:
     """`most_kept`: an unanswered message above this many tokens is not kept but cut into the summary."""
     legal = legal_cuts(items)
     stays = _open_from(items, legal, open_calls)
@@ -64,7 +64,7 @@ def plan(
             end = next(index for index in range(floor, len(legal)) if legal[index])
     elif tail_max > 0:
         end = _tail_from(items, legal, stays, tail_min, tail_max, size)
-    return Plan(start, end, len(items)) if _worth_it(items[start:end]) else Plan(0, 0, len(items))
+    return SummaryPlan(start, end, len(items)) if _worth_it(items[start:end]) else SummaryPlan(0, 0, len(items))
 
 
 def _worth_it(part: Sequence[Item]) -> bool:

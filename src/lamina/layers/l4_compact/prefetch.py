@@ -22,12 +22,12 @@ from ...core.usage import Usage
 from ...core.view import Item
 from ...fork.background import JobResult
 from ...fork.fork import ForkOutcome, run_fork
-from .plan import Plan
+from .plan import SummaryPlan
 from .summary_call import PURPOSE, reserve
 from .summary_text import Rejected, directive, read_summary
 
 
-class Ahead(msgspec.Struct):
+class SummaryAhead(msgspec.Struct):
     """What a summary was computed from, and what came of it. The conversation's own; there is at most one."""
 
     items: tuple[str, ...] = ()  # the first of the view
@@ -41,7 +41,7 @@ class Ahead(msgspec.Struct):
 def begin(c: Conversation, count: int) -> None:
     """Near the threshold a summary is begun, unless one of the same beginning is there or under way."""
     ahead = c.limits.scaled(c.policy.compact.ahead_tokens)
-    state = c.layer_state(Ahead)
+    state = c.layer_state(SummaryAhead)
     if not ahead or _notes_will_do(c) or count < c.limits.autocompact - ahead:
         return
     if _stands(c, state) or c.background.running(PURPOSE) is not None:
@@ -50,7 +50,7 @@ def begin(c: Conversation, count: int) -> None:
     if not any(item.role == "assistant" for item in items) or not c.background.allows(PURPOSE):
         return
     handover, side, most = forks.hand_over(c), forks.side(c), reserve(c)
-    asked = directive(items, Plan(0, len(items), len(items)))
+    asked = directive(items, SummaryPlan(0, len(items), len(items)))
 
     def job(abort: Event) -> ForkOutcome:
         return drive(run_fork(handover, asked, purpose=PURPOSE, max_tokens=most), side.until(abort))
@@ -76,7 +76,7 @@ def _take(c: Conversation, one: JobResult) -> None:
         return
     outcome: ForkOutcome = one.value
     forks.ended(c, PURPOSE, outcome, one.seconds)
-    state = c.layer_state(Ahead)
+    state = c.layer_state(SummaryAhead)
     found = read_summary(outcome.reply, most=state.most, tokens=lambda words: tokens_of(c, words))
     if isinstance(found, Rejected):
         c.record_event("summary_rejected", {"why": found.why})
@@ -84,9 +84,9 @@ def _take(c: Conversation, one: JobResult) -> None:
         state.text, state.usage = found.text, outcome.usage
 
 
-def ready(c: Conversation, items: Sequence[Item]) -> Flow[Ahead | None]:
+def ready(c: Conversation, items: Sequence[Item]) -> Flow[SummaryAhead | None]:
     """One that can be used now."""
-    state = c.layer_state(Ahead)
+    state = c.layer_state(SummaryAhead)
     if not _stands(c, state):
         return None
     age = c.background.running(PURPOSE)
@@ -101,7 +101,7 @@ def ready(c: Conversation, items: Sequence[Item]) -> Flow[Ahead | None]:
     return used
 
 
-def _stands(c: Conversation, state: Ahead) -> bool:
+def _stands(c: Conversation, state: SummaryAhead) -> bool:
     chain, items = c.log.view.flat.chain, c.log.view.items
     if not state.links or len(chain) < state.links or chain[state.links - 1] != state.last:
         return False

@@ -16,9 +16,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from ...conversation.compaction.commit import Compacted, How, Wanted, ceiling
+from ...conversation.compaction.commit import Compacted, CompactionRequest, How, ceiling
 from ...conversation.compaction.cuts import FOLDED, is_said, rounds
-from ...conversation.compaction.hooks import Before
+from ...conversation.compaction.hooks import CompactHooks
 from ...conversation.compaction.restoration import size_of
 from ...conversation.state import Conversation
 from ...core.effects import Flow
@@ -28,12 +28,12 @@ from ...core.usage import Usage
 from ...core.view import Item
 from . import prefetch as ahead
 from .apply import apply_summary, put_together
-from .breaker import ANSWERS_A_TURN, EVENT, NEAR, Ledger, explanation, failed, filled, read_ledger, turns_since, worked
-from .plan import Pivot, Plan, plan
-from .summary_call import Failed, Got, reserve, summarise, without_model
+from .breaker import ANSWERS_A_TURN, EVENT, NEAR, BreakerLedger, explanation, failed, filled, read_ledger, turns_since, worked
+from .plan import Pivot, SummaryPlan, plan
+from .summary_call import SummaryFailed, SummaryMade, reserve, summarise, without_model
 
 # A compaction that needs no call: what it did, or None where it can't.
-Quick: TypeAlias = Callable[[Conversation, Before], Flow[Compacted | None]]
+QuickCompaction: TypeAlias = Callable[[Conversation, CompactHooks], Flow[Compacted | None]]
 
 # A summary's median length in tokens, for a preview: 12,181 characters in 470 sessions of one agent.
 EXPECTED = 3_000
@@ -43,7 +43,7 @@ NOTHING = "there is nothing to summarise yet"
 CHANGED = "the conversation was changed while its summary was made"
 
 
-class Preview(msgspec.Struct, frozen=True):
+class CompactionPreview(msgspec.Struct, frozen=True):
     """What a compaction would do. The tokens after it are an estimate: how long the summary is, is not known yet."""
 
     summarised: tuple[str, ...]
@@ -56,7 +56,7 @@ class Preview(msgspec.Struct, frozen=True):
     why: str = ""  # why it would do nothing
 
 
-def if_needed(c: Conversation, quick: Quick) -> Flow[None]:
+def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
     """C1: compact when the count has passed its threshold. `quick` is tried first: a compaction without a call (layer 3)."""
     if not c.autocompact or c.settings.collapse:
         return
@@ -74,9 +74,11 @@ def if_needed(c: Conversation, quick: Quick) -> Flow[None]:
         yield from _by_itself(c, ledger, quick)
 
 
-def _by_itself(c: Conversation, ledger: Ledger, quick: Quick, refused: PromptTooLong | None = None) -> Flow[bool]:
+def _by_itself(
+    c: Conversation, ledger: BreakerLedger, quick: QuickCompaction, refused: PromptTooLong | None = None
+) -> Flow[bool]:
     """The quick way first, then a summary; what came of it is judged and kept in the log."""
-    before = Before(c, "auto")
+    before = CompactHooks(c, "auto")
     done = (yield from quick(c, before)) or (yield from _full(c, before, refused=refused))
     if before.refused:
         c.notify(f"Nothing was compacted, because {before.refused.rstrip('.')}. It is asked again after your next message.")
@@ -91,19 +93,19 @@ def will_help(c: Conversation) -> bool:
     return c.autocompact and not c.settings.collapse and not _ledger(c).stopped
 
 
-def compact(c: Conversation, quick: Quick, *, instructions: str = "", pivot: Pivot | None = None) -> Flow[Compacted]:
+def compact(c: Conversation, quick: QuickCompaction, *, instructions: str = "", pivot: Pivot | None = None) -> Flow[Compacted]:
     """By hand. The quick way does it where nothing special is asked for (N6)."""
     if not c.settings.compaction:
         return Compacted(why="compaction is switched off (setting lamina.compaction, LAMINA_DISABLE_COMPACT)")
-    before = Before(c, "manual", instructions)
+    before = CompactHooks(c, "manual", instructions)
     by_notes = None if before.instructions or pivot is not None else (yield from quick(c, before))
     done = by_notes or (yield from _full(c, before, pivot=pivot))
     if done.done:
-        _write(c, worked(Ledger(), done.boundary, by_hand=True))
+        _write(c, worked(BreakerLedger(), done.boundary, by_hand=True))
     return done
 
 
-def too_long(c: Conversation, error: PromptTooLong, quick: Quick) -> Flow[bool]:
+def too_long(c: Conversation, error: PromptTooLong, quick: QuickCompaction) -> Flow[bool]:
     """The conversation was refused as too long, whatever the count said: compact once; True where the call may be sent again."""
     ledger = _ledger(c)
     if not c.autocompact or ledger.stopped or _waits(c, ledger):
@@ -111,16 +113,18 @@ def too_long(c: Conversation, error: PromptTooLong, quick: Quick) -> Flow[bool]:
     return (yield from _by_itself(c, ledger, quick, error))
 
 
-def preview(c: Conversation, *, pivot: Pivot | None = None) -> Preview:
+def preview(c: Conversation, *, pivot: Pivot | None = None) -> CompactionPreview:
     """B1: what `compact` would do. Notes may do it without a call; this shows the summary's way."""
     items = tuple(c.log.view.items)
     made, before = _plan(c, items, pivot), c.count.tokens
     part = items[made.start : made.end]
     kept = tuple(item.uuid for item in (*items[: made.start], *items[made.end :]))
     if made.empty:
-        return Preview((), kept, 0, before, before, (), len(c.log.view.pins), NOTHING)
-    parts = put_together(c, items, made, Got("", Usage()), Wanted("manual", "", before, pivot is not None), fresh=False)
-    return Preview(
+        return CompactionPreview((), kept, 0, before, before, (), len(c.log.view.pins), NOTHING)
+    parts = put_together(
+        c, items, made, SummaryMade("", Usage()), CompactionRequest("manual", "", before, pivot is not None), fresh=False
+    )
+    return CompactionPreview(
         tuple(item.uuid for item in part),
         kept,
         len(rounds(part)),
@@ -132,9 +136,9 @@ def preview(c: Conversation, *, pivot: Pivot | None = None) -> Preview:
 
 
 def _full(
-    c: Conversation, before: Before, *, pivot: Pivot | None = None, refused: PromptTooLong | None = None
+    c: Conversation, before: CompactHooks, *, pivot: Pivot | None = None, refused: PromptTooLong | None = None
 ) -> Flow[Compacted]:
-    wanted = Wanted(before.trigger, c.clock(), c.count.tokens, pivot is not None)
+    wanted = CompactionRequest(before.trigger, c.clock(), c.count.tokens, pivot is not None)
     items = tuple(c.log.view.items)
     made = _plan(c, items, pivot)
     if made.empty and not before.refused:
@@ -146,20 +150,20 @@ def _full(
     made_ahead = None if instructions or pivot is not None else (yield from ahead.ready(c, items))
     if made_ahead is not None:
         # It stands for all there was then; of that the tail may be kept too.
-        how, made = "ahead", Plan(0, min(made.end, len(made_ahead.items)), len(items))
-        asked: Got | Failed = Got(made_ahead.text, made_ahead.usage)
+        how, made = "ahead", SummaryPlan(0, min(made.end, len(made_ahead.items)), len(items))
+        asked: SummaryMade | SummaryFailed = SummaryMade(made_ahead.text, made_ahead.usage)
     else:
         asked = yield from summarise(c, items, made, instructions=instructions, partial=wanted.partial, too_long=refused)
-    if isinstance(asked, Failed) and asked.answered and c.count.judged >= c.limits.blocking:
+    if isinstance(asked, SummaryFailed) and asked.answered and c.count.judged >= c.limits.blocking:
         # The model answers, but with no summary, and nothing more can be said: rules are better than the end.
         asked = without_model(c, items, made, asked.usage)
     now = tuple(c.log.view.items)
-    if not isinstance(asked, Failed) and not _goes_on(items, now):
-        asked = Failed(CHANGED, asked.usage)
-    if isinstance(asked, Failed):
+    if not isinstance(asked, SummaryFailed) and not _goes_on(items, now):
+        asked = SummaryFailed(CHANGED, asked.usage)
+    if isinstance(asked, SummaryFailed):
         c.record_event("compaction_failed", {"trigger": before.trigger, "why": asked.why})
         return Compacted(why=asked.why, usage=asked.usage, tokens_before=wanted.before)
-    made = Plan(made.start, made.end, len(now))
+    made = SummaryPlan(made.start, made.end, len(now))
     return apply_summary(c, now, made, asked, "rules" if asked.mechanical else how, wanted)
 
 
@@ -169,7 +173,7 @@ def _goes_on(items: Sequence[Item], now: Sequence[Item]) -> bool:
     return same and not any(item.kind in FOLDED for item in now[len(items) :])
 
 
-def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None) -> Plan:
+def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None) -> SummaryPlan:
     policy, limits = c.policy.compact, c.limits
     # The tail leaves room for the summary and what stands before the messages.
     most = max(0, ceiling(c) - c.count.fixed - reserve(c) // 2)
@@ -187,21 +191,21 @@ def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None) -> Plan:
 # The breakers' state lies in the log: the last event of its name.
 
 
-def _ledger(c: Conversation) -> Ledger:
+def _ledger(c: Conversation) -> BreakerLedger:
     event = c.log.events.get(EVENT)
     return read_ledger(event.data if event is not None else None)
 
 
-def _judged(c: Conversation, before: Ledger, done: Compacted) -> Ledger:
+def _judged(c: Conversation, before: BreakerLedger, done: Compacted) -> BreakerLedger:
     return worked(before, done.boundary, by_hand=False) if done.done else failed(before, c.policy.compact)
 
 
-def _paused(c: Conversation, ledger: Ledger, count: int) -> bool:
+def _paused(c: Conversation, ledger: BreakerLedger, count: int) -> bool:
     """After an undo the person has the messages back; only the blocking limit takes them away again."""
     return ledger.boundary in c.log.revoked and count < c.limits.blocking - c.limits.scaled(NEAR)
 
 
-def _waits(c: Conversation, ledger: Ledger) -> bool:
+def _waits(c: Conversation, ledger: BreakerLedger) -> bool:
     """A hook said no, and the person has said nothing since: it would say no again before every call."""
     return bool(ledger.refused) and ledger.refused == _last_said(c)
 
@@ -218,7 +222,7 @@ def _since(c: Conversation) -> int | None:
     return turns_since(c.log.view.items, newest.kept, answers_a_turn=c.limits.scaled(ANSWERS_A_TURN))
 
 
-def _write(c: Conversation, ledger: Ledger, why: str = "") -> None:
+def _write(c: Conversation, ledger: BreakerLedger, why: str = "") -> None:
     """Kept in the log; when compaction by itself stops, the person is told."""
     c.record_event(EVENT, ledger.to_json())
     if sentence := explanation(ledger, c.policy.compact):

@@ -24,7 +24,7 @@ from ...core.view import Item
 from ...fork.fork import ForkOutcome, Handover, PrefixChanged, altered, run_fork
 from ...providers.models import known
 from .mechanical import mechanical
-from .plan import Plan
+from .plan import SummaryPlan
 from .summary_text import Rejected, directive, read_summary, shown, to_drop
 
 PURPOSE = "summary"
@@ -32,7 +32,7 @@ PURPOSE = "summary"
 RESERVE_PART = 3
 
 
-class Got(msgspec.Struct, frozen=True):
+class SummaryMade(msgspec.Struct, frozen=True):
     text: str
     usage: Usage
     dropped: int = 0  # rounds of the summarised part that no model has seen
@@ -40,18 +40,18 @@ class Got(msgspec.Struct, frozen=True):
     mechanical: bool = False
 
 
-class Failed(msgspec.Struct, frozen=True):
+class SummaryFailed(msgspec.Struct, frozen=True):
     why: str
     usage: Usage
     answered: bool = False  # the model is there, but what it says is no summary
 
 
-Asked: TypeAlias = Got | Failed
+SummaryOutcome: TypeAlias = SummaryMade | SummaryFailed
 
 
 def summarise(
-    c: Conversation, items: Sequence[Item], made: Plan, *, instructions: str, partial: bool, too_long: PromptTooLong | None
-) -> Flow[Asked]:
+    c: Conversation, items: Sequence[Item], made: SummaryPlan, *, instructions: str, partial: bool, too_long: PromptTooLong | None
+) -> Flow[SummaryOutcome]:
     """`too_long`: the conversation itself was refused as too long, so the same with a directive behind it will be."""
     attempt = _Attempt(c, items, made, instructions, partial)
     if too_long is not None and not attempt.shorten(too_long.gap):
@@ -69,7 +69,7 @@ def summarise(
         except (ProviderError, PrefixChanged) as error:
             forks.failed(c, PURPOSE, error)
             if isinstance(error, AuthFailed) or not attempt.again(str(error)):
-                return Failed(str(error), attempt.usage)
+                return SummaryFailed(str(error), attempt.usage)
             continue
         forks.ended(c, PURPOSE, outcome, seconds_between(began, c.clock()))
         attempt.usage += outcome.usage
@@ -78,13 +78,13 @@ def summarise(
             return attempt.got(found.text)
         c.record_event("summary_rejected", {"why": found.why})
         if not attempt.again(found.why):
-            return Failed(found.why, attempt.usage, answered=True)
+            return SummaryFailed(found.why, attempt.usage, answered=True)
 
 
 class _Attempt:
     """What has been tried so far in one compaction."""
 
-    def __init__(self, c: Conversation, items: Sequence[Item], made: Plan, instructions: str, partial: bool) -> None:
+    def __init__(self, c: Conversation, items: Sequence[Item], made: SummaryPlan, instructions: str, partial: bool) -> None:
         self._c = c
         self._items = items
         self._made = made
@@ -131,23 +131,23 @@ class _Attempt:
         self.handover = altered(self.handover, shown(self._items[parts[self._from].start :]), "compaction")
         return True
 
-    def got(self, text: str) -> Got:
+    def got(self, text: str) -> SummaryMade:
         parts = rounds(self._items)
         dropped = [part for part in parts[: self._from] if self._made.start <= part.start < self._made.end]
         unseen = frozenset(item.uuid for part in dropped for item in self._items[part.start : min(part.end, self._made.end)])
-        return Got(text, self.usage, len(dropped), unseen)
+        return SummaryMade(text, self.usage, len(dropped), unseen)
 
-    def without_model(self) -> Got:
+    def without_model(self) -> SummaryMade:
         return without_model(self._c, self._items, self._made, self.usage)
 
 
-def without_model(c: Conversation, items: Sequence[Item], made: Plan, usage: Usage) -> Got:
+def without_model(c: Conversation, items: Sequence[Item], made: SummaryPlan, usage: Usage) -> SummaryMade:
     """C7's last rung: always possible, and smaller than what it stands for."""
     part = items[made.start : made.end]
     whole = size_of(c, [block for item in part for block in item.blocks])
     text = shortened(mechanical(part), min(reserve(c), max(1, whole // 2)), lambda words: tokens_of(c, words), least=200)
     answers = len([one for one in rounds(part) if any(item.role == "assistant" for item in part[one.start : one.end])])
-    return Got(text, usage, answers, frozenset(item.uuid for item in part), mechanical=True)
+    return SummaryMade(text, usage, answers, frozenset(item.uuid for item in part), mechanical=True)
 
 
 def reserve(c: Conversation) -> int:

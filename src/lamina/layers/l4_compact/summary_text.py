@@ -27,7 +27,7 @@ from ...core.message_list import Flat
 from ...core.prompt_files import prompt_sections
 from ...core.reply import Reply
 from ...core.view import Item
-from .plan import Plan
+from .plan import SummaryPlan
 
 _ANALYSIS, _ANALYSIS_END = "<analysis>", "</analysis>"
 _SUMMARY, _SUMMARY_END = "<summary>", "</summary>"
@@ -151,7 +151,7 @@ BEGINNING = 200
 
 
 def directive(
-    items: Sequence[Item], made: Plan, *, instructions: str = "", dropped: int = 0, partial: bool = False, again: str = ""
+    items: Sequence[Item], made: SummaryPlan, *, instructions: str = "", dropped: int = 0, partial: bool = False, again: str = ""
 ) -> str:
     """`partial`: a person chose the place; `dropped`: rounds that are not in the request (C7); `again`: why the last try failed."""
     texts = prompt_sections(__file__, "summary")

@@ -17,7 +17,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from ...conversation.forks import Side, cache_figures, ended, failed, hand_over
+from ...conversation.forks import ForkDriver, cache_figures, ended, failed, hand_over
 from ...conversation.isolate import take_job_results
 from ...conversation.state import Conversation
 from ...core.blocks import ToolUse, Wire
@@ -154,7 +154,7 @@ def _perform(ask: AskSide, abort: Abort, desk: Desk, flow: Flow[ForkOutcome], wr
     def keep(change: Change) -> Kept:
         return Kept(STOPPED, is_error=True) if abort.is_set() else writer(change)
 
-    return drive(flow, Side(ask, abort, replace(desk, context=replace(desk.context, keeper=keep), on_end=writer.saw)))
+    return drive(flow, ForkDriver(ask, abort, replace(desk, context=replace(desk.context, keeper=keep), on_end=writer.saw)))
 
 
 def _lent(desk: Desk, order: ExtractionOrder, abort: Abort) -> Desk:

@@ -17,7 +17,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from ...conversation.forks import Side, cache_figures, ended, failed, hand_over
+from ...conversation.forks import ForkDriver, cache_figures, ended, failed, hand_over
 from ...conversation.state import Conversation, seconds_between
 from ...core.blocks import ToolUse, Wire
 from ...core.budget import limits_of
@@ -136,7 +136,7 @@ def _order(c: Conversation, lent: Remembers) -> DreamOrder:
 def dream_desk(desk: Desk, ask: AskSide | Meter, cwd: Path) -> AtDesk:
     """Where a dream works: what any fork may do (X6), with the copy as its memory directory, less what its bounds say."""
 
-    def within(bounds: DreamBounds, abort: Abort) -> Side:
+    def within(bounds: DreamBounds, abort: Abort) -> ForkDriver:
         copy = bounds.copy
         roots = (*desk.permission.roots, copy.memory, *copy.transcripts)
         permission = replace(desk.permission, roots=roots, memory_dir=copy.work, only_edit=None, fork=True)
@@ -148,7 +148,7 @@ def dream_desk(desk: Desk, ask: AskSide | Meter, cwd: Path) -> AtDesk:
 
         lent = lend(replace(desk, permission=permission), abort=abort, memory_dir=copy.work, decide=judged)
         context = replace(lent.context, keeper=bounds.keep, reads=ReadState(), cwd=cwd)
-        return Side(ask, abort, replace(lent, tools=bounds.tools(lent.tools), context=context, on_end=bounds.saw))
+        return ForkDriver(ask, abort, replace(lent, tools=bounds.tools(lent.tools), context=context, on_end=bounds.saw))
 
     return within
 

@@ -6,7 +6,7 @@ import os
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from ...conversation.isolate import run_behind_turn, stepping_aside
+from ...conversation.isolate import isolate, run_behind_turn
 from ...conversation.state import Conversation
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def recover_dreams(c: Conversation) -> None:
     nothing to do."""
     lock = _lock(c.host.memory) if c.host.memory is not None else None
     if lock is not None and lock.st_size > 0:
-        with stepping_aside(c, LAYER):
+        with isolate(c, LAYER):
             from .run import recover_memory
 
             c.notify(*recover_memory(c.cwd, c.home, c.settings))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...conversation.isolate import stepping_aside
+from ...conversation.isolate import isolate
 from ...conversation.state import Conversation
 from ...core.blocks import text
 from ...core.ids import new_id
@@ -32,7 +32,7 @@ def from_mailbox(c: Conversation, mailbox: Mailbox, transcript: Path) -> None:
     told, or the transcript can't be written: what stands in memory alone would be lost with it."""
     if not mailbox.waits() or c.store.trouble is not None:
         return
-    with stepping_aside(c, "mailbox"):
+    with isolate(c, "mailbox"):
         taken = mailbox.take(transcript)
         messages = [message for _, line in taken.lines if (message := read_message(line)) is not None]
         if messages:

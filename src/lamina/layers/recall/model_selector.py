@@ -30,11 +30,11 @@ from ...fork.model_call import Deadline
 from ...memory.recall.choice import Choice, Said, by_model
 from ...memory.recall.library import Look
 from ...memory.recall.plan import Asked, Seen
-from .state import EVENT, SELECT, TOO_LATE, RecallState, placed
+from .state import EVENT, SELECT, TOO_LATE, RecallState, memory_scopes_of
 from .step import enter, seen_in, tell
 
 
-class Selected(NamedTuple):
+class ModelSelection(NamedTuple):
     """What a job brings back."""
 
     message: str
@@ -44,17 +44,17 @@ class Selected(NamedTuple):
 
 def begin(c: Conversation, state: RecallState, asked: Asked, seen: Seen) -> bool:
     """Whether a model was asked."""
-    place, settings, project, policy = placed(c, state), c.settings, state.project, c.policy.surfacing
+    place, settings, project, policy = memory_scopes_of(c, state), c.settings, state.project, c.policy.surfacing
     model, ask_side = settings.small_model or c.prompt.model, c.ask_side
     turn = c.host.desk.context.abort if c.host.desk is not None else None
 
-    def job(abort: Flag) -> Selected | None:
+    def job(abort: Flag) -> ModelSelection | None:
         if place is None:
             return None
         asking = _Asking(ask_side, Deadline(policy.wait_seconds, abort, turn))
         with Look.at(place, settings=settings, project=project) as memory:
             choice = by_model(memory, asked, seen, policy, model=model, ask=asking)
-        return Selected(asked.message, choice, asking.reply)
+        return ModelSelection(asked.message, choice, asking.reply)
 
     return c.background.start(SELECT, job, partial(_take, c))
 
@@ -92,7 +92,7 @@ def _take(c: Conversation, one: JobResult) -> None:
         if not isinstance(one.error, Aborted):
             c.record_event(EVENT, {"files": [], "by": "model", "skipped": str(one.error) or type(one.error).__name__})
         return
-    if not isinstance(chosen, Selected):
+    if not isinstance(chosen, ModelSelection):
         return
     if chosen.reply is not None:
         usage = chosen.reply.usage

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...conversation.isolate import stepping_aside
+from ...conversation.isolate import isolate
 from ...conversation.state import Conversation
 from ...core.blocks import ToolResult
 from ...core.errors import DiskError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a conversation without memories loads nothing of this
     from ...memory.recall.library import Look
     from ...memory.recall.plan import Noticed
     from ...memory.store.scopes import Place
-    from .model_selector import Selected
+    from .model_selector import ModelSelection
 
 SELECT = "select"  # the background job, and the purpose of its call
 EVENT = "recall"
@@ -32,7 +32,7 @@ _NO_TOPICS = frozenset({"logs"})
 class RecallState:
     def __init__(self) -> None:
         self.message = ""  # the person's message that was looked at last
-        self.held: Selected | None = None  # what a model chose, until results stand that it can follow
+        self.held: ModelSelection | None = None  # what a model chose, until results stand that it can follow
         self.looked: Look | None = None  # the look before, closed: what it prepared serves the next one
         self.noticed: Noticed | None = None
         self.place: Place | None = None
@@ -42,7 +42,7 @@ class RecallState:
 
 def bring_memories(c: Conversation) -> None:
     """Before a call; what it takes is loaded where there are memories."""
-    with stepping_aside(c, "recall"):
+    with isolate(c, "recall"):
         if may_bring(c):
             from .step import bring
 
@@ -54,7 +54,7 @@ def may_bring(c: Conversation) -> bool:
     if not c.settings.recall or c.home is None or c.directory is None or c.host.subagent:
         return False
     state = c.layer_state(RecallState)
-    return state.held is not None or (unanswered(c.log.view.items) and _holds_any(placed(c, state)))
+    return state.held is not None or (unanswered(c.log.view.items) and _holds_any(memory_scopes_of(c, state)))
 
 
 def unanswered(items: Sequence[Item]) -> bool:
@@ -67,7 +67,7 @@ def unanswered(items: Sequence[Item]) -> bool:
     return False
 
 
-def placed(c: Conversation, state: RecallState) -> Place | None:
+def memory_scopes_of(c: Conversation, state: RecallState) -> Place | None:
     """Where memory lies, found once; a place that may not be used is one sentence."""
     if not state.placed and c.home is not None:
         from ...memory.store.scopes import memory_place, project_root

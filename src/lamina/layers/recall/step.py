@@ -21,7 +21,7 @@ from ...core.records import Attachment, Event
 from ...memory.recall.choice import Brought, Choice, by_ranker
 from ...memory.recall.library import Look
 from ...memory.recall.plan import KIND, Asked, Noticed, Seen, asked_in, surfaced_behind, why_not
-from .state import EVENT, RecallState, leave_selection, placed
+from .state import EVENT, RecallState, leave_selection, memory_scopes_of
 
 
 def bring(c: Conversation) -> None:
@@ -65,7 +65,7 @@ def seen_in(c: Conversation, state: RecallState) -> Seen:
 
 
 def _now(c: Conversation, state: RecallState, asked: Asked, seen: Seen, *, silent: bool) -> None:
-    place, began = placed(c, state), time.perf_counter()
+    place, began = memory_scopes_of(c, state), time.perf_counter()
     if place is None:
         return
     try:
