@@ -14,7 +14,19 @@ from lamina.core.records import Boundary
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
-from .compacting import LONG, SUMMARY, boundaries, fates, ids, opened, rounds, summaries, summarising, told, until_compacted
+from .compacting import (
+    LONG,
+    SUMMARY,
+    boundaries,
+    fates,
+    ids,
+    opened,
+    rounds,
+    summaries,
+    summarising,
+    told,
+    until_compacted,
+)
 from .words import refused, said
 
 AHEAD = replace(CLASSIC, compact=replace(CLASSIC.compact, ahead_tokens=60_000))
