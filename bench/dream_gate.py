@@ -19,8 +19,9 @@ from typing import Any
 
 from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
+from lamina.disk.files import DREAM_LOCK as LOCK
 from lamina.disk.paths.project import slug
-from lamina.layers.l6_dream.trigger import LOCK, DreamState, begin_dream
+from lamina.layers.l6_dream.trigger import DreamState, begin_dream
 from lamina.memory.memory import Memory
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.layers.l5_extract.guard import FOUND, AcceptedMemory, KnownMemory, RefusedMemory, WantedMemory, judge
+from lamina.layers.l5_extract.guard import FOUND, AcceptedMemory, ExistingMemory, RefusedMemory, WantedMemory, judge
 from lamina.layers.l5_extract.sources import Sources, read_sources
 
 from .making import answered, attached, called, came, fetched, heard, said, topic
@@ -14,7 +14,7 @@ WORDS = "Please run integration tests against a real database, mocks have bitten
 
 
 def judged(
-    text: str, sources: Sources, there: list[KnownMemory] | None = None, before: str | None = None
+    text: str, sources: Sources, there: list[ExistingMemory] | None = None, before: str | None = None
 ) -> AcceptedMemory | RefusedMemory:
     return judge(WantedMemory("a-memory.md", text, before), sources, there or [])
 
@@ -106,7 +106,7 @@ def test_facts_of_a_project_may_come_from_a_result_and_say_so() -> None:
 
 @pytest.mark.spec("S6", "X5")
 def test_a_second_memory_on_the_same_subject_is_refused_and_the_first_is_named() -> None:
-    there = [KnownMemory("testing-db.md", "Integration tests run against a real database")]
+    there = [ExistingMemory("testing-db.md", "Integration tests run against a real database")]
     done = judged(topic(RULE, said=WORDS[:-1]), heard(WORDS), there)
     assert isinstance(done, RefusedMemory)
     assert "testing-db.md" in done.why

@@ -82,7 +82,7 @@ APPROVES = re.compile(
 )
 
 
-class KnownMemory(NamedTuple):
+class ExistingMemory(NamedTuple):
     """A memory there is."""
 
     file: str
@@ -116,7 +116,7 @@ class BackedQuote(NamedTuple):
 
 
 def judge(
-    wanted: WantedMemory, heard: Sources, there: Sequence[KnownMemory], gone: Callable[[str], bool] = lambda _: False
+    wanted: WantedMemory, heard: Sources, there: Sequence[ExistingMemory], gone: Callable[[str], bool] = lambda _: False
 ) -> AcceptedMemory | RefusedMemory:
     """`gone`: whether a memory that was there is so no longer."""
     text, quotes = _without_quotes(wanted.text)
@@ -278,7 +278,7 @@ def _is_about(quote: str, said: UserWords, topic: Topic) -> bool:
     return APPROVES.search(quote) is not None and len(answered) >= ANSWERED * max(1, len(about))
 
 
-def _twin(topic: Topic, there: Sequence[KnownMemory]) -> KnownMemory | None:
+def _twin(topic: Topic, there: Sequence[ExistingMemory]) -> ExistingMemory | None:
     """A memory that says the same under another name."""
     mine = set(terms(topic.description))
     if len(mine) < FEWEST_TERMS:

@@ -29,7 +29,7 @@ from ...memory.recall.selection import line_of
 from ...memory.store.scan import manifest
 from ...memory.store.scopes import Place
 from ...memory.tool_writes import spot
-from .guard import KnownMemory
+from .guard import ExistingMemory
 from .plan import ROUNDS, WROTE, range_start, render_directive, skip_reason
 from .sources import read_sources
 from .trigger import EXTRACTION
@@ -100,7 +100,7 @@ def run_review(order: ExtractionOrder, cursor: str | None, perform: Performs) ->
             headers = memory.headers()
             # Of many memories the newest are listed, and those about what was said (S11).
             listed = manifest(headers, lambda rest, room: best_of(memory, headers, rest, words, room))
-        there = [KnownMemory(header.file, header.description) for header in headers]
+        there = [ExistingMemory(header.file, header.description) for header in headers]
         writer = ReviewWriter(order.place, order.store, order.session, heard, there, order.cwd)
         asked = render_directive(heard.said, [line_of(header) for header in listed], order.place, today=order.today)
         outcome = perform(run_fork(order.handover, asked, purpose=EXTRACTION, rounds=ROUNDS), writer)

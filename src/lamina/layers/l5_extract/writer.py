@@ -20,7 +20,7 @@ from ...memory.store.secrets import redact
 from ...memory.store.topic import INDEX
 from ...memory.tool_writes import Spot, Written, spot
 from ...tools.tool import Change, Kept
-from .guard import GONE, AcceptedMemory, KnownMemory, RefusedMemory, WantedMemory, judge
+from .guard import GONE, AcceptedMemory, ExistingMemory, RefusedMemory, WantedMemory, judge
 from .sources import Sources, strip_line_numbers
 from .trigger import EXTRACTION
 
@@ -53,7 +53,7 @@ class MemoriesWritten(NamedTuple):
 
 class ReviewWriter:
     def __init__(
-        self, place: Place, store: Store, session: str, heard: Sources, there: Sequence[KnownMemory], cwd: Path = Path()
+        self, place: Place, store: Store, session: str, heard: Sources, there: Sequence[ExistingMemory], cwd: Path = Path()
     ) -> None:
         self._place = place
         self._cwd = cwd
@@ -140,7 +140,7 @@ class ReviewWriter:
             self._notices += [done.notice] if done.notice else []
         elif done.data != change.before:
             self._saved[redact(str(change.path)).text] = redact(accepted.topic.name).text
-            self._there.append(KnownMemory(accepted.topic.file, accepted.topic.description))
+            self._there.append(ExistingMemory(accepted.topic.file, accepted.topic.description))
 
     @property
     def outcome(self) -> MemoriesWritten:

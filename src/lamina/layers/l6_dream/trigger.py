@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...conversation.isolate import isolate, run_behind_turn
 from ...conversation.state import Conversation
+from ...disk.files import DREAM_LOCK
 
 if TYPE_CHECKING:
     from ...fork.host import Remembers
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 DREAM: Literal["dream"] = "dream"  # the background job, the purpose of its calls, and its event
 LAYER = "l6_dream"
-LOCK = ".consolidate-lock"  # its mtime is the time of the last dream, its size tells whether somebody holds it (D2)
 # A dream that was told to end puts back what it holds: a few small writes.
 ENDING_SECONDS = 5.0
 
@@ -60,9 +60,9 @@ def _look(c: Conversation, lent: Remembers) -> None:
 
 
 def _lock(lent: Remembers) -> os.stat_result | None:
-    """The one stat. What the lock makes of an odd file is asked when a dream begins."""
+    """The one stat: the mtime is the time of the last dream, the size tells whether somebody holds it (D2). What the lock makes of an odd file is asked when a dream begins."""
     try:
-        return os.stat(lent.place.path / LOCK, follow_symlinks=False)
+        return os.stat(lent.place.path / DREAM_LOCK, follow_symlinks=False)
     except OSError:
         return None
 

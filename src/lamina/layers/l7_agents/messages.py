@@ -74,11 +74,11 @@ Structured: TypeAlias = ShutdownRequest | ShutdownResponse | PlanApproval
 KINDS = ("shutdown_request", "shutdown_response", "plan_approval_response")
 
 
-class Unreadable(msgspec.Struct, frozen=True):
+class UnreadableMessage(msgspec.Struct, frozen=True):
     sentence: str
 
 
-def read_structured(text: str) -> Structured | Unreadable | None:
+def read_structured(text: str) -> Structured | UnreadableMessage | None:
     """None: it is plain text. A JSON object whose type is none of ours is plain text too."""
     if not text.lstrip().startswith("{"):
         return None
@@ -91,7 +91,7 @@ def read_structured(text: str) -> Structured | Unreadable | None:
     try:
         read: Structured = msgspec.convert(raw, Structured)
     except msgspec.ValidationError as error:
-        return Unreadable(f"the {raw['type']} can't be read ({error}); send it again with approve as true or false.")
+        return UnreadableMessage(f"the {raw['type']} can't be read ({error}); send it again with approve as true or false.")
     return read
 
 

@@ -17,7 +17,7 @@ import msgspec
 from ...core.blocks import Wire
 from ...core.prompt_files import prompt_text
 from ...tools.tool import Builtin, Context, Guarded, Output, Tool, failure
-from .messages import MOST_NAME, MOST_SUMMARY, MOST_TEXT, Structured, Unreadable, read_structured
+from .messages import MOST_NAME, MOST_SUMMARY, MOST_TEXT, Structured, UnreadableMessage, read_structured
 from .types import AGENT, FORK, SEND, AgentType, Catalog
 
 MAX_DESCRIPTION = 200
@@ -183,7 +183,7 @@ def read_sending(given: Wire) -> Sending | CallRefusal:
     if not to.strip() or not text:
         return CallRefusal("to and message must hold words; send the call again with both.")
     structured = read_structured(text)
-    if isinstance(structured, Unreadable):
+    if isinstance(structured, UnreadableMessage):
         return CallRefusal(f"The message was not sent: {structured.sentence}")
     for where in _FAR:
         if to.startswith(f"{where}:"):
