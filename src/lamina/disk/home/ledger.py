@@ -86,7 +86,8 @@ class UsageLedger:
     def today(self) -> Spent:
         """Return what all sessions of this home have used today. Reads only the new part of the file."""
         if self._day != self.day:
-            self._begin(self.day)
+            self._day, self._sum = self.day, Spent()
+            self._read = _ReadPosition(ledger_file(self._home, self._day)) if self._home is not None else None
         if self._read is not None:
             try:
                 self._follow(self._read)
@@ -100,10 +101,6 @@ class UsageLedger:
         return spent_in(
             line for line, written in tuple(self._added) if not (written and unwritten) and day_of(line.time) == self._day
         )
-
-    def _begin(self, day: str) -> None:
-        self._day, self._sum = day, Spent()
-        self._read = _ReadPosition(ledger_file(self._home, day)) if self._home is not None else None
 
     def _follow(self, place: _ReadPosition) -> None:
         try:

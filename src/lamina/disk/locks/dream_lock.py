@@ -157,13 +157,12 @@ class DreamLock:
 class HeldDreamLock:
     """The lock, won. Leaving the block unresolved rolls back. A forked child has only a copy that can do nothing."""
 
-    __slots__ = ("_held", "_info", "_lock", "acquired_ns", "nonce", "prior_ns")
+    __slots__ = ("_held", "_info", "_lock", "acquired_ns", "prior_ns")
 
     def __init__(self, lock: DreamLock, info: HolderRecord, held: LockDescriptor) -> None:
         self._lock = lock
         self._info = info
         self._held = held
-        self.nonce = info.nonce
         self.acquired_ns = info.mtime_ns
         self.prior_ns = info.prior_ns
 

@@ -76,17 +76,13 @@ def _try(where: Dir, name: str) -> LockDescriptor | None:
         try:
             if not held.try_lock():
                 return None
-            if keep := _stands(where, name, held.fd):
+            there = where.stat(name)
+            if keep := there is not None and os.path.samestat(os.fstat(held.fd), there):
                 return held
         finally:
             if not keep:
                 held.release()
     raise DiskError(full, "the lock file is replaced again and again", "find the program that does it")
-
-
-def _stands(where: Dir, name: str, fd: int) -> bool:
-    ours, there = os.fstat(fd), where.stat(name)
-    return there is not None and os.path.samestat(ours, there)
 
 
 class LifeLock(Closable):
