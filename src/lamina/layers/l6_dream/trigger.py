@@ -60,7 +60,8 @@ def _look(c: Conversation, lent: Remembers) -> None:
 
 
 def _lock(lent: Remembers) -> os.stat_result | None:
-    """The one stat: the mtime is the time of the last dream, the size tells whether somebody holds it (D2). What the lock makes of an odd file is asked when a dream begins."""
+    """The one stat: the mtime is the time of the last dream, the size tells whether somebody holds it (D2). What the lock makes of an
+    odd file is asked when a dream begins."""
     try:
         return os.stat(lent.place.path / DREAM_LOCK, follow_symlinks=False)
     except OSError:
