@@ -9,10 +9,9 @@ from pathlib import Path
 from lamina.core.records import Spill
 from lamina.core.settings import Settings
 from lamina.disk.paths.project import slug
-from lamina.maintenance.forget.files import Places
-from lamina.maintenance.forget.forget import Report, forget, remains
-from lamina.maintenance.forget.scope import scope
+from lamina.maintenance.forget.forget import ForgetReport, forget, remains
 from lamina.maintenance.forget.subject import Subject
+from lamina.maintenance.kept_files import KeptFiles, kept_files
 from lamina.memory.memory import Memory
 from lamina.memory.store.contract import Why
 from lamina.session.session import Session
@@ -98,11 +97,11 @@ def make_home(home: Path, cwd: Path) -> Path:
     return root
 
 
-def all_of(home: Path, cwd: Path, *, everywhere: bool = False) -> Places:
-    return scope(home, cwd, Settings(), person=home.parent, everywhere=everywhere)
+def all_of(home: Path, cwd: Path, *, everywhere: bool = False) -> KeptFiles:
+    return kept_files(home, cwd, Settings(), person=home.parent, everywhere=everywhere)
 
 
-def forgotten(home: Path, cwd: Path, subject: str = NAME, *, everywhere: bool = False) -> Report:
+def forgotten(home: Path, cwd: Path, subject: str = NAME, *, everywhere: bool = False) -> ForgetReport:
     wanted = Subject(subject)
     report = forget(all_of(home, cwd, everywhere=everywhere), wanted, do=True)
     report.left = remains([home], wanted, inside=lambda _: True)

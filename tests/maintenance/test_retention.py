@@ -16,22 +16,20 @@ from lamina.core.settings import Settings
 from lamina.disk.home.ledger import UsageLedger, day_of
 from lamina.disk.home.ledger import list_ledger_days as ledger_days
 from lamina.maintenance import retention
-from lamina.maintenance.forget.files import Session as Place
+from lamina.maintenance.kept_files import SessionFiles
 from lamina.maintenance.retention import (
     DAY,
     JOURNAL,
     LEDGER_DAYS,
-    Old,
-    age,
+    OldSession,
     clear_ledgers,
-    finish,
-    journal,
-    look,
-    old_ledgers,
-    plan,
-    run,
+    finish_removals,
+    parse_age,
+    plan_removal,
+    read_journal,
+    remove_sessions,
 )
-from lamina.maintenance.start_checks import starting
+from lamina.maintenance.start_checks import run_start_checks
 from lamina.memory.memory import Memory
 from lamina.memory.store.contract import Why
 from lamina.session.session import Session
@@ -73,7 +71,7 @@ def cwd(tmp_path: Path) -> Path:
 
 
 def start(home: Path, cwd: Path, settings: Settings, *, days: float = 0) -> list[str]:
-    return starting(cwd, home, settings, environ={}, now=NOW + days * DAY)
+    return run_start_checks(cwd, home, settings, environ={}, now=NOW + days * DAY)
 
 
 @pytest.mark.spec("B11")
@@ -91,7 +89,7 @@ def test_with_the_setting_old_sessions_go_with_their_spills_and_it_is_said_once(
     assert ids(home, cwd) == {young}
     assert not (project(home, cwd) / old).exists()
     assert (project(home, cwd) / young / "tool-results" / "x.txt").exists()
-    [line] = journal(home)
+    [line] = read_journal(home)
     assert (line.session, line.days) == (old, 30)
     assert "hello" not in (home / JOURNAL).read_text(), "what was said is not in it"
     assert start(home, cwd, KEEP) == []
@@ -115,25 +113,26 @@ def test_an_open_session_and_one_a_memory_refers_to_stay(home: Path, cwd: Path) 
         session.before_call()
         assert session.path is not None
         os.utime(session.path, (1, 1))
-        planned = plan(look([project(home, cwd)], home, now=NOW, older_than=DAY), now=NOW, older_than=DAY)
+        planned = plan_removal([project(home, cwd)], home, now=NOW, older_than=DAY)
         assert planned.remove == ()
-        assert {kept.session.transcript.stem: kept.why for kept in planned.keep} == {
+        assert {kept.files.id: kept.why for kept in planned.keep} == {
             referred: "a memory refers to it",
             session.id: "it is open",
         }
-        run(planned._replace(remove=(Old(Place(session.path, session.path.with_suffix("")), 0, 0),)), home, now=NOW, days=1)
+        opened = OldSession(SessionFiles(session.path, session.path.with_suffix("")), 0, 0)
+        remove_sessions(planned._replace(remove=(opened,)), home, now=NOW, days=1)
         assert session.path.exists(), "one that was opened after it was decided stays"
 
 
 @pytest.mark.parametrize(("text", "days"), [("30d", 30), ("2w", 14), ("6m", 180), ("1y", 365), ("7", 7), ("1Y", 365)])
 def test_an_age_is_read(text: str, days: int) -> None:
-    assert age(text) == days * DAY
+    assert parse_age(text) == days * DAY
 
 
 @pytest.mark.parametrize("text", ["", "d", "0d", "-3d", "x", "3 d", "1.5d", "²d"])
 def test_what_is_no_age_is_refused(text: str) -> None:
     with pytest.raises(InputError):
-        age(text)
+        parse_age(text)
 
 
 @needs_fork
@@ -148,16 +147,16 @@ def test_stopped_anywhere_a_session_is_whole_or_gone_and_what_went_is_listed(tmp
 
     def act(directory: Path, say: Say) -> None:
         home = directory / "home"
-        run(plan(look([project(home, cwd)], home, now=NOW, older_than=DAY), now=NOW, older_than=DAY), home, now=NOW, days=1)
+        remove_sessions(plan_removal([project(home, cwd)], home, now=NOW, older_than=DAY), home, now=NOW, days=1)
         say("done")
 
     for stopped in every(tmp_path, prepare, act, Kill()):
         home = stopped.directory / "home"
         there = old in ids(home, cwd)
-        assert there or [line.session for line in journal(home)] == [old], stopped
+        assert there or [line.session for line in read_journal(home)] == [old], stopped
         assert not there or (project(home, cwd) / old / "tool-results" / "x.txt").exists(), stopped
         assert there or "done" not in stopped.said or not (project(home, cwd) / old).exists(), stopped
-        finish(home)
+        finish_removals(home)
         assert there == (project(home, cwd) / old).exists(), stopped
 
 
@@ -169,11 +168,12 @@ def ledgers(home: Path, *ago: float) -> None:
         UsageLedger(home).add(LedgerLine(NOW - days * DAY, "notes", "/w"))
 
 
-def test_old_ledgers_go_by_their_day() -> None:
-    days = [day_of(NOW - ago * DAY) for ago in (200, 91, 90, 31, 30, 1, 0)]
-    assert old_ledgers(days, now=NOW, keep=None) == days[:2]
-    assert old_ledgers(days, now=NOW, keep=1_000) == days[:2]
-    assert old_ledgers(days, now=NOW, keep=30) == days[:4]
+@pytest.mark.parametrize(("keep", "gone"), [(None, 2), (1_000, 2), (30, 4)])
+def test_old_ledgers_go_by_their_day(home: Path, keep: float | None, gone: int) -> None:
+    ago = (200, 91, 90, 31, 30, 1, 0)
+    ledgers(home, *ago)
+    clear_ledgers(home, now=NOW, keep=keep)
+    assert ledger_days(home) == [day_of(NOW - days * DAY) for days in ago[gone:]]
 
 
 @pytest.mark.spec("B9", "Z7")
@@ -212,7 +212,7 @@ def test_a_full_journal_loses_its_older_half_and_what_was_told_stays_told(
     assert len(said) == 20
     assert all(sentence.startswith("1 session ") for sentence in said), "no removal is told twice"
     assert (home / JOURNAL).stat().st_size < 2_000
-    assert 0 < len(journal(home)) < 20
+    assert 0 < len(read_journal(home)) < 20
 
 
 def test_an_id_that_a_part_of_a_file_cuts_in_two_is_found(home: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,5 +222,5 @@ def test_an_id_that_a_part_of_a_file_cuts_in_two_is_found(home: Path, cwd: Path,
     memory.mkdir(parents=True, exist_ok=True)
     for number in range(30, 60):
         (memory / "note.md").write_text("x" * number + old + "y" * 100)
-        [one] = look([project(home, cwd)], home, now=NOW, older_than=30 * DAY)
-        assert one.referred
+        [kept] = plan_removal([project(home, cwd)], home, now=NOW, older_than=30 * DAY).keep
+        assert kept.why == "a memory refers to it"

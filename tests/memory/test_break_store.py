@@ -12,7 +12,7 @@ import yaml
 
 from lamina.agent.agent import Agent
 from lamina.core.errors import InputError
-from lamina.maintenance.portable.run import export_from
+from lamina.maintenance.transfer.import_export import export_from
 from lamina.memory.memory import Memory
 from lamina.memory.store.contract import MOST_READ, Why
 from lamina.memory.store.directory import DirectoryStore

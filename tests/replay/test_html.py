@@ -9,7 +9,7 @@ import pytest
 
 from lamina.core.settings import Settings
 from lamina.replay.html import page
-from lamina.replay.run import Report, Wanted, replay
+from lamina.replay.run import ReplayOptions, ReplayReport, replay
 from lamina.replay.variants import variants
 
 from .recording import long_work
@@ -39,15 +39,15 @@ class Seen(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+def report(tmp_path_factory: pytest.TempPathFactory) -> ReplayReport:
     path: Path = long_work(3).write(tmp_path_factory.mktemp("recorded") / "s.jsonl")
     odd = path.with_name("<script>alert(1)</script>.jsonl".replace("/", "-"))
     odd.write_text("nothing")
-    return replay([path, odd], Wanted(variants(("lean",)), lambda arguments: Settings(**arguments)))
+    return replay([path, odd], ReplayOptions(variants(("lean",)), lambda arguments: Settings(**arguments)))
 
 
 @pytest.mark.spec("B14")
-def test_the_page_is_whole_and_needs_nothing_from_elsewhere(report: Report) -> None:
+def test_the_page_is_whole_and_needs_nothing_from_elsewhere(report: ReplayReport) -> None:
     made = page(report, "Replay <b>")
     seen = Seen()
     seen.feed(made)
@@ -64,5 +64,5 @@ def test_the_page_is_whole_and_needs_nothing_from_elsewhere(report: Report) -> N
 
 def test_a_report_of_nothing_is_a_page_too() -> None:
     seen = Seen()
-    seen.feed(page(Report(), "Replay"))
+    seen.feed(page(ReplayReport(), "Replay"))
     assert seen.open == []

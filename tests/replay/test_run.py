@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from lamina.core.settings import Settings
-from lamina.replay.curve import MOST_POINTS, Curve
-from lamina.replay.figures import Figures
-from lamina.replay.run import Report, Wanted, replay, transcripts
+from lamina.replay.figures import MOST_POINTS, Curve, ReplayFigures
+from lamina.replay.run import ReplayOptions, ReplayReport, replay, transcripts
 from lamina.replay.table import remarks
 from lamina.replay.variants import variants
 from lamina.session.session import Session
@@ -27,8 +26,8 @@ def settings(arguments: Mapping[str, Any]) -> Settings:
     return Settings(**arguments)
 
 
-def played(*files: Path, window: int | None = WINDOW, rows: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> Report:
-    return replay(files, Wanted(variants(rows, without), settings, window))
+def played(*files: Path, window: int | None = WINDOW, rows: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> ReplayReport:
+    return replay(files, ReplayOptions(variants(rows, without), settings, window))
 
 
 @pytest.fixture(autouse=True)
@@ -59,17 +58,17 @@ def test_policies_and_what_was_recorded_stand_side_by_side(long_file: Path) -> N
     assert rows["append"].input_units == pytest.approx(rows["recorded"].input_units, rel=0.03), "nobody took anything out"
     assert rows["append"].usage.prompt == pytest.approx(rows["recorded"].usage.prompt, rel=0.03)
     assert (rows["append"].compactions, rows["append"].breaks, rows["append"].regrets) == (0, 0, 0)
-    assert rows["append"].rereads == 1
+    assert rows["append"].repeated_reads == 1
     assert rows["append"].over_window > 0
-    assert rows["append"].facts_kept == rows["append"].facts > 0
+    assert rows["append"].facts_in_context == rows["append"].facts > 0
     for name in ("lamina", "lean"):
         assert rows[name].compactions + rows[name].clearings > 0
         assert 0 < rows[name].breaks <= rows[name].compactions + rows[name].clearings
         assert rows[name].peak_tokens <= WINDOW < rows["append"].peak_tokens
         assert rows[name].regrets == 1, "the first file was read again at the end"
-        assert rows[name].facts_kept < rows[name].facts
-        assert rows[name].files_kept <= rows[name].files
-        assert rows[name].failures == 0
+        assert rows[name].facts_in_context < rows[name].facts
+        assert rows[name].files_in_context <= rows[name].files
+        assert rows[name].layer_failures == 0
 
 
 def test_the_same_recording_gives_the_same_figures(long_file: Path, scratch: Path) -> None:
@@ -99,10 +98,10 @@ def test_a_window_that_fills_up_ends_the_session_and_is_said(tmp_path: Path) -> 
         made.answer(text("I see."))
     report = played(made.write(tmp_path / "s.jsonl"), without=("compaction",))
     stopped = report.figures["lamina without compaction"]
-    assert (stopped.stopped, stopped.calls + stopped.not_played) == (1, 20)
-    assert stopped.not_played > 0
+    assert (stopped.stopped_sessions, stopped.calls + stopped.calls_not_played) == (1, 20)
+    assert stopped.calls_not_played > 0
     assert any("lamina without compaction: the window was full in 1 session" in remark for remark in remarks(report))
-    assert report.figures["lamina"].stopped == 0
+    assert report.figures["lamina"].stopped_sessions == 0
 
 
 def test_a_result_that_is_too_large_is_spilled_unless_that_is_off(tmp_path: Path) -> None:
@@ -159,10 +158,10 @@ def test_a_recording_that_was_compacted_has_regrets_and_facts_of_its_own(tmp_pat
     made.read("/work/a.py", page(1))
     made.answer(text("Done."))
     rows = played(made.write(tmp_path / "s.jsonl"), window=None).figures
-    assert (rows["recorded"].compactions, rows["recorded"].regrets, rows["recorded"].rereads) == (1, 1, 1)
-    assert (rows["append"].regrets, rows["append"].rereads) == (0, 1)
-    assert rows["recorded"].facts_kept < rows["recorded"].facts == rows["append"].facts
-    assert rows["recorded"].files_kept < rows["recorded"].files
+    assert (rows["recorded"].compactions, rows["recorded"].regrets, rows["recorded"].repeated_reads) == (1, 1, 1)
+    assert (rows["append"].regrets, rows["append"].repeated_reads) == (0, 1)
+    assert rows["recorded"].facts_in_context < rows["recorded"].facts == rows["append"].facts
+    assert rows["recorded"].files_in_context < rows["recorded"].files
 
 
 @pytest.mark.spec("B14")
@@ -179,9 +178,9 @@ def test_with_memory_the_index_and_what_recall_brings_are_counted(tmp_path: Path
         return Settings(memory_directory=str(memory), **arguments)
 
     before = {one.name: one.read_bytes() for one in memory.iterdir()}
-    wanted = Wanted(variants((), ("memory",)), remembering, None, lambda _: "Index: where the slow function of src/app is")
+    wanted = ReplayOptions(variants((), ("memory",)), remembering, None, lambda _: "Index: where the slow function of src/app is")
     rows = replay([path], wanted).figures
-    index_alone = Wanted(variants(), settings, None, lambda _: "Index: where the slow function of src/app is")
+    index_alone = ReplayOptions(variants(), settings, None, lambda _: "Index: where the slow function of src/app is")
     assert rows["lamina"].memory_tokens > replay([path], index_alone).figures["lamina"].memory_tokens > 0
     assert rows["lamina without memory"].memory_tokens == rows["append"].memory_tokens == 0
     assert rows["lamina"].peak_tokens > rows["lamina without memory"].peak_tokens
@@ -229,7 +228,7 @@ def test_of_a_home_only_conversations_are_taken_and_each_once(tmp_path: Path) ->
 
 def test_rows_that_were_given_the_same_memory_are_named_once() -> None:
     given = {"append": 0, "lamina": 7, "lean": 9, "lamina without notes": 7}
-    report = Report(figures={name: Figures(memory_tokens=tokens) for name, tokens in given.items()})
+    report = ReplayReport(figures={name: ReplayFigures(memory_tokens=tokens) for name, tokens in given.items()})
     assert [one for one in remarks(report) if "memory put in" in one] == [
         "lamina and 1 further row: memory put in 7 tokens, index and recall together.",
         "lean: memory put in 9 tokens, index and recall together.",
@@ -242,7 +241,7 @@ def test_ctrl_c_leaves_nothing_behind(long_file: Path, scratch: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        replay([long_file], Wanted(variants()[1:], settings, WINDOW, on_call=stop))
+        replay([long_file], ReplayOptions(variants()[1:], settings, WINDOW, on_call=stop))
     assert list(scratch.iterdir()) == []
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("lamina-")]
 

@@ -8,8 +8,8 @@ import pytest
 
 from lamina.core.blocks import Text, ToolResult
 from lamina.core.errors import InputError
-from lamina.replay.script import Answer, Said, read_script
-from lamina.replay.token_scale import Counting, learn
+from lamina.replay.script import RecordedAnswer, RecordedInput, read_script
+from lamina.replay.token_scale import TokenCounter, learn_scale
 
 from .recording import OVERHEAD, Recording, long_work, page, text, use
 
@@ -23,10 +23,16 @@ def test_blocks_of_one_answer_are_one_call_though_results_stand_between_them(tmp
     made.result("b", "second")
     made.answer(text("Done."))
     script = read_script(made.write(tmp_path / "s.jsonl"))
-    answers = [step for step in script.steps if isinstance(step, Answer)]
+    answers = [step for step in script.steps if isinstance(step, RecordedAnswer)]
     assert [[call.id for call in answer.calls] for answer in answers] == [["a", "b"], []]
-    assert script.answers == 2
-    assert [type(step).__name__ for step in script.steps] == ["Said", "Answer", "Said", "Said", "Answer"]
+    assert len(script.answers) == 2
+    assert [type(step).__name__ for step in script.steps] == [
+        "RecordedInput",
+        "RecordedAnswer",
+        "RecordedInput",
+        "RecordedInput",
+        "RecordedAnswer",
+    ]
 
 
 def test_what_the_recorded_program_took_out_is_in_the_script_and_its_summary_is_not(tmp_path: Path) -> None:
@@ -38,7 +44,9 @@ def test_what_the_recorded_program_took_out_is_in_the_script_and_its_summary_is_
     made.say("And now?")
     made.answer(text("Done."))
     script = read_script(made.write(tmp_path / "s.jsonl"))
-    said = [block.text for step in script.steps if isinstance(step, Said) for block in step.blocks if isinstance(block, Text)]
+    said = [
+        block.text for step in script.steps if isinstance(step, RecordedInput) for block in step.blocks if isinstance(block, Text)
+    ]
     assert said == ["Read it.", "And now?"]
     assert any(isinstance(block, ToolResult) and block.tool_use_id == call for step in script.steps for block in step.blocks)
     assert (script.recorded.compactions, script.recorded.auto) == (1, 1)
@@ -47,7 +55,7 @@ def test_what_the_recorded_program_took_out_is_in_the_script_and_its_summary_is_
 
 
 def test_a_subagents_own_transcript_is_a_conversation(tmp_path: Path) -> None:
-    assert read_script(long_work(2, sidechain=True).write(tmp_path / "agent-1.jsonl")).answers == 4
+    assert len(read_script(long_work(2, sidechain=True).write(tmp_path / "agent-1.jsonl")).answers) == 4
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\x01\x02", b'{"type": "user"}\n', b"not json\n", b"[1, 2]\n"])
@@ -60,12 +68,12 @@ def test_what_is_no_conversation_is_refused_with_a_sentence(tmp_path: Path, cont
 
 def test_scale_and_overhead_are_learnt_from_what_the_recording_reports(tmp_path: Path) -> None:
     script = read_script(long_work(20).write(tmp_path / "s.jsonl"))
-    learnt = learn(script)
+    learnt = learn_scale(script)
     assert learnt.overhead == pytest.approx(OVERHEAD, rel=0.02)
-    count = Counting(learnt.scale)
+    count = TokenCounter(learnt.scale)
     whole = learnt.overhead + sum(count.of(step.blocks) for step in script.steps[:-1])
     last = script.steps[-1]
-    assert isinstance(last, Answer)
+    assert isinstance(last, RecordedAnswer)
     assert last.usage is not None
     assert whole == pytest.approx(last.usage.prompt, rel=0.02)
 
@@ -76,21 +84,21 @@ def test_two_short_calls_do_not_double_what_the_estimate_says(tmp_path: Path) ->
     made.answer(text("Hello."))
     made.say("And now?" * 60)  # four characters a token is far from what our estimate says of it
     made.answer(text("Nothing."))
-    assert learn(read_script(made.write(tmp_path / "s.jsonl"))).scale == pytest.approx(1.0, abs=0.05)
+    assert learn_scale(read_script(made.write(tmp_path / "s.jsonl"))).scale == pytest.approx(1.0, abs=0.05)
 
 
 def test_without_usage_the_estimate_stands_as_it_is(tmp_path: Path) -> None:
-    learnt = learn(read_script(long_work(3, usage=False).write(tmp_path / "s.jsonl")))
+    learnt = learn_scale(read_script(long_work(3, usage=False).write(tmp_path / "s.jsonl")))
     assert (learnt.scale, learnt.overhead, learnt.warm) == (1.0, 0, 0)
 
 
 def test_an_id_that_is_made_anew_in_every_run_weighs_the_same() -> None:
-    count = Counting(1.0)
+    count = TokenCounter(1.0)
     ids = ("deadbeef-dead-4ead-beef-deadbeefdead", "12345678-1234-4234-8234-123456789012")
     assert len({count.text(f"expand {one} opens it") for one in ids}) == 1
 
 
 def test_a_filler_has_the_tokens_it_is_asked_for() -> None:
-    count = Counting(1.3)
+    count = TokenCounter(1.3)
     assert count.text(count.filler(10_000)) == pytest.approx(10_000, rel=0.001)
     assert count.filler(-5) == ""

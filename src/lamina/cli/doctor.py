@@ -20,9 +20,9 @@ from .safe_text import document, printable, sentence
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..maintenance.doctor.examine import Report
+    from ..maintenance.doctor.examination import DoctorReport
     from ..maintenance.doctor.finding import Finding
-    from ..maintenance.doctor.fixes import Done
+    from ..maintenance.doctor.fixes import AppliedFix
 
 HEADINGS = {
     "memory": "Memory",
@@ -50,14 +50,14 @@ def command(ctx: click.Context, fix: bool, as_json: bool, cwd: Path) -> None:
 
     Without --fix nothing is changed. The exit code is 0 whatever is found, and 1 when something could not be looked at.
     """
-    from ..maintenance.doctor.examine import look
+    from ..maintenance.doctor.examination import examine
     from ..maintenance.doctor.fixes import mend_all
 
     where, now = Path(os.path.realpath(cwd)), time.time()
     progress = Progress()
 
-    def looked() -> Report:
-        return look(cwd=where, environ=os.environ, now=now, tell=progress.tell)
+    def looked() -> DoctorReport:
+        return examine(cwd=where, environ=os.environ, now=now, tell=progress.tell)
 
     done, report = mend_all(looked, now=now) if fix else ([], looked())
     progress.clear()
@@ -89,7 +89,7 @@ class Progress:
             sys.stderr.flush()
 
 
-def to_json(report: Report, done: Sequence[Done], cwd: Path) -> dict[str, Any]:
+def to_json(report: DoctorReport, done: Sequence[AppliedFix], cwd: Path) -> dict[str, Any]:
     counts = {name: sum(found.severity == name for found in report.findings) for name in COLORS}
     return {
         "cwd": str(cwd),
@@ -115,7 +115,7 @@ def _row(found: Finding) -> dict[str, Any]:
     }
 
 
-def _show(report: Report, done: Sequence[Done], *, fixed: bool) -> None:
+def _show(report: DoctorReport, done: Sequence[AppliedFix], *, fixed: bool) -> None:
     for each in done:
         mark = click.style("mended", fg="green") if each.ok else click.style("failed", fg="red")
         _say(f"{mark}  {sentence(each.text)}" + (f"\n        {sentence(each.undo)}" if each.undo else ""))
@@ -132,7 +132,7 @@ def _show(report: Report, done: Sequence[Done], *, fixed: bool) -> None:
 def _group(kind: str, alike: list[Finding]) -> None:
     from ..maintenance.doctor.finding import KINDS
 
-    severity, title = KINDS[kind]
+    severity, title, _ = KINDS[kind]
     count = f" ({len(alike):,})" if len(alike) > 1 else ""
     _say(f"  {click.style(severity, fg=COLORS[severity])}  {title}{count}")
     for found in alike[:MOST_SHOWN]:
@@ -146,7 +146,7 @@ def _group(kind: str, alike: list[Finding]) -> None:
         _say(_broken(f"→ {remedy}", "    ", "      "))
 
 
-def summary(report: Report, done: Sequence[Done], *, fixed: bool) -> str:
+def summary(report: DoctorReport, done: Sequence[AppliedFix], *, fixed: bool) -> str:
     """The last line: what it comes to, and the next step."""
     wrong = [found for found in report.findings if found.severity != "info"]
     fixable = sum(found.fix is not None for found in report.findings)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..maintenance.portable.formats import FORMATS, Format
+from ..maintenance.transfer.formats import FORMATS, Format
 from .portable import opened, show
 
 
@@ -19,7 +19,7 @@ from .portable import opened, show
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def command(target: Path, format: Format, dry_run: bool, replace: bool, cwd: Path, as_json: bool) -> None:
     """Write all memories to TARGET: a directory for claude-code and codex, a file for the other formats."""
-    from ..maintenance.portable.run import export_from
+    from ..maintenance.transfer.import_export import export_from
 
     with opened(cwd.resolve(), writing=False) as store:
         report = export_from(store, target, format, replace=replace, dry_run=dry_run)

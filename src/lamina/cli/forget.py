@@ -13,7 +13,7 @@ from .progress import waiting
 from .safe_text import document, printable
 
 if TYPE_CHECKING:
-    from ..maintenance.forget.forget import Item, Report
+    from ..maintenance.forget.forget import ForgetReport, ForgottenFile
 
 # More lines than a person reads before they answer.
 SHOWN = 40
@@ -32,15 +32,15 @@ def command(subject: str, everywhere: bool, anywhere: bool, dry_run: bool, yes: 
     from ..disk.settings_files import lamina_home, load_settings, user_home
     from ..maintenance.forget.forget import as_json as told
     from ..maintenance.forget.forget import forget, remains
-    from ..maintenance.forget.scope import scope
     from ..maintenance.forget.subject import Subject
+    from ..maintenance.kept_files import kept_files
 
     home, here = lamina_home(os.environ), Path(cwd).resolve()
     if home is None:
         raise click.UsageError("no home directory is known: set LAMINA_HOME.")
     wanted = Subject(subject, anywhere=anywhere)
     settings = load_settings(cwd=here, home=home, environ=os.environ)
-    kept = scope(home, here, settings, person=user_home(os.environ), everywhere=everywhere)
+    kept = kept_files(home, here, settings, person=user_home(os.environ), everywhere=everywhere)
     if dry_run or not yes:
         with waiting("Looking through all that is kept"):
             planned = forget(kept, wanted, do=False)
@@ -71,13 +71,13 @@ def ask(question: str) -> None:
         raise click.Abort
 
 
-def _extent(item: Item) -> str:
+def _extent(item: ForgottenFile) -> str:
     if item.action == "removed":
         return "as a whole"
     return "1 place" if item.places == 1 else f"{item.places} places"
 
 
-def _shown(report: Report, verb: str) -> str:
+def _shown(report: ForgetReport, verb: str) -> str:
     rows = [f"{item.kind}: {item.path} ({_extent(item)})" for item in report.done]
     if len(rows) > SHOWN:
         rows[SHOWN:] = [f"… and {len(rows) - SHOWN} more files"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..maintenance.portable.formats import FORMATS, Format
+from ..maintenance.transfer.formats import FORMATS, Format
 from .portable import opened, show
 
 
@@ -19,7 +19,7 @@ from .portable import opened, show
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def command(source: Path, format: Format | None, dry_run: bool, replace: bool, cwd: Path, as_json: bool) -> None:
     """Take over memories from SOURCE, a file or directory of another program."""
-    from ..maintenance.portable.run import import_into
+    from ..maintenance.transfer.import_export import import_into
     from ..memory.store.contract import Why
 
     why = Why(who="user", why=f"imported from {source}")

@@ -27,8 +27,7 @@ def command(listing: bool, source: str | None, target: str, merge: bool, yes: bo
     import msgspec
 
     from ..disk.settings_files import lamina_home
-    from ..maintenance.migrate.migrate import migrate, moved_from, refuse, topics_in
-    from ..maintenance.migrate.root_commits import root_commits
+    from ..maintenance.migrate.migrate import migrate, moved_from, refuse, root_commits, topics_in
     from ..memory.store.scopes import project_root
 
     home = lamina_home(os.environ)
@@ -78,7 +77,7 @@ def _many(count: int, word: str) -> str:
 
 
 def _list(home: Path, as_json: bool) -> None:
-    from ..maintenance.forget.files import sessions
+    from ..maintenance.kept_files import session_files
     from ..maintenance.migrate.migrate import topics_in
     from ..memory.store.project_identity import known_projects
 
@@ -88,7 +87,7 @@ def _list(home: Path, as_json: bool) -> None:
             "exists": os.path.lexists(known.path),
             "directory": str(known.directory),
             "memories": topics_in(known.directory),
-            "sessions": sum(one.transcript.is_file() for one in sessions(known.directory)),
+            "sessions": sum(one.transcript.is_file() for one in session_files(known.directory)),
         }
         for known in known_projects(home)
     ]

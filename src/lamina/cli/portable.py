@@ -12,7 +12,8 @@ import click
 from .safe_text import document, printable, sentence
 
 if TYPE_CHECKING:
-    from ..maintenance.portable.run import Outcome, Report
+    from ..maintenance.transfer.import_export import TransferReport
+    from ..maintenance.transfer.plan import Outcome
     from ..memory.store.modes import GatedStore
 
 # What is worth a line each; what did not change is only counted.
@@ -36,7 +37,7 @@ def opened(cwd: Path, *, writing: bool) -> Iterator[GatedStore]:
         yield store
 
 
-def to_json(report: Report) -> dict[str, Any]:
+def to_json(report: TransferReport) -> dict[str, Any]:
     items = [
         {"name": item.name, "outcome": item.outcome}
         | ({"why": item.why} if item.why else {})
@@ -50,7 +51,7 @@ def to_json(report: Report) -> dict[str, Any]:
     return {**shown, "counts": counts, "items": items, "problems": list(report.problems)}
 
 
-def show(report: Report, *, as_json: bool, what: str) -> None:
+def show(report: TransferReport, *, as_json: bool, what: str) -> None:
     """The report on standard output; what went wrong on standard error, so that a pipe gets the rest."""
     if as_json:
         click.echo(document(to_json(report)))
@@ -67,7 +68,7 @@ def show(report: Report, *, as_json: bool, what: str) -> None:
         click.echo(f"lamina: {sentence(problem)}", err=True)
 
 
-def summary(report: Report, what: str) -> str:
+def summary(report: TransferReport, what: str) -> str:
     parts = [f"{len(names):,} {outcome}" for outcome in (*SHOWN, "unchanged") if (names := report.named(outcome))]
     said = ", ".join(parts) or "nothing to do"
     dry = "Dry run, nothing was written: " if report.dry_run else ""

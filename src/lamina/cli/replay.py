@@ -20,8 +20,8 @@ from .safe_text import document, sentence
 if TYPE_CHECKING:
     from ..core.settings import Settings
     from ..disk.user_files import FileVersion
-    from ..replay.model_answers import Asking
-    from ..replay.run import Report, Wanted
+    from ..replay.comparison import ComparisonModel
+    from ..replay.run import ReplayOptions, ReplayReport
 
 # A person reads so many sentences; --json has all.
 MOST_SENTENCES = 10
@@ -87,13 +87,13 @@ def command(
     files = transcripts(recordings)
     with _Progress(len(files)) as progress:
         wanted = _wanted(cwd.resolve(), memory, window)._replace(
-            variants=variants(policies, without), asking=_asking(cwd.resolve(), ask), on_call=progress.call
+            variants=variants(policies, without), comparison_model=_comparison_model(cwd.resolve(), ask), on_call=progress.call
         )
         report = replay(files, wanted, on_session=progress.session)
     if not report.sessions:
         raise InputError("replay", _why_none(recordings, files, report), "name transcripts of Lamina or Claude Code")
-    if wanted.asking is not None and wanted.asking.trouble is not None:
-        click.echo(f"lamina: {sentence(wanted.asking.trouble)}", err=True)
+    if wanted.comparison_model is not None and wanted.comparison_model.trouble is not None:
+        click.echo(f"lamina: {sentence(wanted.comparison_model.trouble)}", err=True)
     if as_json:
         click.echo(document(report.to_json()))
     else:
@@ -104,14 +104,13 @@ def command(
             click.echo(f"The report is in {sentence(str(page))}.")
 
 
-def _wanted(cwd: Path, memory: Path | None, window: int | None) -> Wanted:
+def _wanted(cwd: Path, memory: Path | None, window: int | None) -> ReplayOptions:
     from ..disk.settings_files import load_settings
-    from ..replay.memory_index import index_reminder, place_of
-    from ..replay.run import Wanted
+    from ..replay.run import ReplayOptions, index_reminder, memory_directory
     from .start import home_of
 
     in_force = load_settings(cwd=cwd, environ=os.environ)
-    place = memory.resolve() if memory is not None else place_of(in_force, cwd=cwd, home=home_of())
+    place = memory.resolve() if memory is not None else memory_directory(in_force, cwd=cwd, home=home_of())
     given = {"memory_directory": str(place)} if place is not None else {}
 
     def settings(arguments: Mapping[str, Any]) -> Settings:
@@ -120,16 +119,16 @@ def _wanted(cwd: Path, memory: Path | None, window: int | None) -> Wanted:
     def index(held: Settings) -> str | None:
         return index_reminder(place, held) if place is not None else None
 
-    return Wanted((), settings, window, index)
+    return ReplayOptions((), settings, window, index)
 
 
-def _asking(cwd: Path, times: int | None) -> Asking | None:
+def _comparison_model(cwd: Path, times: int | None) -> ComparisonModel | None:
     if times is None:
         return None
     from ..core.errors import InputError
     from ..disk.settings_files import load_settings
     from ..providers import configured, open_provider
-    from ..replay.model_answers import Asking
+    from ..replay.comparison import ComparisonModel
     from .start import environment
 
     settings = load_settings(cwd=cwd, environ=os.environ)
@@ -137,10 +136,10 @@ def _asking(cwd: Path, times: int | None) -> Asking | None:
     named = settings.model or settings.provider or configured(environ)
     if named == "offline":
         raise InputError("--ask", "no provider is configured", "set ANTHROPIC_API_KEY or OPENAI_API_KEY")
-    return Asking(open_provider(named, base_url=settings.base_url, environ=environ), times)
+    return ComparisonModel(open_provider(named, base_url=settings.base_url, environ=environ), times)
 
 
-def _why_none(named: Sequence[Path], files: Sequence[Path], report: Report) -> str:
+def _why_none(named: Sequence[Path], files: Sequence[Path], report: ReplayReport) -> str:
     if not files:
         return f"there are no transcripts in {', '.join(map(str, named))}"
     if len(report.skipped) == 1:
@@ -148,7 +147,7 @@ def _why_none(named: Sequence[Path], files: Sequence[Path], report: Report) -> s
     return f"none of {len(files):,} files is a recorded session"
 
 
-def _print(report: Report) -> None:
+def _print(report: ReplayReport) -> None:
     from ..replay.table import COLUMNS, cells, counted, remarks
 
     shown = [at for at, name in enumerate(COLUMNS) if name not in _left_out()]
@@ -173,7 +172,7 @@ def _left_out() -> tuple[str, ...]:
     return (*less, "cached") if room < NARROWER else less
 
 
-def _write(path: Path, report: Report) -> None:
+def _write(path: Path, report: ReplayReport) -> None:
     from ..disk.user_files import replace
     from ..replay.html import page
 

@@ -13,7 +13,7 @@ from .forget import ask
 from .safe_text import document, printable
 
 if TYPE_CHECKING:
-    from ..maintenance.retention import Plan
+    from ..maintenance.retention import RetentionPlan
 
 # More lines than a person reads before they answer.
 SHOWN = 40
@@ -23,26 +23,25 @@ def clean(length: str | None, cwd: Path, *, everywhere: bool, dry_run: bool, yes
     from ..disk.settings_files import lamina_home
     from ..disk.transcripts.search import project_directories
     from ..maintenance import retention
-    from ..maintenance.forget.scope import project_of
+    from ..maintenance.kept_files import directories_of_project
 
     home = lamina_home(os.environ)
     if home is None:
         raise click.UsageError("no home directory is known: set LAMINA_HOME.")
-    seconds = retention.age(length) if length is not None else _set(cwd, home)
-    directories = project_directories(home / "projects") if everywhere else project_of(home, cwd)
+    seconds = retention.parse_age(length) if length is not None else _set(cwd, home)
+    directories = project_directories(home / "projects") if everywhere else directories_of_project(home, cwd)
     now = time.time()
-    old = retention.look(directories, home, now=now, older_than=seconds)
-    planned = retention.plan(old, now=now, older_than=seconds)
+    planned = retention.plan_removal(directories, home, now=now, older_than=seconds)
     if not dry_run and planned.remove and not yes:
         click.echo(_shown(planned, "would go"), err=True)
         ask("Remove them for good?")
     if not dry_run:
-        retention.finish(home)
-        done = retention.run(planned, home, now=now, days=seconds / retention.DAY)
+        retention.finish_removals(home)
+        done = retention.remove_sessions(planned, home, now=now, days=seconds / retention.DAY)
         # The person has just been told.
-        retention.announcement(home)
+        retention.announce(home)
         names = {line.session for line in done}
-        planned = planned._replace(remove=tuple(one for one in planned.remove if one.session.transcript.stem in names))
+        planned = planned._replace(remove=tuple(one for one in planned.remove if one.files.id in names))
     if as_json:
         click.echo(document(_rows(planned) | {"dry_run": dry_run}))
     else:
@@ -59,23 +58,17 @@ def _set(cwd: Path, home: Path) -> float:
     return days * DAY
 
 
-def _rows(planned: Plan) -> dict[str, Any]:
+def _rows(planned: RetentionPlan) -> dict[str, Any]:
     return {
-        "removed": [
-            {"session_id": one.session.transcript.stem, "path": str(one.session.transcript), "bytes": one.size}
-            for one in planned.remove
-        ],
-        "kept": [
-            {"session_id": one.session.transcript.stem, "path": str(one.session.transcript), "why": one.why}
-            for one in planned.keep
-        ],
+        "removed": [{"session_id": one.files.id, "path": str(one.files.transcript), "bytes": one.size} for one in planned.remove],
+        "kept": [{"session_id": one.files.id, "path": str(one.files.transcript), "why": one.why} for one in planned.keep],
     }
 
 
-def _shown(planned: Plan, verb: str) -> str:
-    rows = [f"{one.session.transcript.stem}  {one.size:,} bytes" for one in planned.remove[:SHOWN]]
+def _shown(planned: RetentionPlan, verb: str) -> str:
+    rows = [f"{one.files.id}  {one.size:,} bytes" for one in planned.remove[:SHOWN]]
     if len(planned.remove) > SHOWN:
         rows.append(f"… and {len(planned.remove) - SHOWN} more")
     rows.append(f"{len(planned.remove)} sessions {verb}.")
-    rows += [f"Kept {one.session.transcript.stem}: {one.why}." for one in planned.keep]
+    rows += [f"Kept {one.files.id}: {one.why}." for one in planned.keep]
     return printable("\n".join(rows))

@@ -146,7 +146,7 @@ def open_agent(
     interactive: bool = False,
 ) -> Agent:
     from ..agent.agent import Agent
-    from ..maintenance.start_checks import starting
+    from ..maintenance.start_checks import run_start_checks
 
     approvals, problem = approvals_for(wish.cwd, home)
     agent = Agent.open(
@@ -162,7 +162,7 @@ def open_agent(
         interactive=interactive,
     )
     agent.notify(*(found.text for found in agent.rules.findings), *([problem] if problem else ()))
-    agent.notify(*starting(wish.cwd, home, settings, environ=os.environ), *_cramped(agent))
+    agent.notify(*run_start_checks(wish.cwd, home, settings, environ=os.environ), *_cramped(agent))
     if wish.rounds is not None:
         agent.rounds = wish.rounds
     return agent

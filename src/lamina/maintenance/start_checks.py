@@ -22,14 +22,13 @@ from ..disk.transcripts.search import project_directories
 from ..memory.store.project_identity import Identity, identify, identity_in, note
 from ..memory.store.scopes import project_root
 from . import retention
-from .migrate.migrate import candidates, gone, topics_in
-from .migrate.root_commits import root_commits
+from .migrate.migrate import candidates, gone, root_commits, topics_in
 
 # A person waits for this one, and only where some project's path is gone.
 WAIT = 1.0
 
 
-def starting(
+def run_start_checks(
     cwd: Path, home: Path | None, settings: Settings, *, environ: Mapping[str, str], now: float | None = None
 ) -> list[str]:
     """The sentences a person should read at the start of a session in `cwd`."""
@@ -78,11 +77,11 @@ def learn_roots(home: Path, project: Path, environ: Mapping[str, str]) -> Identi
 
 def _retention(home: Path, settings: Settings, now: float) -> str | None:
     days = settings.retention_days
-    before = retention.state(home)
+    before = retention.load_state(home)
     if days is not None and not 0 <= now - before.passed < retention.DAY:
-        retention.note(home, msgspec.structs.replace(before, passed=now))
-        retention.finish(home)
+        retention.save_state(home, msgspec.structs.replace(before, passed=now))
+        retention.finish_removals(home)
         directories = project_directories(home / "projects")
-        old = retention.look(directories, home, now=now, older_than=days * retention.DAY)
-        retention.run(retention.plan(old, now=now, older_than=days * retention.DAY), home, now=now, days=days)
-    return retention.announcement(home)
+        planned = retention.plan_removal(directories, home, now=now, older_than=days * retention.DAY)
+        retention.remove_sessions(planned, home, now=now, days=days)
+    return retention.announce(home)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from .run import Report
+from .run import ReplayReport
 from .table import COLUMNS, cells, counted, remarks
 
 # By this a page of before is known.
@@ -35,7 +35,7 @@ th:first-child, td:first-child { text-align: left; }
 """
 
 
-def page(report: Report, title: str) -> str:
+def page(report: ReplayReport, title: str) -> str:
     """It begins with BEGINNING."""
     body = [
         f"<h1>{escape(title)}</h1>",
@@ -58,7 +58,7 @@ def colour(at: int) -> str:
     return COLOURS[at % len(COLOURS)]
 
 
-def _picture(report: Report) -> str:
+def _picture(report: ReplayReport) -> str:
     curves = {name: curve.shown(POINTS) for name, curve in report.curves.items()}
     top = max((size for sizes in curves.values() for size in sizes), default=0) or 1
     lines = [_line(sizes, top, colour(at), name) for at, (name, sizes) in enumerate(curves.items())]
@@ -88,7 +88,7 @@ def _y(share: float) -> float:
     return 8 + (1 - share) * (HEIGHT - BOTTOM - 8)
 
 
-def _table(report: Report) -> str:
+def _table(report: ReplayReport) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in COLUMNS)
     rows = []
     for at, (name, figures) in enumerate(report.figures.items()):

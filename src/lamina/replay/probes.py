@@ -6,45 +6,42 @@ then. An answer in the context is an exact string that stands in what the model 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..conversation.compaction.probes import Fact, drawn, judged, texts_of
 from ..core.view import Item
+from .figures import ReplayFigures
 from .repeated_reads import path_of
-from .script import Answer, Script
+from .script import ReplayScript
 
 # A quarter, the half, three quarters, the end: a policy that forgets at once and one that forgets late must not look alike.
 POINTS = 4
 
 
 class Probe(NamedTuple):
-    step: int  # asked behind this one
     facts: tuple[Fact, ...]
     files: tuple[str, ...]
 
 
-class Found(NamedTuple):
-    facts: int
-    files: int
-
-
-def probes_of(script: Script) -> dict[int, Probe]:
+def probes_of(script: ReplayScript) -> dict[int, Probe]:
     """By step."""
-    answers = [at for at, step in enumerate(script.steps) if isinstance(step, Answer)]
-    points = sorted({answers[(number * len(answers) - 1) // POINTS] for number in range(1, POINTS + 1)})
-    return {point: _probe(script, point) for point in points}
+    return {point: _probe(script, point) for point in script.spread(POINTS)}
 
 
-def _probe(script: Script, point: int) -> Probe:
+def _probe(script: ReplayScript, point: int) -> Probe:
     said = [item for at, item in script.items if at <= point]
-    calls = [call for step in script.steps[: point + 1] if isinstance(step, Answer) for call in step.calls]
+    calls = [call for at, answer in script.answers.items() if at <= point for call in answer.calls]
     files = dict.fromkeys(path for call in calls if (path := path_of(call)) is not None)
-    return Probe(point, tuple(drawn(said)), tuple(files))
+    return Probe(tuple(drawn(said)), tuple(files))
 
 
-def looked_for(probe: Probe, view: Iterable[Item]) -> Found:
-    shown: Sequence[str] = tuple(texts_of(view))
-    facts = judged(probe.facts, shown, reachable=False).in_context
+def look_for(probe: Probe, view: Iterable[Item]) -> ReplayFigures:
+    shown = tuple(texts_of(view))
     context = "\n".join(shown)
-    return Found(facts, sum(path in context for path in probe.files))
+    return ReplayFigures(
+        facts=len(probe.facts),
+        facts_in_context=judged(probe.facts, shown, reachable=False).in_context,
+        files=len(probe.files),
+        files_in_context=sum(path in context for path in probe.files),
+    )

@@ -8,40 +8,39 @@ from functools import partial
 
 from ..core.blocks import ToolResult
 from ..core.view import Item
-from ..prompt.break_causes import SHARE, TOKENS, TTL_SECONDS, readable_after
-from .figures import Figures, billed
+from ..prompt.break_causes import TTL_SECONDS, readable_after
+from .figures import ReplayFigures, bill_call, has_missed
 from .play import Played
-from .probes import Probe, looked_for
-from .repeated_reads import Reads
-from .script import Answer, Script
+from .probes import Probe, look_for
+from .repeated_reads import ReadTracker
+from .script import RecordedAnswer, ReplayScript
 
 
-def recorded(script: Script, probes: Mapping[int, Probe], window: int) -> Played:
+def replay_recorded(script: ReplayScript, probes: Mapping[int, Probe], window: int) -> Played:
     """Answers that report nothing count as calls of no tokens."""
-    total, sizes, reads = Figures(compactions=script.recorded.compactions), list[int](), Reads()
+    total, sizes, reads = ReplayFigures(compactions=script.recorded.compactions), list[int](), ReadTracker()
     readable, last = 0, ""
     for at, step in enumerate(script.steps):
-        if not isinstance(step, Answer):
+        if not isinstance(step, RecordedAnswer):
             reads.came(step.blocks)
             continue
-        repeats = reads.called(step.calls, partial(_seen, script, at))
-        total += Figures(rereads=repeats.rereads, regrets=repeats.regrets)
+        total += reads.called(step.calls, partial(_seen, script, at))
         if step.usage is not None:
-            lost = readable - step.usage.cache_read
-            missed = lost > TOKENS and lost > readable * SHARE
+            missed = has_missed(step.usage, readable)
             expired = missed and _seconds(last, step.time) >= TTL_SECONDS[script.ttl]
-            total += billed(step.model, step.usage, window=window) + Figures(expired=expired, breaks=missed and not expired)
+            total += bill_call(step.model, step.usage, window=window) + ReplayFigures(
+                expired=expired, breaks=missed and not expired
+            )
             readable, last = readable_after(step.usage), step.time
             sizes.append(step.usage.prompt)
         if (probe := probes.get(at)) is not None:
-            found = looked_for(probe, _view(script, at))
-            total += Figures(facts=len(probe.facts), facts_kept=found.facts, files=len(probe.files), files_kept=found.files)
+            total += look_for(probe, _view(script, at))
     for usage in script.recorded.side:
-        total += billed(script.model, usage, side=True)
+        total += bill_call(script.model, usage, side=True)
     return Played(total, tuple(sizes))
 
 
-def _view(script: Script, at: int) -> Iterator[Item]:
+def _view(script: ReplayScript, at: int) -> Iterator[Item]:
     """What the recorded model saw behind this step."""
     gone, cleared = script.recorded.gone, script.recorded.results_gone
     for since, item in script.recorded.summaries:
@@ -53,7 +52,7 @@ def _view(script: Script, at: int) -> Iterator[Item]:
             yield item
 
 
-def _seen(script: Script, at: int) -> frozenset[str]:
+def _seen(script: ReplayScript, at: int) -> frozenset[str]:
     return frozenset(block.tool_use_id for item in _view(script, at) for block in item.blocks if isinstance(block, ToolResult))
 
 

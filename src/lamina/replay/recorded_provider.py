@@ -18,25 +18,25 @@ from ..core.reply import Reply, read_response
 from ..core.usage import Usage
 from ..providers import Capabilities, read_spec
 from ..session.provider import offline
-from .figures import Figures, billed
-from .token_scale import Counting
+from .figures import ReplayFigures, bill_call
+from .token_scale import TokenCounter
 
 # What is recorded without a model's name is billed like this one's cache, and has no price.
 UNKNOWN = "unknown"
 
 
-class Tape:
+class RecordedProvider:
     """`now` is the time of the recording, in seconds; the player moves it."""
 
     name = "replay"
     can_call = True
 
-    def __init__(self, model: str, count: Counting) -> None:
+    def __init__(self, model: str, count: TokenCounter) -> None:
         self.model = model or UNKNOWN
         # Neither cache edits nor clearing by the provider: what a server would do of itself is not modelled.
         self.capabilities = Capabilities("messages", cache_marks=True, cache_ttl_1h=True, thinking=True)
         self.now = 0.0
-        self.side = Figures()
+        self.side = ReplayFigures()
         self._count = count
         self._cache: CacheModel | PrefixCache = (
             openai_cache(count=count, shared=True) if _by_openai(self.model) else CacheModel(count=count, shared=True)
@@ -58,7 +58,7 @@ class Tape:
         reply = self._local.ask(request, purpose=purpose, **options)
         usage = self.bill(request, self._count.of(reply.blocks))
         with self._lock:
-            self.side += billed(self.model, usage, side=True)
+            self.side += bill_call(self.model, usage, side=True)
         return msgspec.structs.replace(reply, model=self.model, usage=usage)
 
     async def ask_async(self, request: Wire, **options: Any) -> Reply:

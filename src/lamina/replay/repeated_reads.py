@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..core.blocks import Block, ToolResult, ToolUse, canonical
+from .figures import ReplayFigures
 
 # Names under which agents have these tools.
 READERS = frozenset({"Read", "NotebookRead", "View", "read_file", "view"})
@@ -21,33 +22,28 @@ PATHS = ("file_path", "path", "notebook_path")
 END = 1 << 40
 
 
-class Read(NamedTuple):
+class ReadRange(NamedTuple):
     call: str  # tool_use id
     first: int
     end: int
 
 
-class Repeats(NamedTuple):
-    rereads: int
-    regrets: int
-
-
-class Reads:
+class ReadTracker:
     """Follows the calls of one session."""
 
     def __init__(self) -> None:
-        self._read: dict[bytes, list[Read]] = {}
-        self._asked: dict[str, tuple[bytes, Read]] = {}  # calls whose results have not come
+        self._read: dict[bytes, list[ReadRange]] = {}
+        self._asked: dict[str, tuple[bytes, ReadRange]] = {}  # calls whose results have not come
 
     def again(self, calls: Iterable[ToolUse]) -> bool:
         """Whether one of these would read again what was read and not changed since; nothing is remembered of them."""
         keys = ((_key(call), _range(call)) for call in calls if call.name not in WRITERS)
         return any(self._earlier(key, now) for key, now in keys if key is not None)
 
-    def _earlier(self, key: bytes, now: Read) -> list[Read]:
+    def _earlier(self, key: bytes, now: ReadRange) -> list[ReadRange]:
         return [one for one in self._read.get(key, ()) if one.first < now.end and now.first < one.end]
 
-    def called(self, calls: Iterable[ToolUse], in_view: Callable[[], Container[str]]) -> Repeats:
+    def called(self, calls: Iterable[ToolUse], in_view: Callable[[], Container[str]]) -> ReplayFigures:
         """`in_view`: tool_use ids whose results the model saw as they came; asked only where something is read again."""
         rereads = regrets = 0
         for call in calls:
@@ -58,21 +54,18 @@ class Reads:
                 self._read.pop(key, None)
                 continue
             now = _range(call)
-            earlier = self._earlier(key, now)
-            rereads += bool(earlier)
-            regrets += bool(earlier) and not _any_seen(earlier, in_view())
+            if earlier := self._earlier(key, now):
+                seen = in_view()
+                rereads += 1
+                regrets += not any(one.call in seen for one in earlier)
             self._asked[call.id] = key, now
-        return Repeats(rereads, regrets)
+        return ReplayFigures(repeated_reads=rereads, regrets=regrets)
 
     def came(self, results: Iterable[Block]) -> None:
         """What a tool returned. A call that failed read nothing."""
         for block in results:
             if isinstance(block, ToolResult) and (asked := self._asked.pop(block.tool_use_id, None)) and not block.is_error:
                 self._read.setdefault(asked[0], []).append(asked[1])
-
-
-def _any_seen(reads: Iterable[Read], seen: Container[str]) -> bool:
-    return any(one.call in seen for one in reads)
 
 
 def path_of(call: ToolUse) -> str | None:
@@ -87,8 +80,8 @@ def _key(call: ToolUse) -> bytes | None:
     return canonical([call.name, call.input]) if call.name in SEARCHERS else None
 
 
-def _range(call: ToolUse) -> Read:
+def _range(call: ToolUse) -> ReadRange:
     given: Mapping[str, Any] = call.input if call.name in READERS and isinstance(call.input, Mapping) else {}
     first, limit = given.get("offset"), given.get("limit")
     start = first if isinstance(first, int) else 0
-    return Read(call.id, start, start + limit if isinstance(limit, int) else END)
+    return ReadRange(call.id, start, start + limit if isinstance(limit, int) else END)

@@ -22,17 +22,21 @@ import msgspec
 from ..core.errors import DiskError, InputError, LaminaError
 from ..core.settings import Settings
 from ..disk.dirfd import private_dir
+from ..disk.files import read
+from ..disk.settings_files import user_home
 from ..disk.trees.rewrite import remove_tree
+from ..memory.store.index import INDEX, loaded
+from ..memory.store.scopes import memory_place
+from ..prompt.reminder import IndexText, first_reminder
 from ..session.provider import limits_for
-from .curve import Curve
-from .figures import Figures
-from .model_answers import Asking
-from .play import Played, Stage, play
+from .comparison import ComparisonModel
+from .figures import Curve, ReplayFigures
+from .play import Played, ReplayStage, play
 from .probes import probes_of
-from .recorded import recorded
-from .recorded_provider import Tape
-from .script import Answer, Script, read_script
-from .token_scale import Counting, Learnt, learn
+from .recorded import replay_recorded
+from .recorded_provider import RecordedProvider
+from .script import ReplayScript, read_script
+from .token_scale import TokenCounter, TokenScale, learn_scale
 from .variants import RECORDED, Variant
 
 # Files of a session's own that are no conversation, and what a memory keeps beside its topics.
@@ -41,21 +45,23 @@ NO_PLACES = frozenset({".history", ".inbox", ".dreams"})
 NAME_LETTERS = 16
 # No system prompt with its tools is this long: such a file goes on from another, or is a side run of one, and holds the end only.
 MOST_OVERHEAD = 100_000
+# An index is cut to 25,000 bytes before it is sent; what lies behind a megabyte was never meant to be read.
+MOST_INDEX_BYTES = 1 << 20
 
 
-class Wanted(NamedTuple):
+class ReplayOptions(NamedTuple):
     variants: Sequence[Variant]
     settings: Callable[[Mapping[str, Any]], Settings]  # those in force, under arguments
     window: int | None = None
     reminder: Callable[[Settings], str | None] = lambda _: None  # the first reminder of a session with memory
-    asking: Asking | None = None
+    comparison_model: ComparisonModel | None = None
     on_call: Callable[[str, int, int], None] = lambda policy, call, calls: None
 
 
-class Report(msgspec.Struct):
+class ReplayReport(msgspec.Struct):
     sessions: int = 0
     calls: int = 0
-    figures: dict[str, Figures] = msgspec.field(default_factory=dict)
+    figures: dict[str, ReplayFigures] = msgspec.field(default_factory=dict)
     curves: dict[str, Curve] = msgspec.field(default_factory=dict)
     skipped: list[str] = msgspec.field(default_factory=list)
     damaged: list[str] = msgspec.field(default_factory=list)  # files of which a part could not be read
@@ -67,7 +73,7 @@ class Report(msgspec.Struct):
         self.calls += calls
         self.silent += not rows[RECORDED].sizes
         for name, played in rows.items():
-            self.figures[name] = self.figures.get(name, Figures()) + played.figures
+            self.figures[name] = self.figures.get(name, ReplayFigures()) + played.figures
             self.curves.setdefault(name, Curve()).extend([*played.sizes, *[0] * (calls - len(played.sizes))])
 
     def to_json(self) -> dict[str, Any]:
@@ -92,8 +98,10 @@ def _inside(directory: Path) -> Iterator[Path]:
             yield path
 
 
-def replay(files: Sequence[Path], wanted: Wanted, *, on_session: Callable[[int, Path], None] = lambda at, path: None) -> Report:
-    report = Report()
+def replay(
+    files: Sequence[Path], wanted: ReplayOptions, *, on_session: Callable[[int, Path], None] = lambda at, path: None
+) -> ReplayReport:
+    report = ReplayReport()
     settings = [(variant, wanted.settings(variant.arguments)) for variant in wanted.variants]
     for at, path in enumerate(files):
         on_session(at, path)
@@ -104,7 +112,7 @@ def replay(files: Sequence[Path], wanted: Wanted, *, on_session: Callable[[int, 
             continue
         if script.damage is not None:
             report.damaged.append(script.damage)
-        learnt = learn(script)
+        learnt = learn_scale(script)
         if learnt.overhead > MOST_OVERHEAD:
             report.skipped.append(f"{path} is left out: {learnt.overhead:,} tokens of its first request are not in the file.")
             continue
@@ -113,17 +121,19 @@ def replay(files: Sequence[Path], wanted: Wanted, *, on_session: Callable[[int, 
         except LaminaError as error:
             report.skipped.append(_sentence(path, error))
             continue
-        report.take(rows, script.answers)
+        report.take(rows, len(script.answers))
     return report
 
 
-def _rows(script: Script, learnt: Learnt, wanted: Wanted, settings: Sequence[tuple[Variant, Settings]]) -> dict[str, Played]:
+def _rows(
+    script: ReplayScript, learnt: TokenScale, wanted: ReplayOptions, settings: Sequence[tuple[Variant, Settings]]
+) -> dict[str, Played]:
     """All rows of one session: it counts in all of them or in none."""
     probes, first = probes_of(script), settings[0][1]
-    count, calls, asked = Counting(learnt.scale), script.answers, wanted.window or _hinted(script, first)
-    window = limits_for(Tape(script.model, count), first.policy, first, window=asked, options={}, notices=[]).window
-    points = wanted.asking.points(script) if wanted.asking is not None else frozenset[int]()
-    rows = {RECORDED: recorded(script, probes, window)}
+    count, calls, asked = TokenCounter(learnt.scale), len(script.answers), wanted.window or _hinted(script, first)
+    window = limits_for(RecordedProvider(script.model, count), first.policy, first, window=asked, options={}, notices=[]).window
+    points = wanted.comparison_model.points(script) if wanted.comparison_model is not None else frozenset[int]()
+    rows = {RECORDED: replay_recorded(script, probes, window)}
     for variant, held in settings:
         done = 0
 
@@ -133,18 +143,18 @@ def _rows(script: Script, learnt: Learnt, wanted: Wanted, settings: Sequence[tup
             wanted.on_call(name, done, calls)
 
         with _home() as home:
-            stage = Stage(script, learnt, count, probes, home, asked, called, wanted.asking, points)
+            stage = ReplayStage(script, learnt, count, probes, home, asked, called, wanted.comparison_model, points)
             index = wanted.reminder(held) if variant.memory and held.memory else None
             rows[variant.name] = play(stage, held, index=index, endless=variant.endless)
         gc.collect()  # a session and its parts know each other: megabytes of it would wait for the collector's own time
     return rows
 
 
-def _hinted(script: Script, settings: Settings) -> int | None:
+def _hinted(script: ReplayScript, settings: Settings) -> int | None:
     """A recording that was compacted by itself and never went over the usual window was made in one of that size, even if its model
     takes more; None: the settings and the model decide."""
     usual = settings.policy.window.default_window
-    peak = max((step.usage.prompt for step in script.steps if isinstance(step, Answer) and step.usage), default=0)
+    peak = max((answer.usage.prompt for answer in script.answers.values() if answer.usage), default=0)
     return usual if settings.context_window is None and script.recorded.auto and 0 < peak <= usual else None
 
 
@@ -162,3 +172,21 @@ def _home() -> Iterator[Path]:
 def _sentence(path: Path, error: LaminaError | OSError) -> str:
     said = str(error) if isinstance(error, LaminaError) else os.strerror(error.errno or 0).lower()
     return f"{path} is left out: {said.removeprefix(f'{path}: ')}"
+
+
+# The memory a replay is given: the index as a session would be sent it now. Reads, and makes nothing.
+
+
+def memory_directory(settings: Settings, *, cwd: Path, home: Path | None) -> Path | None:
+    """The directory of this project's memory, where it is there."""
+    if home is None or not settings.memory or settings.memory_mode["private"] == "off":
+        return None
+    found = memory_place(cwd=cwd, home=home, settings=settings, user_home=user_home(os.environ) or home).path
+    return found if found.is_dir() else None
+
+
+def index_reminder(path: Path, settings: Settings) -> str | None:
+    """The first reminder with that index; None where none is sent."""
+    data = read(path / INDEX, MOST_INDEX_BYTES) if settings.index_in_prompt and not settings.assistant else None
+    shown = loaded(data.decode("utf-8", "replace")) if data is not None else ""
+    return first_reminder(memory_index=[IndexText(str(path / INDEX), shown)]) if shown else None

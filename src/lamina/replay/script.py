@@ -34,7 +34,7 @@ _INDEX = re.compile(
 NO_CONVERSATION = "it holds no answer of a model"
 
 
-class Said(NamedTuple):
+class RecordedInput(NamedTuple):
     """What stood before the next answer: of a person, of tools, or put in by a program (`context` is then its kind)."""
 
     time: str
@@ -42,7 +42,7 @@ class Said(NamedTuple):
     context: str = ""
 
 
-class Answer(NamedTuple):
+class RecordedAnswer(NamedTuple):
     time: str
     blocks: tuple[Block, ...]
     model: str
@@ -53,10 +53,10 @@ class Answer(NamedTuple):
         return tuple(block for block in self.blocks if isinstance(block, ToolUse))
 
 
-Step: TypeAlias = Said | Answer
+Step: TypeAlias = RecordedInput | RecordedAnswer
 
 
-class Recorded(NamedTuple):
+class RecordedView(NamedTuple):
     """What the recorded program did to its own view."""
 
     compactions: int
@@ -67,23 +67,29 @@ class Recorded(NamedTuple):
     side: tuple[Usage, ...]  # what its calls beside the conversation used, where it says so
 
 
-class Script(NamedTuple):
-    name: str
+class ReplayScript(NamedTuple):
     model: str  # the one that answered most
     ttl: str  # of the cache marks it was recorded with
     steps: tuple[Step, ...]
     items: tuple[tuple[int, Item], ...]  # what probes are drawn from, each with the number of its step
     system: list[Wire] | None  # as it was recorded; None: not known
     tools: list[Wire]
-    recorded: Recorded
+    recorded: RecordedView
     damage: str | None  # one sentence where a part of the file could not be read
 
     @property
-    def answers(self) -> int:
-        return sum(isinstance(step, Answer) for step in self.steps)
+    def answers(self) -> dict[int, RecordedAnswer]:
+        """By the number of the step."""
+        return {at: step for at, step in enumerate(self.steps) if isinstance(step, RecordedAnswer)}
+
+    def spread(self, count: int, *, skip: int = 0) -> list[int]:
+        """Steps with an answer, at most so many, spread over the session up to its end; the first ones may be skipped."""
+        points = list(self.answers)[skip:]
+        wanted = min(count, len(points))
+        return [points[(number * len(points) - 1) // wanted] for number in range(1, wanted + 1)]
 
 
-def read_script(path: Path) -> Script:
+def read_script(path: Path) -> ReplayScript:
     """InputError, in one sentence, for a file that is no recorded conversation."""
     health = Health()
     records = _own([record for record in read_transcript(path, health=health) if not isinstance(record, Foreign)])
@@ -91,22 +97,20 @@ def read_script(path: Path) -> Script:
     log = Log.load(lambda: whole)
     if log.newer is not None:
         raise InputError(str(path), "was written by a newer version of Lamina", "bring Lamina up to date")
-    order = {uuid: at for at, record in enumerate(records) if (uuid := getattr(record, "uuid", None)) is not None}
-    made = _Making(records, order)
+    made = _ScriptBuilder(records)
     for item in log.view.items:
         made.add(item)
-    steps = made.steps()
-    if not any(isinstance(step, Answer) for step in steps):
+    answers = [step for step in made.steps if isinstance(step, RecordedAnswer)]
+    if not answers:
         raise InputError(str(path), NO_CONVERSATION, "name a transcript of Lamina or Claude Code")
     snapshot = next((record for record in reversed(records) if isinstance(record, Snapshot)), None)
-    return Script(
-        name=path.stem,
-        model=_mostly([step.model for step in steps if isinstance(step, Answer)]),
-        ttl=_lifetime(steps),
-        steps=steps,
+    return ReplayScript(
+        model=_mostly([answer.model for answer in answers]),
+        ttl=_lifetime(answers),
+        steps=tuple(made.steps),
         items=tuple(made.items),
         system=snapshot.system if snapshot is not None else None,
-        tools=snapshot.tools if snapshot is not None else _tools(steps),
+        tools=snapshot.tools if snapshot is not None else _tools(answers),
         recorded=made.recorded(),
         damage=health.sentence(str(path)),
     )
@@ -132,14 +136,14 @@ def _whole(records: Sequence[Record]) -> Iterator[Record]:
                 yield record
 
 
-class _Making:
+class _ScriptBuilder:
     """A script in the making: items in, steps out. Blocks of one answer are put together, wherever results stand between them."""
 
-    def __init__(self, records: Sequence[Record], order: dict[str, int]) -> None:
+    def __init__(self, records: Sequence[Record]) -> None:
         self._records = records
-        self._order = order
+        self._order = {uuid: at for at, record in enumerate(records) if (uuid := getattr(record, "uuid", None)) is not None}
         self._models = {record.uuid: record.model or "" for record in records if isinstance(record, Message)}
-        self._steps: list[Step] = []
+        self.steps: list[Step] = []
         self._answers: dict[str, int] = {}  # message id → its step
         self._began: list[int] = []  # step → the place of its first record in the file
         self._summaries: list[Item] = []
@@ -157,40 +161,33 @@ class _Making:
         self._behind_summary = self._behind_summary and attached
         if item.kind == INSTRUCTIONS:
             item = msgspec.structs.replace(item, blocks=_without_index(item.blocks))
-        at = self._answer(item) if item.role == "assistant" else self._say(item)
-        if at is not None:
-            self.items.append((at, item))
+        if item.role == "assistant":
+            self.items.append((self._answer(item), item))
+        elif item.blocks:
+            context = item.kind.removeprefix("attachment:") if attached else ""
+            self.items.append((self._step(item, RecordedInput(item.time, item.blocks, context)), item))
 
-    def _say(self, item: Item) -> int | None:
-        if not item.blocks:
-            return None
-        context = item.kind.removeprefix("attachment:") if item.kind.startswith("attachment:") else ""
-        return self._step(item, Said(item.time, item.blocks, context))
-
-    def _answer(self, item: Item) -> int | None:
+    def _answer(self, item: Item) -> int:
         at = self._answers.get(item.key) if item.key is not None else None
         if at is None:
-            at = self._step(item, Answer(item.time, item.blocks, self._models.get(item.uuid, ""), item.usage))
+            at = self._step(item, RecordedAnswer(item.time, item.blocks, self._models.get(item.uuid, ""), item.usage))
             if item.key is not None:
                 self._answers[item.key] = at
             return at
-        before = self._steps[at]
-        assert isinstance(before, Answer)
+        before = self.steps[at]
+        assert isinstance(before, RecordedAnswer)
         # The last record of an answer has its whole usage.
         usage = item.usage or before.usage
-        self._steps[at] = before._replace(blocks=(*before.blocks, *item.blocks), usage=usage)
+        self.steps[at] = before._replace(blocks=(*before.blocks, *item.blocks), usage=usage)
         return at
 
     def _step(self, item: Item, step: Step) -> int:
-        self._steps.append(step)
+        self.steps.append(step)
         # Results that came out of order do not move a step before the one it follows.
         self._began.append(max(self._order.get(item.uuid, 0), self._began[-1] if self._began else 0))
-        return len(self._steps) - 1
+        return len(self.steps) - 1
 
-    def steps(self) -> tuple[Step, ...]:
-        return tuple(self._steps)
-
-    def recorded(self) -> Recorded:
+    def recorded(self) -> RecordedView:
         boundaries = [record for record in self._records if isinstance(record, Boundary) and not record.sidechain]
         gone: dict[str, int] = {}
         everything = [*(item for _, item in self.items), *self._summaries]
@@ -207,14 +204,8 @@ class _Making:
             for call in record.markers
         }
         summaries = tuple((self._first_step_after(self._order.get(item.uuid, 0)), item) for item in self._summaries)
-        return Recorded(
-            len(boundaries),
-            sum(one.trigger == "auto" for one in boundaries),
-            gone,
-            cleared,
-            summaries,
-            tuple(_beside(self._records)),
-        )
+        auto = sum(one.trigger == "auto" for one in boundaries)
+        return RecordedView(len(boundaries), auto, gone, cleared, summaries, tuple(_beside(self._records)))
 
     def _first_step_after(self, place: int) -> int:
         return bisect_right(self._began, place)
@@ -236,17 +227,16 @@ def _without_index(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 def _mostly(models: Sequence[str]) -> str:
-    named = [model for model in models if model]
-    return max(dict.fromkeys(named), key=named.count) if named else ""
+    return max(filter(None, dict.fromkeys(models)), key=models.count, default="")
 
 
-def _lifetime(steps: Sequence[Step]) -> str:
+def _lifetime(answers: Sequence[RecordedAnswer]) -> str:
     """A recording whose cache was mostly written for an hour is replayed with marks of an hour, so that both pay the same prices."""
-    used = [step.usage for step in steps if isinstance(step, Answer) and step.usage is not None]
+    used = [answer.usage for answer in answers if answer.usage is not None]
     return "1h" if sum(usage.cache_write_1h for usage in used) * 2 > sum(usage.cache_write for usage in used) else "5m"
 
 
-def _tools(steps: Sequence[Step]) -> list[Wire]:
+def _tools(answers: Sequence[RecordedAnswer]) -> list[Wire]:
     """The tools that were called, by name: what the recorded program said of them is not in its transcript."""
-    names = dict.fromkeys(call.name for step in steps if isinstance(step, Answer) for call in step.calls)
+    names = dict.fromkeys(call.name for answer in answers for call in answer.calls)
     return [{"name": name, "description": "As recorded.", "input_schema": {"type": "object"}} for name in names]

@@ -21,7 +21,7 @@ from ..core.blocks import Block, read_block
 from ..core.cache import count_block
 from ..core.errors import InputError
 from ..core.usage import Usage
-from .script import Answer, Script
+from .script import ReplayScript
 
 # A million-call replay must not hold every block it ever counted; a forgotten one is only counted again.
 MOST_KNOWN = 100_000
@@ -33,13 +33,13 @@ _IN_ID = "-4"  # looked for first: that is far quicker
 _SAME_ID = "00000000-aaaa-4aaa-8aaa-0123456789ab"
 
 
-class Learnt(NamedTuple):
+class TokenScale(NamedTuple):
     scale: float = 1.0
     overhead: int = 0  # tokens of the system prompt and the tools
     warm: int = 0  # of them, those the first request found in the provider's cache: other sessions had left them there
 
 
-class Counting:
+class TokenCounter:
     """Counts blocks. What was counted is known by its object, which nobody changes: by its text where it has one, since the block
     around that is made anew for every cache mark."""
 
@@ -87,20 +87,17 @@ def _with_same_ids(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**raw, "text" if raw["type"] == "text" else "content": _ID.sub(_SAME_ID, words)}
 
 
-def learn(script: Script) -> Learnt:
+def learn_scale(script: ReplayScript) -> TokenScale:
     sizes = [estimate(measure_all(step.blocks)) for step in script.steps]
-    reported = [(at, step.usage) for at, step in enumerate(script.steps) if isinstance(step, Answer) and step.usage]
+    reported = [(at, answer.usage) for at, answer in script.answers.items() if answer.usage]
     if not reported:
-        return Learnt()
-    scale = _scale(sizes, reported, since=_cuts(script))
+        return TokenScale()
+    # Steps before which the recorded program took something out: what the request grew by says nothing there.
+    cuts = {*script.recorded.gone.values(), *script.recorded.results_gone.values()}
+    scale = _scale(sizes, reported, since=cuts)
     first, usage = reported[0]
     overhead = max(0, usage.prompt - math.ceil(scale * sum(sizes[:first])))
-    return Learnt(scale, overhead, min(overhead, usage.cache_read))
-
-
-def _cuts(script: Script) -> set[int]:
-    """Steps before which the recorded program took something out: what the request grew by says nothing there."""
-    return {*script.recorded.gone.values(), *script.recorded.results_gone.values()}
+    return TokenScale(scale, overhead, min(overhead, usage.cache_read))
 
 
 def _scale(sizes: Sequence[int], reported: Sequence[tuple[int, Usage]], since: set[int]) -> float:

@@ -46,8 +46,5 @@ def variants(policies: Sequence[str] = (), without: Sequence[str] = ()) -> list[
     rows = [Variant(APPEND, {**ALWAYS, **nothing}, endless=True), Variant(LAMINA, ALWAYS)]
     rows += [Variant(name, {**ALWAYS, "policy_name": name}) for name in dict.fromkeys(policies)]
     layers = list(LAYERS) if ALL in without else list(dict.fromkeys(without))
-    return [*rows, *(_less(row, layer) for row in rows[1:] for layer in layers)]
-
-
-def _less(row: Variant, layer: str) -> Variant:
-    return Variant(f"{row.name} without {layer}", {**row.arguments, **LAYERS[layer]})
+    less = [Variant(f"{row.name} without {layer}", {**row.arguments, **LAYERS[layer]}) for row in rows[1:] for layer in layers]
+    return [*rows, *less]

@@ -11,17 +11,17 @@ from tests.maintenance.doctor.patient import Patient
 
 from lamina.layers.l6_dream.record import read_records, write_record
 from lamina.layers.l6_dream.undo import undo
-from lamina.maintenance.forget.files import Places, Root
 from lamina.maintenance.forget.forget import forget
 from lamina.maintenance.forget.subject import Subject
+from lamina.maintenance.kept_files import KeptFiles, MemoryRoot
 
 from .staged import NOW, Dream, dream, dreamt, memory, save, snapshot, topic
 
 NAME = "Anna Lee"
 
 
-def places(where: Path) -> Places:
-    return Places((Root(where, "memories"),), (), ())
+def places(where: Path) -> KeptFiles:
+    return KeptFiles((MemoryRoot(where, "memories"),), (), ())
 
 
 def holds(where: Path) -> list[Path]:

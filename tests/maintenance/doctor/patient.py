@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lamina.disk.paths.project import slug
-from lamina.maintenance.doctor.examine import Report, look
+from lamina.maintenance.doctor.examination import DoctorReport, examine
 from lamina.maintenance.doctor.finding import Finding
-from lamina.maintenance.doctor.fixes import Done, mend_all
+from lamina.maintenance.doctor.fixes import AppliedFix, mend_all
 from lamina.memory.store.contract import Why
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
@@ -34,10 +34,10 @@ class Patient:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.environ = {"HOME": str(self.person), "LAMINA_HOME": str(self.home), "PATH": os.environ.get("PATH", "")}
 
-    def look(self, *, tell: Callable[[str], None] = lambda _: None) -> Report:
-        return look(cwd=self.cwd, environ=self.environ, now=NOW, managed=self.base / "managed" / "settings.json", tell=tell)
+    def look(self, *, tell: Callable[[str], None] = lambda _: None) -> DoctorReport:
+        return examine(cwd=self.cwd, environ=self.environ, now=NOW, managed=self.base / "managed" / "settings.json", tell=tell)
 
-    def fix(self) -> tuple[list[Done], Report]:
+    def fix(self) -> tuple[list[AppliedFix], DoctorReport]:
         return mend_all(self.look, now=NOW)
 
     def found(self, kind: str) -> list[Finding]:

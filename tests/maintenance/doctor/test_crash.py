@@ -11,7 +11,7 @@ from tests.disk.crash.harness import Fail, Kill, Say, Short, every
 from tests.disk.processes import needs_fork
 
 from lamina.disk.transcripts.jsonl import read_lines
-from lamina.maintenance.doctor.finding import Finding, MendIndex, Repair, ToTrash
+from lamina.maintenance.doctor.finding import Finding, PathFix, ToTrash
 from lamina.maintenance.doctor.fixes import mend
 from lamina.memory.store.index import entries
 
@@ -44,7 +44,7 @@ def act(directory: Path, say: Say) -> None:
     """The fixes alone: a look opens many files and changes none."""
     patient = Patient(directory)
     memory = str(patient.memory)
-    fixes = (Repair(str(patient.project / "s.jsonl")), ToTrash(memory, "b.md", "a.md"), MendIndex(memory))
+    fixes = (PathFix("repair", str(patient.project / "s.jsonl")), ToTrash(memory, "b.md", "a.md"), PathFix("mend-index", memory))
     done = mend([Finding("memory", "identical", "", fix=fix) for fix in fixes], now=NOW)
     if all(each.ok for each in done):
         say("done")

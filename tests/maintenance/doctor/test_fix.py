@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from lamina.maintenance.doctor.finding import Finding
+from lamina.maintenance.doctor.fixes import mend
 from lamina.memory.store.contract import Why
 from lamina.memory.store.draft import Draft
 from lamina.memory.store.index import entries
 
-from .patient import DAY, Patient
+from .patient import DAY, NOW, Patient
 
 BODY = "The service keeps its state in one table, and every change goes through the queue, because two writers lost an update."
 ME = Why("user")
@@ -212,3 +213,15 @@ def test_a_team_memory_is_mended_in_its_own_directory(patient: Patient) -> None:
     assert [entry.file for entry in entries((patient.memory / "team" / "MEMORY.md").read_text())] == ["one.md"]
     assert any(each.undo == "To undo: lamina memory restore team/two.md" for each in done)
     assert fixable(left.findings) == []
+
+
+def test_two_cures_for_one_directory_are_both_done_in_one_pass(patient: Patient) -> None:
+    patient.topic("lost.md", BODY)
+    dream = patient.memory / ".dreams" / "20260331T1200-abcd"
+    dream.mkdir(mode=0o700, parents=True)
+    dream.parent.chmod(0o700)
+    report = patient.look()
+    assert set(fixable(report.findings)) == {"orphan", "dream-stopped"}
+    mend(report.findings, now=NOW)
+    assert "lost.md" in (patient.memory / "MEMORY.md").read_text()
+    assert not dream.exists()

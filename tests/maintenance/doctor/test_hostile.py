@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lamina.disk.trees.survey import survey
-from lamina.maintenance.doctor.examine import check_files
+from lamina.maintenance.doctor.files import check_files
 from lamina.maintenance.doctor.index import check_index
-from lamina.maintenance.doctor.memory_snapshot import Where, read_memory
+from lamina.maintenance.doctor.memory_snapshot import MemoryDirectory, read_memory
 
 from .patient import NOW, Patient
 
@@ -94,7 +94,7 @@ def test_a_directory_beyond_the_limit_is_said_and_no_line_is_lost(patient: Patie
     for number in range(20):
         patient.topic(f"t{number:02}.md", f"text {number}")
     patient.index("".join(f"- [t{number:02}](t{number:02}.md)\n" for number in range(20)))
-    reading = read_memory(Where(patient.memory, patient.cwd), now=NOW)
+    reading = read_memory(MemoryDirectory(patient.memory, patient.cwd), now=NOW)
     few = survey(patient.memory, most=5)
     assert reading is not None
     assert few is not None

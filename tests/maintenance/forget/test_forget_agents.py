@@ -8,8 +8,8 @@ import pytest
 
 from lamina.core.settings import Settings
 from lamina.maintenance.forget.forget import forget
-from lamina.maintenance.forget.scope import scope
 from lamina.maintenance.forget.subject import Subject
+from lamina.maintenance.kept_files import kept_files
 from lamina.memory.agent_memory import open_agent_memory
 from lamina.memory.store.contract import Why
 from lamina.memory.store.scopes import AgentScope, agent_place
@@ -28,7 +28,7 @@ def test_a_name_leaves_an_agents_memory_and_its_journal(tmp_path: Path, where: s
     with open_agent_memory(place, settings=settings, cwd=tree) as memory:
         memory.save("people", body="Anna Lee wants short tests.\n\nBob does not.", type="feedback", why=Why("agent"))
         memory.save("people", body="Anna Lee wants very short tests.\n\nBob does not.", type="feedback", why=Why("agent"))
-    forget(scope(home, tree, settings, person=home.parent, everywhere=False), Subject("Anna Lee"), do=True)
+    forget(kept_files(home, tree, settings, person=home.parent, everywhere=False), Subject("Anna Lee"), do=True)
     left = "".join(path.read_text(errors="replace") for path in place.path.rglob("*") if path.is_file())
     assert "Anna" not in left
     assert "Bob does not." in left

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.maintenance.forget.redaction import MARK, cleaned, in_json, without
+from lamina.maintenance.forget.redaction import MARK, redact_json, redact_markdown, redact_text
 from lamina.maintenance.forget.subject import Subject
 
 ANNA = Subject("Anna")
@@ -26,7 +26,7 @@ ANNA = Subject("Anna")
     ],
 )
 def test_in_text_the_line_or_the_sentence_goes(before: str, after: str) -> None:
-    assert cleaned(before, ANNA).text == after
+    assert redact_text(before, ANNA).value == after
 
 
 @pytest.mark.spec("B11")
@@ -45,7 +45,7 @@ def test_in_text_the_line_or_the_sentence_goes(before: str, after: str) -> None:
     ],
 )
 def test_in_markdown_what_belongs_together_goes_together(before: str, after: str) -> None:
-    assert without(before, ANNA).text == after
+    assert redact_markdown(before, ANNA).value == after
 
 
 def test_what_holds_a_record_together_stays() -> None:
@@ -62,7 +62,7 @@ def test_what_holds_a_record_together_stays() -> None:
         },
         "toolUseResult": '{"rows": [{"Anna": "x anna y"}]}',
     }
-    new = in_json(record, ANNA).value
+    new = redact_json(record, ANNA).value
     call, thought, other = new["message"]["content"]
     assert (new["uuid"], new["type"], call["id"], call["name"]) == ("anna-1", "assistant", "anna-2", "anna")
     assert call["input"] == {"type": MARK, "q": MARK}
@@ -95,8 +95,8 @@ def shape(value: Any) -> Any:
 
 @given(JSON)
 def test_a_value_keeps_its_shape_and_doing_it_twice_changes_nothing(value: Any) -> None:
-    once = in_json(value, ANNA, free=True)
+    once = redact_json(value, ANNA, free=True)
     assert shape(once.value) == shape(value)
     assert not ANNA.holds(json.dumps(once.value))
-    assert in_json(once.value, ANNA, free=True) == (once.value, 0)
+    assert redact_json(once.value, ANNA, free=True) == (once.value, 0)
     assert once.places or once.value == value

@@ -15,10 +15,9 @@ from lamina.core.errors import InputError
 from lamina.core.settings import Settings
 from lamina.disk.paths.project import slug
 from lamina.disk.transcripts.session_list import list_sessions
-from lamina.maintenance.migrate.merge import Moved, merged
-from lamina.maintenance.migrate.migrate import candidates, migrate, moved_from, refuse
-from lamina.maintenance.migrate.root_commits import root_commits
-from lamina.maintenance.start_checks import learn_roots, starting
+from lamina.maintenance.migrate.merge import MoveReport, merge_memories
+from lamina.maintenance.migrate.migrate import candidates, migrate, moved_from, refuse, root_commits
+from lamina.maintenance.start_checks import learn_roots, run_start_checks
 from lamina.memory.memory import Memory
 from lamina.memory.store.project_identity import identify, identity_in, note
 from lamina.session.session import Session
@@ -102,9 +101,9 @@ def test_a_repository_that_moved_is_offered_its_memory_and_gets_it(tmp_path: Pat
 
     after = tmp_path / "elsewhere" / "after"
     shutil.copytree(before, after)  # another directory on the disk: only the root commit tells
-    assert starting(after, home, PLAIN, environ=os.environ) == [], "the old path is still there"
+    assert run_start_checks(after, home, PLAIN, environ=os.environ) == [], "the old path is still there"
     shutil.rmtree(before)
-    [offer] = starting(after, home, PLAIN, environ=os.environ)
+    [offer] = run_start_checks(after, home, PLAIN, environ=os.environ)
     assert str(before) in offer
     assert "lamina migrate" in offer
 
@@ -123,7 +122,7 @@ def test_a_repository_that_moved_is_offered_its_memory_and_gets_it(tmp_path: Pat
     assert (new.id, new.path, new.was) == (own.id, str(after), (str(before),))
     assert not project(home, before).exists()
     assert not project(home, before / "src").exists()
-    assert starting(after, home, PLAIN, environ=os.environ) == []
+    assert run_start_checks(after, home, PLAIN, environ=os.environ) == []
     with Session(home=home, cwd=after, resume=session) as again:
         assert "hello" in str(again.messages)
 
@@ -132,7 +131,7 @@ def test_a_repository_that_moved_is_offered_its_memory_and_gets_it(tmp_path: Pat
 def test_a_directory_that_was_renamed_is_known_without_git(tmp_path: Path, home: Path, old: Path) -> None:
     new = tmp_path / "new"
     old.rename(new)
-    [offer] = starting(new, home, PLAIN, environ=os.environ)
+    [offer] = run_start_checks(new, home, PLAIN, environ=os.environ)
     assert "the same directory under another name" in offer
 
 
@@ -165,7 +164,7 @@ def test_two_candidates_are_no_offer(tmp_path: Path, home: Path) -> None:
     identify(home, new)
     noted(home, new, ROOT)
     assert len(candidates(home, new, (ROOT,))) == 2
-    assert starting(new, home, PLAIN, environ=os.environ) == []
+    assert run_start_checks(new, home, PLAIN, environ=os.environ) == []
 
 
 def test_memories_that_are_there_are_not_replaced(tmp_path: Path, home: Path, old: Path) -> None:
@@ -328,8 +327,8 @@ def test_two_daily_logs_of_one_day_are_joined(tmp_path: Path) -> None:
         (directory / "logs/2026/03").mkdir(parents=True, mode=0o700)
         (directory / "logs/2026/03/2026-03-31.md").write_text(text)
     (old / "logs/2026/03/2026-03-30.md").write_text("- 09:00 before\n")
-    done = Moved(str(old), str(new))
-    merged(old, new, done)
+    done = MoveReport(str(old), str(new))
+    merge_memories(old, new, done)
     assert done.left == []
     assert not old.exists()
     assert (new / "logs/2026/03/2026-03-30.md").read_text() == "- 09:00 before\n"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ...disk.paths.file_names import fold
 from ...disk.temp_files import is_temp
 from ...disk.trees.survey import Survey, SurveyedEntry
-from .finding import Area, Finding, MakePrivate, Sweep
+from ...memory.store.history import DIRECTORY
+from ...memory.store.scopes import TEAM
+from .finding import Area, Finding, MakePrivate, PathFix, counted
+from .memory_snapshot import MemorySnapshot, is_topic
 
 # A living writer has its temporary file for milliseconds.
 LIVING_SECONDS = 60.0
@@ -16,11 +20,55 @@ LIVING_SECONDS = 60.0
 _NAMED = 3
 
 
-def not_plain(entries: Iterable[SurveyedEntry], top: Path, area: Area, *, shared: bool = False) -> Iterator[Finding]:
-    """What every reader of ours passes over, so that a person wonders where it went."""
-    for seen in entries:
+def check_files(memory: MemorySnapshot) -> Iterator[Finding]:
+    where, found = memory.where, memory.found
+    # A team's directory below the private one is looked at as the team's; the repository of the history is git's business.
+    entries = [
+        seen
+        for seen in found.entries
+        if (where.shared or seen.path.split("/")[0] != TEAM) and not seen.path.startswith(f"{DIRECTORY}/git/")
+    ]
+    named = [seen for seen in entries if seen.kind != "directory" or is_topic(seen.path)]
+    yield from check_tree(found, entries, named, where.path, "memory", now=memory.now, shared=where.shared)
+    seen_as: dict[str, str] = {}
+    for seen in sorted(entries):
+        first = seen_as.setdefault(fold(seen.path), seen.path)
+        if first != seen.path:
+            yield memory.finding("twin", f"{seen.path} and {first} differ only in case or Unicode form.", seen.path)
+    for file in memory.unread:
+        yield memory.finding("unreadable", f"{file} cannot be read.", file)
+    if memory.passed_over:
+        text = f"{memory.passed_over:,} memories were not read: there are too many, or they are too large together."
+        yield memory.finding("too-many", text, advice="Merge or remove memories.")
+
+
+def check_tree(
+    found: Survey,
+    entries: Sequence[SurveyedEntry],
+    named: Iterable[SurveyedEntry],
+    top: Path,
+    area: Area,
+    *,
+    now: float,
+    shared: bool = False,
+) -> Iterator[Finding]:
+    """What is wrong with `entries` of `top`; `named` are those that a reader of ours would open."""
+    for path in found.unread:
+        yield Finding(area, "unreadable", f"The directory {path} cannot be listed.", str(top / path))
+    if not found.whole:
+        text = f"Only the first {len(found.entries):,} entries were looked at."
+        yield Finding(area, "too-many", text, str(top), advice="Move away what is no memory and no session.")
+    for seen in named:
+        # Every reader passes over it, so that a person wonders where it went.
         if (problem := _problem(seen, shared)) is not None:
-            yield Finding(area, "not-plain", f"{seen.path} {problem[0]}.", problem[1], str(top / seen.path))
+            yield Finding(area, "not-plain", f"{seen.path} {problem[0]}.", str(top / seen.path), advice=problem[1])
+    if not shared:
+        yield from check_private(entries, top, area)
+    old = [seen for seen in entries if is_temp(seen.name) and seen.kind == "file" and now - seen.mtime_ns / 1e9 > LIVING_SECONDS]
+    for above, count in Counter(seen.path.rpartition("/")[0] for seen in old).items():
+        files = counted(count, "temporary file was", "temporary files were")
+        text = f"{files} left by a writer that was killed; nothing is lost."
+        yield Finding(area, "leftover", text, str(top / above), fix=PathFix("sweep", str(top / above)))
 
 
 def _problem(seen: SurveyedEntry, shared: bool) -> tuple[str, str] | None:
@@ -37,50 +85,13 @@ def _problem(seen: SurveyedEntry, shared: bool) -> tuple[str, str] | None:
     return None
 
 
-def not_private(entries: Sequence[SurveyedEntry], top: Path, area: Area) -> Iterator[Finding]:
-    """One finding for a whole directory: its cure is one too."""
+def check_private(entries: Iterable[SurveyedEntry], top: Path, area: Area) -> Iterator[Finding]:
+    """One finding for a whole directory: its cure is one too. An empty path stands for `top` itself."""
     loose = [seen for seen in entries if not seen.private and seen.ours and (seen.kind == "directory" or seen.links == 1)]
     if not loose:
         return
-    paths = tuple(str(top / seen.path) if seen.path else str(top) for seen in loose)
+    paths = tuple(str(top / seen.path) for seen in loose)
     named = ", ".join(f"{path} ({seen.mode:04o})" for path, seen in list(zip(paths, loose, strict=True))[:_NAMED])
     more = f" and {len(loose) - _NAMED:,} more" if len(loose) > _NAMED else ""
-    yield Finding(
-        area,
-        "not-private",
-        f"{len(loose):,} {'entry is' if len(loose) == 1 else 'entries are'} open to other users: {named}{more}.",
-        "Files should have the mode 0600 and directories 0700.",
-        str(top),
-        fix=MakePrivate(paths),
-    )
-
-
-def leftovers(entries: Iterable[SurveyedEntry], top: Path, area: Area, now: float) -> Iterator[Finding]:
-    old = [seen for seen in entries if is_temp(seen.name) and seen.kind == "file" and now - seen.mtime_ns / 1e9 > LIVING_SECONDS]
-    directories: dict[str, int] = {}
-    for seen in old:
-        above = seen.path.rpartition("/")[0]
-        directories[above] = directories.get(above, 0) + 1
-    for above, count in directories.items():
-        place = top / above if above else top
-        text = (
-            f"{count:,} temporary {'file was' if count == 1 else 'files were'} left by a writer that was killed; nothing is lost."
-        )
-        yield Finding(area, "leftover", text, "They go at the next start, or now.", str(place), fix=Sweep(str(place)))
-
-
-def twins(entries: Iterable[SurveyedEntry], top: Path, area: Area) -> Iterator[Finding]:
-    seen_as: dict[str, str] = {}
-    for seen in sorted(entries):
-        first = seen_as.setdefault(fold(seen.path), seen.path)
-        if first != seen.path:
-            text = f"{seen.path} and {first} differ only in case or Unicode form."
-            yield Finding(area, "twin", text, "Rename one: on some systems they are one file.", str(top / seen.path))
-
-
-def not_read(found: Survey, top: Path, area: Area) -> Iterator[Finding]:
-    for path in found.unread:
-        yield Finding(area, "unreadable", f"The directory {path} cannot be listed.", "Check its permissions.", str(top / path))
-    if not found.whole:
-        text = f"Only the first {len(found.entries):,} entries were looked at."
-        yield Finding(area, "too-many", text, "Move away what is no memory and no session.", str(top))
+    text = f"{counted(len(loose), 'entry is', 'entries are')} open to other users: {named}{more}."
+    yield Finding(area, "not-private", text, str(top), fix=MakePrivate(paths))

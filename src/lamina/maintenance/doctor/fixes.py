@@ -31,18 +31,18 @@ from ...memory.store.index_lint import IndexPlan, kept_indexes, mend_index
 from ...memory.store.lint import identical
 from ...memory.store.modes import GatedStore
 from ...memory.store.topic import Topic
-from .examine import Report
-from .finding import DateIt, DropFork, Finding, Fix, MakePrivate, MendIndex, PutRight, Repair, Sweep, ToTrash
-from .memory_snapshot import Where, read_memory
+from .examination import DoctorReport
+from .finding import DateIt, Finding, Fix, MakePrivate, PathFix, ToTrash, counted
+from .memory_snapshot import MemoryDirectory, read_memory
 from .topics import dates_in, may_be_dated
 
 WHY = Why("user", "doctor")
-_ORDER = (MakePrivate, Sweep, PutRight, DropFork, Repair, ToTrash, DateIt, MendIndex)
+_ORDER = (MakePrivate, "sweep", "put-right", "drop-fork", "repair", ToTrash, DateIt, "mend-index")
 # A double that goes makes room for a line in the index: one more look than that.
 _ROUNDS = 3
 
 
-class Done(NamedTuple):
+class AppliedFix(NamedTuple):
     """One thing that was mended, or (`ok` false) was tried. `undo` says how to take it back; empty where nothing is lost."""
 
     kind: str
@@ -52,12 +52,12 @@ class Done(NamedTuple):
     ok: bool = True
 
 
-def mend_all(look: Callable[[], Report], *, now: float) -> tuple[list[Done], Report]:
+def mend_all(look: Callable[[], DoctorReport], *, now: float) -> tuple[list[AppliedFix], DoctorReport]:
     """Looks and mends until nothing is left to mend; what was done, and what is left for the person.
 
     One cure can make room for another, so it takes a second look, never more than a few.
     """
-    done: list[Done] = []
+    done: list[AppliedFix] = []
     report = look()
     for _ in range(_ROUNDS):
         new = mend(report.findings, now=now, shared=report.shared)
@@ -70,66 +70,76 @@ def mend_all(look: Callable[[], Report], *, now: float) -> tuple[list[Done], Rep
     return done, report
 
 
-def mend(findings: Sequence[Finding], *, now: float, shared: Sequence[str] = ()) -> list[Done]:
+def mend(findings: Sequence[Finding], *, now: float, shared: Sequence[str] = ()) -> list[AppliedFix]:
     """Does each fix once. `shared` are the memory directories of teams."""
     wanted: dict[Fix, str] = {}
     for found in findings:
         if found.fix is not None:
             wanted.setdefault(found.fix, found.kind)
-    done: list[Done] = []
-    for fix in sorted(wanted, key=lambda fix: _ORDER.index(type(fix))):
+    done: list[AppliedFix] = []
+    for fix in sorted(wanted, key=lambda fix: _ORDER.index(fix.action if isinstance(fix, PathFix) else type(fix))):
         try:
-            done += _do(fix, wanted[fix], now, frozenset(shared))
+            done += [outcome._replace(kind=wanted[fix]) for outcome in _mended(fix, now, shared)]
         except LaminaError as error:
-            done.append(Done(wanted[fix], str(error), ok=False))
+            done.append(AppliedFix(wanted[fix], str(error), ok=False))
     return done
 
 
-def _do(fix: Fix, kind: str, now: float, shared: frozenset[str]) -> list[Done]:
+def _mended(fix: Fix, now: float, shared: Sequence[str]) -> Iterator[AppliedFix]:
     match fix:
         case MakePrivate(paths):
-            return _private(paths, kind)
-        case Sweep(directory):
-            count = sweep_temps(directory, now=now)
-            return [Done(kind, f"Removed {count:,} temporary {_files(count)} from {directory}.", directory)] if count else []
-        case DropFork(path):
-            return [Done(kind, f"Removed {path}.", path)] if drop_fork(Path(path)) else []
-        case Repair(path):
-            repaired = repair_transcript(Path(path))
-            text = f"Took the damage out of {path}; all records that could be read are kept."
-            return [Done(kind, text, path, f"The file as it was: {repaired.backup}")]
+            yield from _private(paths)
         case ToTrash(memory, file, twin):
-            return _to_trash(memory, file, twin, kind, now, memory in shared)
+            with _store(memory, memory in shared, now) as store:
+                one, other = _at(store, twin), _at(store, file)
+                if one and other and identical([one, other]) and store.remove(file, why=WHY):
+                    yield _changed(store, file, f"Moved {file} to the trash; {twin} says the same.")
         case DateIt(memory, file):
-            return _date(memory, file, kind, now, memory in shared)
-        case MendIndex(memory):
-            return _index(memory, kind, now, memory in shared)
-        case PutRight(memory):
-            with _bare_store(memory, False) as store:
-                said = recover(GatedStore(store, "auto"), DreamLock(store.root), now=now)
-            return [Done(kind, text, memory) for text in said]
+            yield from _date(memory, file, now, memory in shared)
+        case PathFix():
+            yield from _mended_path(fix, now, shared)
         case _:
             assert_never(fix)
 
 
-def _files(count: int) -> str:
-    return "file" if count == 1 else "files"
+def _mended_path(fix: PathFix, now: float, shared: Sequence[str]) -> Iterator[AppliedFix]:
+    path = fix.path
+    match fix.action:
+        case "sweep":
+            if count := sweep_temps(path, now=now):
+                yield AppliedFix("", f"Removed {counted(count, 'temporary file', 'temporary files')} from {path}.", path)
+        case "drop-fork":
+            if drop_fork(Path(path)):
+                yield AppliedFix("", f"Removed {path}.", path)
+        case "repair":
+            repaired = repair_transcript(Path(path))
+            text = f"Took the damage out of {path}; all records that could be read are kept."
+            yield AppliedFix("", text, path, f"The file as it was: {repaired.backup}")
+        case "mend-index":
+            with _bare_store(path, path in shared) as store:
+                if (plan := _mended_index(store, now)) is not None:
+                    kept = kept_indexes(store)
+                    undo = f"The index as it was: {store.root.path / kept[-1]}" if kept else ""
+                    yield AppliedFix("", f"Mended {INDEX}: {_said(plan)}.", str(store.root.path / INDEX), undo)
+        case "put-right":
+            with _bare_store(path, False) as store:
+                for text in recover(GatedStore(store, "auto"), DreamLock(store.root), now=now):
+                    yield AppliedFix("", text, path)
+        case _:
+            assert_never(fix.action)
 
 
-def _private(paths: Sequence[str], kind: str) -> list[Done]:
-    changed, failed = 0, list[Done]()
+def _private(paths: Sequence[str]) -> Iterator[AppliedFix]:
+    changed, failed = 0, list[AppliedFix]()
     for path in paths:
         try:
             changed += make_private(path)
         except DiskError as error:
-            failed.append(Done(kind, str(error), path, ok=False))
-    top = os.path.commonpath(paths)
-    said = (
-        [Done(kind, f"Closed {changed:,} {'entry' if changed == 1 else 'entries'} in {top} to other users.", top)]
-        if changed
-        else []
-    )
-    return [*said, *failed]
+            failed.append(AppliedFix("", str(error), path, ok=False))
+    if changed:
+        top = os.path.commonpath(paths)
+        yield AppliedFix("", f"Closed {counted(changed, 'entry', 'entries')} in {top} to other users.", top)
+    yield from failed
 
 
 @contextmanager
@@ -146,62 +156,35 @@ def _bare_store(memory: str, shared: bool) -> DirectoryStore:
     return DirectoryStore(RootDir.open(memory, create=False, shared=shared), scope="team" if shared else "private")
 
 
-def _to_trash(memory: str, file: str, twin: str, kind: str, now: float, shared: bool) -> list[Done]:
-    with _store(memory, shared, now) as store:
-        one, other = _at(store, twin), _at(store, file)
-        if one is None or other is None or not identical([one, other]):
-            return []
-        if not store.remove(file, why=WHY):
-            return []
-        text = f"Moved {file} to the trash; {twin} says the same."
-        return [Done(kind, text, str(Path(memory) / file), f"To undo: lamina memory restore {_asked(file, shared)}")]
-
-
-def _asked(file: str, shared: bool) -> str:
-    return f"team/{file}" if shared else file
-
-
 def _at(store: DirectoryStore, file: str) -> Topic | None:
     """The memory of this very file; None where the store would take another one for it."""
     raw = store.raw(file)
     return store.get(file) if raw is not None and raw.file == file else None
 
 
-def _date(memory: str, file: str, kind: str, now: float, shared: bool) -> list[Done]:
-    reading = read_memory(Where(Path(memory), Path(memory), shared), now=now)
-    page = next((page for page in reading.pages if page.topic.file == file), None) if reading is not None else None
-    if reading is None or page is None:
-        return []
-    sure = [phrase for phrase, _, certain in dates_in(reading, page) if certain and may_be_dated(page.topic, phrase)]
-    body = dated(page.topic.body, sure)
-    if body == page.topic.body:
-        return []
+def _changed(store: DirectoryStore, file: str, text: str) -> AppliedFix:
+    asked = f"team/{file}" if store.scope == "team" else file
+    return AppliedFix("", text, str(store.root.path / file), f"To undo: lamina memory restore {asked}")
+
+
+def _date(memory: str, file: str, now: float, shared: bool) -> Iterator[AppliedFix]:
+    snapshot = read_memory(MemoryDirectory(Path(memory), Path(memory), shared), now=now)
+    page = next((page for page in snapshot.pages if page.topic.file == file), None) if snapshot is not None else None
+    if snapshot is None or page is None:
+        return
+    topic = page.topic
+    sure = [phrase for phrase, _, certain in dates_in(snapshot, page) if certain and may_be_dated(topic, phrase)]
+    body = dated(topic.body, sure)
+    if body == topic.body:
+        return
     with _store(memory, shared, now) as store:
-        topic = page.topic
         draft = Draft(topic.name, topic.type, topic.description, body)
         planned = store.plan(draft)
         if planned.topic.file != file or planned.before is None or planned.before.decode("utf-8", "replace") != page.text:
             raise InputError(file, "cannot be changed by its name", "put the dates there by hand")
         store.save(draft, why=WHY)
-    said = ", ".join(f"{phrase.text} ({phrase.says})" for phrase in sure)
-    return [
-        Done(
-            kind,
-            f"Put dates into {file}: {said}.",
-            str(Path(memory) / file),
-            f"To undo: lamina memory restore {_asked(file, shared)}",
-        )
-    ]
-
-
-def _index(memory: str, kind: str, now: float, shared: bool) -> list[Done]:
-    with _bare_store(memory, shared) as store:
-        plan = _mended_index(store, now)
-        if plan is None:
-            return []
-        kept = kept_indexes(store)
-        undo = f"The index as it was: {store.root.path / kept[-1]}" if kept else ""
-        return [Done(kind, f"Mended {INDEX}: {_said(plan)}.", str(store.root.path / INDEX), undo)]
+        said = ", ".join(f"{phrase.text} ({phrase.says})" for phrase in sure)
+        yield _changed(store, file, f"Put dates into {file}: {said}.")
 
 
 def _mended_index(store: DirectoryStore, now: float) -> IndexPlan | None:
@@ -213,4 +196,4 @@ def _mended_index(store: DirectoryStore, now: float) -> IndexPlan | None:
 
 def _said(plan: IndexPlan) -> str:
     parts = ((len(plan.removed), "removed"), (len(plan.shortened), "shortened"), (len(plan.added), "added"))
-    return ", ".join(f"{count:,} {'line' if count == 1 else 'lines'} {word}" for count, word in parts if count)
+    return ", ".join(f"{counted(count, 'line', 'lines')} {word}" for count, word in parts if count)

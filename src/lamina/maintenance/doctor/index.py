@@ -10,82 +10,70 @@ from ...memory.store.index import INDEX, LINE_CHARS, MOST_BYTES, MOST_LINES, Ent
 from ...memory.store.index_file import MOST_INDEX
 from ...memory.store.index_lint import IndexPlan, LineFault, plan_index
 from ...memory.store.topic import folded
-from .finding import Finding, Fix, MendIndex
-from .memory_snapshot import Reading
+from .finding import Finding, PathFix
+from .memory_snapshot import MemorySnapshot
 
 
-def check_index(reading: Reading) -> Iterator[Finding]:
-    if not reading.has_index and not reading.pages:
+def check_index(memory: MemorySnapshot) -> Iterator[Finding]:
+    if not memory.has_index and not memory.pages:
         return
-    if reading.index_size >= MOST_INDEX:
-        text = f"{INDEX} has {reading.index_size:,} bytes, which no index needs; it is never changed."
-        yield _finding(reading, "index-full", text, "Move it away: it is made again from the memories.")
+    if memory.index_size >= MOST_INDEX:
+        text = f"{INDEX} has {memory.index_size:,} bytes, which no index needs; it is never changed."
+        yield memory.finding("index-full", text, INDEX, advice="Move it away: it is made again from the memories.")
         return
-    plan = planned(reading)
-    fix = MendIndex(str(reading.where.path)) if reading.where.writable else None
+    plan = _planned(memory)
     for fault in plan.faults:
-        yield _about_line(reading, fault, fix)
-    yield from _orphans(reading, plan, fix)
-    yield from _size(reading)
-
-
-def planned(reading: Reading) -> IndexPlan:
-    files = frozenset(map(folded, reading.files))
-    topics = [Entry(topic.name, topic.file, topic.description) for topic in reading.topics]
-
-    def exists(file: str) -> bool:
-        # Where not everything was listed, or it is no file, the disk itself is asked.
-        return folded(file) in files or look_at(reading.full(file)) is not None
-
-    return plan_index(reading.index_text, exists=exists, topics=topics)
-
-
-def _finding(reading: Reading, kind: str, problem: str, remedy: str, line: int | None = None, fix: Fix | None = None) -> Finding:
-    return Finding("memory", kind, problem, remedy, reading.full(INDEX), line, fix)
-
-
-def _about_line(reading: Reading, fault: LineFault, fix: Fix | None) -> Finding:
-    at = f"Line {fault.line:,} of {INDEX}"
-    match fault.fault:
-        case "dead":
-            known = fault.file in reading.journal.last
-            remedy = (
-                f"Remove the line, or bring the memory back: lamina memory restore {fault.file}" if known else "Remove the line."
-            )
-            return _finding(reading, "dead-pointer", f"{at} points at {fault.file}, which is not there.", remedy, fault.line, fix)
-        case "double":
-            return _finding(reading, "double-line", f"{at} is the second for {fault.file}.", "One is enough.", fault.line, fix)
-        case "outside":
-            text = f"{at} leads out of the memory directory ({fault.file}); it is not followed."
-            return _finding(reading, "leads-out", text, "Copy the file into memory, or remove the line.", fault.line)
-        case "long" | "long and fixed":
-            text = f"{at} has {fault.chars:,} characters; {LINE_CHARS} are enough."
-            mends = fix if fault.fault == "long and fixed" else None
-            return _finding(reading, "long-line", text, "Shorten it: detail belongs into the memory.", fault.line, mends)
-        case "content":
-            text = f"{at} has {fault.chars:,} characters and points at no memory."
-            return _finding(
-                reading, "index-content", text, "Make a memory of it: the index is sent with every session.", fault.line
-            )
-        case _:
-            assert_never(fault.fault)
-
-
-def _orphans(reading: Reading, plan: IndexPlan, fix: Fix | None) -> Iterator[Finding]:
+        yield _about_line(memory, fault)
     for file in plan.added:
         text = f"{file} has no line in {INDEX}, so a session does not know of it."
-        yield Finding("memory", "orphan", text, "Add its line.", reading.full(file), fix=fix)
+        yield memory.finding("orphan", text, file, fix=PathFix("mend-index", str(memory.where.path)))
     if plan.no_room:
         text = (
             f"{len(plan.no_room):,} memories have no line in {INDEX}, and there is room for no more, such as {plan.no_room[0]}."
         )
-        yield _finding(reading, "index-full", text, "Merge or remove memories; what is not listed is still found by recall.")
+        advice = "Merge or remove memories; what is not listed is still found by recall."
+        yield memory.finding("index-full", text, INDEX, advice=advice)
+    yield from _size(memory)
 
 
-def _size(reading: Reading) -> Iterator[Finding]:
-    lines, size = len(reading.index_text.rstrip("\n").split("\n")), reading.index_size
+def _planned(memory: MemorySnapshot) -> IndexPlan:
+    files = frozenset(map(folded, memory.files))
+    topics = [Entry(topic.name, topic.file, topic.description) for topic in memory.topics]
+
+    def exists(file: str) -> bool:
+        # Where not everything was listed, or it is no file, the disk itself is asked.
+        return folded(file) in files or look_at(memory.full(file)) is not None
+
+    return plan_index(memory.index_text, exists=exists, topics=topics)
+
+
+def _about_line(memory: MemorySnapshot, fault: LineFault) -> Finding:
+    at, file = f"Line {fault.line:,} of {INDEX}", fault.file
+    advice = None
+    fix: PathFix | None = PathFix("mend-index", str(memory.where.path))
+    match fault.fault:
+        case "dead":
+            kind, text = "dead-pointer", f"{at} points at {file}, which is not there."
+            if file in memory.journal.last:
+                advice = f"Remove the line, or bring the memory back: lamina memory restore {file}"
+        case "double":
+            kind, text = "double-line", f"{at} is the second for {file}."
+        case "outside":
+            kind, text, fix = "leads-out", f"{at} leads out of the memory directory ({file}); it is not followed.", None
+        case "long" | "long and fixed":
+            kind, text = "long-line", f"{at} has {fault.chars:,} characters; {LINE_CHARS} are enough."
+            fix = fix if fault.fault == "long and fixed" else None
+        case "content":
+            kind, text, fix = "index-content", f"{at} has {fault.chars:,} characters and points at no memory.", None
+        case _:
+            assert_never(fault.fault)
+    return memory.finding(kind, text, INDEX, line=fault.line, fix=fix, advice=advice)
+
+
+def _size(memory: MemorySnapshot) -> Iterator[Finding]:
+    lines, size = len(memory.index_text.rstrip("\n").split("\n")), memory.index_size
     over = [f"{lines:,} lines (the limit is {MOST_LINES})"] if lines > MOST_LINES else []
     over += [f"{size:,} bytes (the limit is {MOST_BYTES:,})"] if size > MOST_BYTES else []
     if over:
         text = f"{INDEX} has {' and '.join(over)}; a session is sent its beginning only."
-        yield _finding(reading, "index-full", text, "Shorten lines, and merge memories that belong together.")
+        yield memory.finding("index-full", text, INDEX, advice="Shorten lines, and merge memories that belong together.")

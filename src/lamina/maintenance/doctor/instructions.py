@@ -16,7 +16,7 @@ from ...core.settings import Settings
 from ...disk.home.approvals import FILE_NAME, Approvals, load_approvals
 from ...prompt.includes import find_includes, resolve
 from ...prompt.instruction_files import InstructionFile, Instructions, digest
-from ...prompt.instructions import LOCAL_NAMES, MANAGED, NAMES, load_instructions, project_of
+from ...prompt.instructions import LOCAL_NAMES, NAMES, load_instructions, project_of
 from ...prompt.markdown import without_comments
 from ...prompt.safe_read import FileText, read_text
 from .finding import Finding
@@ -25,16 +25,16 @@ _NAMED_IN = re.compile(r" \(named in (?P<file>.+)\)\.\Z")
 # Where a sentence of the loader goes on behind the path it begins with.
 _BEHIND_PATH = re.compile(r" (?:is|has|lies|holds|belongs|can't|may|exceeds)\b|: ")
 # Part of the loader's sentence → kind; what fits none is an instruction file that is left out.
-_KINDS = (
-    ("waits for approval", "waits-for-approval", "Start lamina in a terminal: it asks you once."),
-    ("characters; ", "too-long", "Shorten it, or split it into rules under .claude/rules/."),
-    ("levels deep", "include", "Include it nearer to the top."),
-    ("(named in ", "include", "Mend the path, or take the include out."),
-)
+_KINDS = {
+    "waits for approval": "waits-for-approval",
+    "characters; ": "too-long",
+    "levels deep": "include",
+    "(named in ": "include",
+}
 
 
 def check_instructions(
-    *, cwd: Path, home: Path | None, person: Path | None, settings: Settings, managed: Path = MANAGED
+    *, cwd: Path, home: Path | None, person: Path | None, settings: Settings, managed: Path
 ) -> Iterator[Finding]:
     approvals = Approvals()
     if home is not None:
@@ -42,9 +42,8 @@ def check_instructions(
             approvals = load_approvals(home, project_of(Path(os.path.realpath(cwd)), person))
         except DiskError as error:
             text = f"Your answers about included files cannot be read: {error.problem}."
-            yield Finding(
-                "instructions", "answers-damage", text, "Mend or remove the file; you are asked again.", str(home / FILE_NAME)
-            )
+            advice = "Mend or remove the file; you are asked again."
+            yield Finding("instructions", "answers-damage", text, str(home / FILE_NAME), advice=advice)
     found = load_instructions(
         cwd=cwd, home=home, managed=managed, person=person, excludes=settings.instruction_excludes, approved=approvals.answer
     )
@@ -55,12 +54,11 @@ def check_instructions(
 
 
 def _told(sentence: str) -> Finding:
-    kind, remedy = next(
-        ((kind, remedy) for part, kind, remedy in _KINDS if part in sentence), ("instruction-file", "Mend it, or remove it.")
-    )
+    part, kind = next(((part, kind) for part, kind in _KINDS.items() if part in sentence), ("", "instruction-file"))
     named, end = _NAMED_IN.search(sentence), _BEHIND_PATH.search(sentence)
     file = named["file"] if named else sentence[: end.start()] if end else ""
-    return Finding("instructions", kind, sentence, remedy, file if os.path.isabs(file) else "")
+    advice = "Include it nearer to the top." if part == "levels deep" else None
+    return Finding("instructions", kind, sentence, file if os.path.isabs(file) else "", advice=advice)
 
 
 def _circles(found: Instructions, person: Path | None) -> Iterator[Finding]:
@@ -72,7 +70,7 @@ def _circles(found: Instructions, person: Path | None) -> Iterator[Finding]:
             if target is not None and target.real in above:
                 text = f"{file.path} includes {above[target.real]}, which includes it in turn; each is sent once."
                 text = f"{file.path} includes itself; it is sent once." if target.real == file.real_path else text
-                yield Finding("instructions", "include-cycle", text, "Take one of the includes out.", str(file.path))
+                yield Finding("instructions", "include-cycle", text, str(file.path))
 
 
 def _includers(file: InstructionFile, by_path: Mapping[Path, InstructionFile]) -> Iterator[tuple[Path, Path]]:
@@ -88,23 +86,16 @@ def _doubles(found: Instructions, cwd: Path) -> Iterator[Finding]:
     loaded = {file.real_path for file in found.files}
     here = Path(os.path.realpath(cwd))
     for directory in (here, *here.parents):
-        for name in (*NAMES, *(f".claude/{name}" for name in NAMES[:1]), *LOCAL_NAMES):
-            real = Path(os.path.realpath(directory / name))
-            if real in loaded:
-                continue
-            text = read_text(real)
+        for name in (*NAMES, f".claude/{NAMES[0]}", *LOCAL_NAMES):
+            path, real = directory / name, Path(os.path.realpath(directory / name))
+            text = read_text(real) if real not in loaded else None
             if not isinstance(text, FileText) or not text.text.strip():
                 continue
             twin = sent.get(digest(without_comments(text.text).strip()))
             if twin is not None:
-                said = f"{directory / name} has the same text as {twin.path}, which is sent once."
-                yield Finding("instructions", "same-instructions", said, "Keep one, or make one a link.", str(directory / name))
+                said = f"{path} has the same text as {twin.path}, which is sent once."
+                yield Finding("instructions", "same-instructions", said, str(path))
             elif name == NAMES[1] and Path(os.path.realpath(directory / NAMES[0])) in loaded:
-                said = f"{directory / name} is not read, because {NAMES[0]} stands beside it."
-                yield Finding(
-                    "instructions",
-                    "hidden-instructions",
-                    said,
-                    f"Write @{name} into {NAMES[0]} to have both.",
-                    str(directory / name),
-                )
+                said = f"{path} is not read, because {NAMES[0]} stands beside it."
+                advice = f"Write @{name} into {NAMES[0]} to have both."
+                yield Finding("instructions", "hidden-instructions", said, str(path), advice=advice)

@@ -6,8 +6,9 @@ to a megabyte and all together up to 24; what is beyond that is counted, never r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from contextlib import suppress
 from datetime import date, datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,16 +23,16 @@ from ...memory.store.journal import digest_of
 from ...memory.store.journal_check import Journal, Waiting, read_inbox, read_journal
 from ...memory.store.scopes import TEAM
 from ...memory.store.topic import Topic, read_topic
+from .finding import Finding, Fix
 
 # Ten thousand memories of twice the usual length; looking for secrets in so much takes some seconds.
 MOST_BYTES = 24 << 20
 # Near-duplicates and the rest take about a second for so many; nobody keeps more.
 MOST_TOPICS = 20_000
-_HIDDEN = "."
 _SKIPPED = ("logs", TEAM)
 
 
-class Where(NamedTuple):
+class MemoryDirectory(NamedTuple):
     """A memory directory. `shared`: a team's. `writable`: its mode lets a person change it."""
 
     path: Path
@@ -40,7 +41,7 @@ class Where(NamedTuple):
     writable: bool = True
 
 
-class Page(NamedTuple):
+class TopicFile(NamedTuple):
     """A topic with what its file is. `whole`: all of it was read."""
 
     topic: Topic
@@ -51,10 +52,10 @@ class Page(NamedTuple):
     utf8: bool
 
 
-class Reading(NamedTuple):
-    where: Where
+class MemorySnapshot(NamedTuple):
+    where: MemoryDirectory
     found: Survey
-    pages: tuple[Page, ...]
+    pages: tuple[TopicFile, ...]
     unread: tuple[str, ...]  # topic files that are plain and could not be read
     passed_over: int  # topic files beyond the budget
     index_text: str
@@ -75,19 +76,37 @@ class Reading(NamedTuple):
     def full(self, file: str) -> str:
         return str(self.where.path / file)
 
+    def finding(
+        self,
+        kind: str,
+        problem: str,
+        file: str = "",
+        *,
+        line: int | None = None,
+        fix: Fix | None = None,
+        advice: str | None = None,
+    ) -> Finding:
+        """About a file of this directory; one whose mode lets nobody change it offers no fix."""
+        return Finding("memory", kind, problem, self.full(file), line, fix if self.where.writable else None, advice)
 
-def read_memory(where: Where, *, now: float) -> Reading | None:
+
+def read_memory(where: MemoryDirectory, *, now: float) -> MemorySnapshot | None:
     """None when there is no such directory. DiskError when it cannot be looked at."""
     found = survey(where.path)
     if found is None:
         return None
     with RootDir.open(where.path, create=False, shared=where.shared) as root:
-        wanted = sorted(topic_files(found.entries), key=lambda seen: seen.path)
-        chosen = _within_budget(wanted)
+        # As the store sees them: not the index, nothing hidden, no logs, not the team's.
+        wanted = sorted((seen for seen in files_of(found.entries) if is_topic(seen.path)), key=lambda seen: seen.path)
+        sizes = accumulate(min(seen.size, MOST_READ) for seen in wanted[:MOST_TOPICS])
+        chosen = wanted[: sum(size <= MOST_BYTES for size in sizes)]
         heads = read_heads(root, [seen.path for seen in chosen], MOST_READ)
         pages = tuple(_page(seen, heads[seen.path]) for seen in chosen if seen.path in heads)
-        index = _index(root)
-        return Reading(
+        index = None
+        # Something that is no plain file may stand there: the survey says what.
+        with suppress(DiskError):
+            index = root.read_bytes(INDEX, MOST_INDEX)
+        return MemorySnapshot(
             where=where,
             found=found,
             pages=pages,
@@ -102,43 +121,19 @@ def read_memory(where: Where, *, now: float) -> Reading | None:
         )
 
 
-def topic_files(entries: tuple[SurveyedEntry, ...]) -> Iterable[SurveyedEntry]:
-    """As the store sees them: not the index, nothing hidden, no logs, not the team's."""
-    return (seen for seen in files_of(entries) if is_topic(seen.path))
-
-
 def is_topic(path: str) -> bool:
     parts = path.split("/")
-    hidden = any(part.startswith(_HIDDEN) for part in parts)
+    hidden = any(part.startswith(".") for part in parts)
     return path.endswith(".md") and path.lower() != INDEX.lower() and not hidden and (len(parts) == 1 or parts[0] not in _SKIPPED)
 
 
-def _within_budget(wanted: list[SurveyedEntry]) -> list[SurveyedEntry]:
-    chosen: list[SurveyedEntry] = []
-    left = MOST_BYTES
-    for seen in wanted[:MOST_TOPICS]:
-        left -= min(seen.size, MOST_READ)
-        if left < 0:
-            break
-        chosen.append(seen)
-    return chosen
-
-
-def _page(seen: SurveyedEntry, data: bytes) -> Page:
+def _page(seen: SurveyedEntry, data: bytes) -> TopicFile:
     text = data.decode("utf-8", "replace")
     topic = read_topic(seen.path, text, seen.mtime_ns / 1e9)
     whole = len(data) < MOST_READ
     # A character that the limit cut is no fault of the file.
     utf8 = "\ufffd" not in (text if whole else text[:-4]) or text.encode() == data
-    return Page(topic, text, digest_of(data) if whole else "", seen.size, whole, utf8)
-
-
-def _index(root: RootDir) -> bytes | None:
-    """None too where something stands there that is no plain file: the survey says what."""
-    try:
-        return root.read_bytes(INDEX, MOST_INDEX)
-    except DiskError:
-        return None
+    return TopicFile(topic, text, digest_of(data) if whole else "", seen.size, whole, utf8)
 
 
 def day_of(seconds: float) -> date | None:

@@ -14,8 +14,7 @@ from pathlib import Path
 import msgspec
 
 from ...disk.settings_files import MANAGED_PATH
-from .examine import look_at_memory
-from .finding import Finding
+from .examination import examine
 
 DUPLICATES = frozenset({"identical", "same-body", "near-duplicate"})
 DEAD_POINTERS = frozenset({"dead-pointer", "leads-out"})
@@ -47,13 +46,10 @@ class Pollution(msgspec.Struct, frozen=True):
 
 
 def pollution(*, cwd: Path, environ: Mapping[str, str], now: float, managed: str | Path = MANAGED_PATH) -> Pollution:
-    report = look_at_memory(cwd=cwd, environ=environ, now=now, managed=managed)
+    report = examine(cwd=cwd, environ=environ, now=now, managed=managed, memory_only=True)
 
     def files(kinds: frozenset[str]) -> int:
         return len({found.file for found in report.findings if found.kind in kinds})
 
-    def places(found: Finding) -> tuple[str, int | None]:
-        return found.file, found.line
-
-    pointers = len({places(found) for found in report.findings if found.kind in DEAD_POINTERS})
+    pointers = len({(found.file, found.line) for found in report.findings if found.kind in DEAD_POINTERS})
     return Pollution(report.topics, files(DUPLICATES), pointers, files(STALE), files(CONTRADICTED))

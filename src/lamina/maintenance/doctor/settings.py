@@ -1,51 +1,46 @@
-"""What is wrong with settings: what is ignored and why, rules that cannot be read, what a project tried to set (F2, Z10)."""
+"""What is wrong with settings (what is ignored and why, rules that cannot be read, what a project tried to set), and what the
+machine lacks: programs that help, a key for a model, a package for a key that is there (F2, Z10)."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 from ...core.errors import DiskError
-from ...core.settings import Finding as SettingFinding
 from ...core.settings import Settings
 from ...disk.files import read
 from ...disk.home.trust import FILE_NAME as TRUST
 from ...permissions.rules import read_rules
+from ...providers import configured
+from ...tools.engines import find_ripgrep
 from .finding import Finding
 
-# As the settings' own room words it.
-_WAITS = "waits until you trust this directory"
-_NEVER = "may not be set by files in the working tree"
+# As the settings' own room words it; what fits neither is a setting that is ignored.
+_KINDS = {
+    "waits until you trust this directory": "waits-for-trust",
+    "may not be set by files in the working tree": "setting-of-tree",
+}
 _FILE = re.compile(r"\((?:managed|local|project|your) settings, (?P<file>[^)]+?)(?: env\.\w+)?\)|^Settings file (?P<whole>.+?): ")
 _MOST_BYTES = 4 << 20
 
 
 def check_settings(settings: Settings, home: Path | None) -> Iterator[Finding]:
     for found in settings.findings:
-        yield _told(found)
+        place = _FILE.search(found.text)
+        kind = next((kind for words, kind in _KINDS.items() if words in found.text), "setting")
+        yield Finding("settings", kind, found.text, (place["file"] or place["whole"]) if place else "")
     for rule in read_rules(settings.permissions).findings:
-        yield Finding("settings", "permission-rule", rule.text, "Mend the rule: Tool or Tool(specifier).")
+        yield Finding("settings", "permission-rule", rule.text)
     if home is not None:
         yield from _trust(home / TRUST)
 
 
-def _told(found: SettingFinding) -> Finding:
-    place = _FILE.search(found.text)
-    file = (place["file"] or place["whole"]) if place else ""
-    if _WAITS in found.text:
-        return Finding(
-            "settings", "waits-for-trust", found.text, "Start lamina in a terminal there: it shows them and asks.", file
-        )
-    if _NEVER in found.text:
-        return Finding("settings", "setting-of-tree", found.text, "Set it in your own settings, if you want it.", file)
-    return Finding("settings", "setting", found.text, "Mend or remove it; lamina config lists what there is.", file)
-
-
 def _trust(path: Path) -> Iterator[Finding]:
     """A file that cannot be read trusts nothing, so a person is asked again: said here, because nobody else says why."""
-    problem = ""
     try:
         data = json.loads(read(path, _MOST_BYTES) or b"{}")
         problem = "" if isinstance(data, dict) and isinstance(data.get("projects", {}), dict) else "is no list of projects"
@@ -55,4 +50,30 @@ def _trust(path: Path) -> Iterator[Finding]:
         problem = "is no JSON"
     if problem:
         text = f"What you trust cannot be read ({problem}), so nothing is trusted."
-        yield Finding("settings", "answers-damage", text, "Remove the file; you are asked again.", str(path))
+        yield Finding("settings", "answers-damage", text, str(path))
+
+
+def check_machine(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]:
+    if shutil.which("git", path=environ.get("PATH")) is None:
+        text = "git is not on the PATH, so a session is not told the state of the repository."
+        yield Finding("machine", "missing-tool", text, advice="Install git.")
+    if find_ripgrep(environ) is None:
+        text = "ripgrep is not installed, so searches are slower."
+        yield Finding("machine", "missing-tool", text, advice="Install ripgrep (rg).")
+    provider = _provider(settings, environ)
+    if provider == "offline":
+        yield Finding("machine", "no-provider", "No provider is configured, so the offline stand-in answers.")
+    elif provider in ("anthropic", "openai") and find_spec(provider) is None:
+        text = f"A key for {provider} is there, and its package is not installed."
+        yield Finding("machine", "missing-package", text, advice=f'pip install "lamina[{provider}]" brings it.')
+
+
+def _provider(settings: Settings, environ: Mapping[str, str]) -> str:
+    """Which one a chat would use: the one that is named, else by the keys there are, in settings too."""
+    named = settings.model or settings.provider
+    if named:
+        return named.partition(":")[0]
+    keys = {"ANTHROPIC_API_KEY": settings.anthropic_api_key, "OPENAI_API_KEY": settings.openai_api_key}
+    there = {name: "yes" for name, key in keys.items() if key is not None}
+    place = {"OPENAI_BASE_URL": settings.openai_base_url} if settings.openai_base_url else {}
+    return configured({**environ, **there, **place})

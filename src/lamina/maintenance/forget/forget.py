@@ -13,9 +13,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
@@ -24,16 +24,16 @@ from ...disk.files import remove, update
 from ...disk.locks.dream_lock import DreamLock
 from ...disk.locks.lock_file import LifeLock
 from ...disk.transcripts.store import lock_path
-from ...disk.trees.rewrite import FileState, file_state, raw_lines, remove_tree, rewrite
+from ...disk.trees.rewrite import file_state, raw_lines, remove_tree, rewrite
 from ...disk.trees.rootdir import RootDir
 from ...layers.l6_dream.record import dream_home, is_open, read_records, request_kill
 from ...layers.l6_dream.undo import recover
 from ...memory.store.directory import GUARD, PATIENCE, DirectoryStore
 from ...memory.store.modes import GatedStore
-from .files import Places, Root, Session, files, session_kind
-from .memories import changes, copied_lines
+from ..kept_files import KeptFiles, MemoryRoot, SessionFiles, regular_files, session_kind, windows
+from .memories import FileChange, changes, copied_lines
 from .subject import Subject
-from .transcripts import Spilled, beside, rewritten, spilled
+from .transcripts import SpillDigest, redact_file, redact_transcript, spill_digests
 
 # A file that is no transcript is held in memory as a whole; larger ones are reported.
 MOST_BYTES = 256 << 20
@@ -44,24 +44,24 @@ _OVERLAP = 8 << 10
 HISTORY = "history"
 
 
-class Item(msgspec.Struct, frozen=True):
+class ForgottenFile(msgspec.Struct, frozen=True):
     path: str
     kind: str
     action: Literal["removed", "rewritten"]
     places: int
 
 
-class Left(msgspec.Struct, frozen=True):
+class LeftFile(msgspec.Struct, frozen=True):
     """What could not be done, or still holds the subject, and why."""
 
     path: str
     why: str
 
 
-class Report(msgspec.Struct):
-    done: list[Item] = []
-    skipped: list[Left] = []
-    left: list[Left] = []
+class ForgetReport(msgspec.Struct):
+    done: list[ForgottenFile] = []
+    skipped: list[LeftFile] = []
+    left: list[LeftFile] = []
 
     def counts(self) -> dict[str, int]:
         """Kind → places."""
@@ -71,109 +71,172 @@ class Report(msgspec.Struct):
         return {kind: count for kind, count in found.items() if count}
 
 
-def forget(places: Places, subject: Subject, *, do: bool) -> Report:
+def forget(kept: KeptFiles, subject: Subject, *, do: bool) -> ForgetReport:
     """Without `do` nothing is changed and the report says what would be."""
-    report = Report()
-    whole = subject.with_also(line for root in places.roots for line in copied_lines(root, subject))
-    for session in places.sessions:
-        _session(session, whole, report, do=do)
-    for path in places.others:
-        _other(path, whole, report, do=do)
-    for root in places.roots:
-        _root(root, whole, report, do=do)
-    return report
+    removal = _Removal(subject.with_also(line for root in kept.roots for line in copied_lines(root, subject)), do)
+    for session in kept.sessions:
+        removal.clean_session(session)
+    for path in kept.others:
+        removal.clean_other(path)
+    for root in kept.roots:
+        removal.clean_memory(root)
+    return removal.report
 
 
-@contextmanager
-def _reported(report: Report, path: Path) -> Iterator[None]:
-    """What one file refuses is no reason to leave the others as they are."""
-    try:
-        yield
-    except DiskError as error:
-        report.skipped.append(Left(str(path), str(error)))
-    except OSError as error:
-        report.skipped.append(Left(str(path), os.strerror(error.errno or 0).lower()))
+class _Removal:
+    def __init__(self, subject: Subject, do: bool) -> None:
+        self.subject = subject
+        self.do = do
+        self.report = ForgetReport()
 
-
-# Sessions
-
-
-class _Beside(NamedTuple):
-    path: Path
-    before: FileState
-    data: bytes
-    places: int
-
-
-def _session(session: Session, subject: Subject, report: Report, *, do: bool) -> None:
-    with _reported(report, session.transcript):
-        if (holder := session.holder()) is not None:
-            if _holds_any(session, subject):
-                why = f"the session is open ({holder}); close it and try again"
-                report.skipped.append(Left(str(session.transcript), why + _copies(session, subject)))
-            return
-        if not _holds_any(session, subject):
-            return
-        lock = LifeLock.acquire(lock_path(session.transcript)) if do else None
+    @contextmanager
+    def _reported(self, path: Path) -> Iterator[None]:
+        """What one file refuses is no reason to leave the others as they are."""
         try:
-            if do and lock is None:
-                report.skipped.append(Left(str(session.transcript), "the session was opened just now; close it and try again"))
+            yield
+        except DiskError as error:
+            self._skip(path, str(error))
+        except OSError as error:
+            self._skip(path, os.strerror(error.errno or 0).lower())
+
+    def _skip(self, path: Path, why: str) -> None:
+        self.report.skipped.append(LeftFile(str(path), why))
+
+    def _note(self, path: Path, kind: str, action: Literal["removed", "rewritten"], places: int) -> None:
+        self.report.done.append(ForgottenFile(str(path), kind, action, places))
+
+    def _apply(self, change: FileChange, *, shared: bool = False) -> None:
+        with self._reported(change.path):
+            if self.do and change.new is not None:
+                rewrite(change.path, [change.new], before=change.before, shared=shared)
+            elif self.do:
+                if not change.before.mode & 0o222:
+                    raise DiskError(str(change.path), "is read-only", "allow writing to it first")
+                remove(change.path)
+            action: Literal["removed", "rewritten"] = "removed" if change.new is None else "rewritten"
+            self._note(change.path, change.kind, action, change.places - change.trash)
+            if change.trash:
+                self._note(change.path, "trash", action, change.trash)
+
+    # Sessions
+
+    def clean_session(self, session: SessionFiles) -> None:
+        with self._reported(session.transcript):
+            holder = session.holder()
+            if not _holds_any(session, self.subject):
                 return
-            _clean_session(session, subject, report, do=do)
-        finally:
-            if lock is not None:
-                lock.close()
+            if holder is not None:
+                why = f"the session is open ({holder}); close it and try again"
+                if not _holds_any(session, self.subject.plain()):
+                    # The next call no longer knows the lines of memories that go now: where they were copied to is said.
+                    why += "; it holds lines copied from a memory that goes, not the subject itself"
+                self._skip(session.transcript, why)
+                return
+            if not self.do:
+                self._clean_files(session)
+                return
+            lock = LifeLock.acquire(lock_path(session.transcript))
+            if lock is None:
+                self._skip(session.transcript, "the session was opened just now; close it and try again")
+                return
+            with closing(lock):
+                self._clean_files(session)
 
+    def _clean_files(self, session: SessionFiles) -> None:
+        changed, spills = list[FileChange](), dict[str, SpillDigest]()
+        logs = [session.transcript] if session.transcript.is_file() else []
+        for path in regular_files(session.directory):
+            if path.suffix == ".jsonl":
+                logs.append(path)
+                continue
+            with self._reported(path):
+                changed += self._changes(path, session_kind(session, path), spills)
+        for path in logs:
+            with self._reported(path):
+                self._clean_log(path, "transcripts", spills)
+        for one in changed:
+            self._apply(one)
 
-def _holds_any(session: Session, subject: Subject) -> bool:
-    own = [session.transcript] if session.transcript.is_file() else []
-    return any(_holds(path, subject) for path in (*own, *files(session.directory)))
+    def _changes(self, path: Path, kind: str, spills: dict[str, SpillDigest]) -> Iterator[FileChange]:
+        """Of a file that is no transcript; `spills` gets the digest it will have."""
+        data, before = _data(path), file_state(path)
+        new = redact_file(path, data, self.subject)
+        if new is not None and before is not None:
+            spills |= spill_digests(data, new.value)
+            yield FileChange(path, kind, new.places, before, new.value)
 
+    def _clean_log(self, path: Path, kind: str, spills: dict[str, SpillDigest]) -> None:
+        before = file_state(path)
+        places, touched = 0, False
+        for line in redact_transcript(raw_lines(path), self.subject, spills):
+            places += line.places
+            touched = touched or line.changed
+        if not touched or before is None:
+            return
+        if self.do:
+            lines = redact_transcript(raw_lines(path), self.subject, spills)
+            rewrite(path, (line.data for line in lines), before=before)
+        self._note(path, kind, "rewritten", places)
 
-def _copies(session: Session, subject: Subject) -> str:
-    """The next call no longer knows the lines of memories that go now: where they were copied to is said."""
-    return (
-        "" if _holds_any(session, subject.plain()) else "; it holds lines copied from a memory that goes, not the subject itself"
-    )
+    # The home's own files
 
+    def clean_other(self, path: Path) -> None:
+        with self._reported(path):
+            if not _holds(path, self.subject):
+                return
+            if path.name == HISTORY:
+                self._clean_typed(path)
+            elif path.suffix == ".jsonl":
+                self._clean_log(path, "other files", {})
+            else:
+                for change in self._changes(path, "other files", {}):
+                    self._apply(change)
 
-def _clean_session(session: Session, subject: Subject, report: Report, *, do: bool) -> None:
-    changed, spills = list[_Beside](), dict[str, Spilled]()
-    logs = [session.transcript] if session.transcript.is_file() else []
-    for path in files(session.directory):
-        if path.suffix == ".jsonl":
-            logs.append(path)
-            continue
-        with _reported(report, path):
-            data, before = _data(path), file_state(path)
-            new = beside(path, data, subject)
-            if new is not None and before is not None:
-                changed.append(_Beside(path, before, new.data, new.places))
-                old_digest, file = spilled(data, new.data)
-                spills[old_digest] = file
-    for path in logs:
-        with _reported(report, path):
-            _clean_log(path, subject, spills, report, do=do)
-    for one in changed:
-        with _reported(report, one.path):
-            if do:
-                rewrite(one.path, [one.data], before=one.before)
-            report.done.append(Item(str(one.path), session_kind(session, one.path), "rewritten", one.places))
+    def _clean_typed(self, path: Path) -> None:
+        """What a person typed goes line by line, under the lock that open chats take before they add theirs."""
 
+        def kept(data: bytes | None) -> bytes:
+            lines = (data or b"").splitlines(keepends=True)
+            return b"".join(line for line in lines if not self.subject.holds(line.decode("utf-8", "surrogateescape")))
 
-def _clean_log(
-    path: Path, subject: Subject, spills: dict[str, Spilled], report: Report, *, do: bool, kind: str = "transcripts"
-) -> None:
-    before = file_state(path)
-    places, touched = 0, False
-    for line in rewritten(raw_lines(path), subject, spills):
-        places += line.places
-        touched = touched or line.changed
-    if not touched or before is None:
-        return
-    if do:
-        rewrite(path, (line.data for line in rewritten(raw_lines(path), subject, spills)), before=before)
-    report.done.append(Item(str(path), kind, "rewritten", places))
+        data = _data(path)
+        if self.do:
+            update(path, kept)
+        self._note(path, "chat history", "rewritten", len(data.splitlines()) - len(kept(data).splitlines()))
+
+    # Memories
+
+    def clean_memory(self, root: MemoryRoot) -> None:
+        with self._reported(root.path):
+            if not self.do:
+                self._clean_root(root)
+            if not self.do or not changes(root, self.subject):
+                return
+            with RootDir.open(root.path, create=False, shared=root.shared) as opened:
+                self._stop_dreams(opened)
+                with opened.guard(GUARD, timeout=PATIENCE):
+                    self._clean_root(root)
+
+    def _stop_dreams(self, opened: RootDir) -> None:
+        """One that was stopped half way is put right before what it would be put right with is gone; one that runs is told to end."""
+        recover(GatedStore(DirectoryStore(opened), "auto"), DreamLock(opened), now=time.time())
+        for record in read_records(opened):
+            if is_open(record):
+                request_kill(opened, record.id)
+                why = "a dream is running on this memory; it was told to stop, so try again in a moment"
+                self._skip(opened.path / dream_home(record.id), why)
+
+    def _clean_root(self, root: MemoryRoot) -> None:
+        found = changes(root, self.subject)
+        git = root.path / ".history" / "git"
+        # Git's copy holds every version: it goes before anything, and comes back from the journal as that then reads.
+        if git.is_dir() and any(change.kind not in ("caches", "inbox") for change in found):
+            with self._reported(git):
+                if self.do:
+                    remove_tree(git)
+                self._note(git, "git history", "removed", 0)
+        for change in found:
+            self._apply(change, shared=root.shared)
 
 
 def _data(path: Path) -> bytes:
@@ -184,132 +247,40 @@ def _data(path: Path) -> bytes:
     return data
 
 
-# The home's own files
+def _holds_any(session: SessionFiles, subject: Subject) -> bool:
+    own = [session.transcript] if session.transcript.is_file() else []
+    return any(_holds(path, subject) for path in (*own, *regular_files(session.directory)))
 
 
-def _other(path: Path, subject: Subject, report: Report, *, do: bool) -> None:
-    with _reported(report, path):
-        if not _holds(path, subject):
-            return
-        if path.name == HISTORY:
-            _typed(path, subject, report, do=do)
-        elif path.suffix == ".jsonl":
-            _clean_log(path, subject, {}, report, do=do, kind="other files")
-        else:
-            before = file_state(path)
-            new = beside(path, _data(path), subject)
-            if new is None or before is None:
-                return
-            if do:
-                rewrite(path, [new.data], before=before)
-            report.done.append(Item(str(path), "other files", "rewritten", new.places))
-
-
-def _typed(path: Path, subject: Subject, report: Report, *, do: bool) -> None:
-    """What a person typed goes line by line, under the lock that open chats take before they add theirs."""
-    rows = _data(path).splitlines(keepends=True)
-
-    def kept(data: bytes | None) -> bytes:
-        lines = (data or b"").splitlines(keepends=True)
-        return b"".join(line for line in lines if not subject.holds(line.decode("utf-8", "surrogateescape")))
-
-    if do:
-        update(path, kept)
-    gone = len(rows) - len(kept(b"".join(rows)).splitlines())
-    report.done.append(Item(str(path), "chat history", "rewritten", gone))
-
-
-# Memories
-
-
-def _root(root: Root, subject: Subject, report: Report, *, do: bool) -> None:
-    with _reported(report, root.path):
-        if not do or not changes(root, subject):
-            _clean_root(root, subject, report, do=False)
-            return
-        with RootDir.open(root.path, create=False, shared=root.shared) as opened:
-            _stop_dreams(opened, report)
-            with opened.guard(GUARD, timeout=PATIENCE):
-                _clean_root(root, subject, report, do=True)
-
-
-def _stop_dreams(opened: RootDir, report: Report) -> None:
-    """One that was stopped half way is put right before what it would be put right with is gone; one that runs is told to end."""
-    recover(GatedStore(DirectoryStore(opened), "auto"), DreamLock(opened), now=time.time())
-    for record in read_records(opened):
-        if is_open(record):
-            request_kill(opened, record.id)
-            why = "a dream is running on this memory; it was told to stop, so try again in a moment"
-            report.skipped.append(Left(str(opened.path / dream_home(record.id)), why))
-
-
-def _clean_root(root: Root, subject: Subject, report: Report, *, do: bool) -> None:
-    found = changes(root, subject)
-    git = root.path / ".history" / "git"
-    # Git's copy holds every version: it goes before anything, and comes back from the journal as that then reads.
-    if git.is_dir() and any(change.kind not in ("caches", "inbox") for change in found):
-        with _reported(report, git):
-            if do:
-                remove_tree(git)
-            report.done.append(Item(str(git), "git history", "removed", 0))
-    for change in found:
-        with _reported(report, change.path):
-            if do and change.new is None:
-                _refuse_read_only(change.path, change.before)
-                remove(change.path)
-            elif do and change.new is not None:
-                rewrite(change.path, [change.new], before=change.before, shared=root.shared)
-            action: Literal["removed", "rewritten"] = "removed" if change.new is None else "rewritten"
-            report.done.append(Item(str(change.path), change.kind, action, change.places - change.trash))
-            if change.trash:
-                report.done.append(Item(str(change.path), "trash", action, change.trash))
-
-
-def _refuse_read_only(path: Path, before: FileState) -> None:
-    if not before.mode & 0o222:
-        raise DiskError(str(path), "is read-only", "allow writing to it first")
+def _holds(path: Path, subject: Subject) -> bool:
+    """Whether the raw bytes hold it, escaped or not; a part at a time."""
+    return any(subject.holds(data.decode("utf-8", "surrogateescape")) for data in windows(path, _WINDOW, _OVERLAP))
 
 
 # The last look
 
 
-def remains(roots: list[Path], subject: Subject, *, inside: Callable[[Path], bool]) -> list[Left]:
+def remains(roots: list[Path], subject: Subject, *, inside: Callable[[Path], bool]) -> list[LeftFile]:
     """Every file below these directories that still holds the subject, read raw. `inside`: whether it was to be cleaned at all."""
     loose = subject.everywhere()
-    found: list[Left] = []
-    every = dict.fromkeys(path for root in roots for path in files(root))
+    every = dict.fromkeys(path for root in roots for path in regular_files(root))
     above = {
         parent for root in roots for path in every if root in path.parents for parent in path.parents if root in parent.parents
     }
-    found += [Left(str(path), "its name holds it") for path in sorted({*every, *above}) if loose.holds(path.name)]
+    found = [LeftFile(str(path), "its name holds it") for path in sorted({*every, *above}) if loose.holds(path.name)]
     for path in every:
         try:
             if not _holds(path, loose):
                 continue
-            exact = _holds(path, subject)
+            why = "still holds it" if _holds(path, subject) else "only as a part of longer words; --anywhere takes those too"
+            if not inside(path):
+                why = "belongs to another project; --all-projects cleans that too"
         except OSError as error:
-            found.append(Left(str(path), f"could not be read: {os.strerror(error.errno or 0).lower()}"))
-            continue
-        if not inside(path):
-            found.append(Left(str(path), "belongs to another project; --all-projects cleans that too"))
-        elif not exact:
-            found.append(Left(str(path), "only as a part of longer words; --anywhere takes those too"))
-        else:
-            found.append(Left(str(path), "still holds it"))
+            why = f"could not be read: {os.strerror(error.errno or 0).lower()}"
+        found.append(LeftFile(str(path), why))
     return found
 
 
-def _holds(path: Path, subject: Subject) -> bool:
-    """Whether the raw bytes hold it, escaped or not; a part at a time."""
-    with open(path, "rb") as file:
-        tail = b""
-        while data := file.read(_WINDOW):
-            if subject.holds((tail + data).decode("utf-8", "surrogateescape")):
-                return True
-            tail = (tail + data)[-_OVERLAP:]
-    return False
-
-
-def as_json(report: Report) -> dict[str, Any]:
+def as_json(report: ForgetReport) -> dict[str, Any]:
     built: dict[str, Any] = msgspec.to_builtins(report)
     return {"removed": built["done"], "counts": report.counts(), "skipped": built["skipped"], "left": built["left"]}

@@ -23,8 +23,8 @@ from ...disk.trees.rewrite import FileState, file_state
 from ...memory.store.index import entries
 from ...memory.store.journal import Line, digest_of
 from ...memory.store.topic import folded, read_topic
-from .files import Root, files, memory_kind
-from .redaction import MARK, Cleaned, cleaned, encoded, in_json, without
+from ..kept_files import MemoryRoot, memory_kind, regular_files
+from .redaction import MARK, RedactedValue, encoded, redact_json, redact_markdown, redact_text
 from .subject import COPIED_CHARS, Subject
 
 # Everything in a memory directory is small; the journal's segments are the largest.
@@ -32,7 +32,7 @@ MOST_BYTES = 64 << 20
 _MARKERS = "-*+> \t"
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """What becomes of one file. `new` None: it goes. `trash`: how many of the places are of memories that were removed before."""
 
     path: Path
@@ -43,41 +43,41 @@ class Change(NamedTuple):
     trash: int = 0
 
 
-class _Read(NamedTuple):
+class _MemoryText(NamedTuple):
     path: Path
+    name: str  # below the memory directory
     kind: str
+    is_topic: bool
     seen: FileState
     text: str
 
+    def changed(self, places: int, new: str | None) -> FileChange:
+        return FileChange(self.path, self.kind, places, self.seen, None if new is None else _bytes(new))
 
-def changes(root: Root, subject: Subject) -> list[Change]:
+
+def changes(root: MemoryRoot, subject: Subject) -> list[FileChange]:
     """In the order they are made: what others point at goes last, the journal last of all."""
     read_files = _read_all(root)
-    gone = {_name(root, one.path) for one in read_files if one.kind == root.kind and _is_gone(root, one, subject)}
-    found = [change for one in read_files if (change := _change(root, one, subject, gone)) is not None]
+    gone = {one.name for one in read_files if one.is_topic and _is_gone(one, subject)}
+    found = [change for one in read_files if (change := _change(one, subject, gone)) is not None]
     segments = [one for one in read_files if one.kind == "history"]
-    found += _journal(segments, subject, gone, {_name(root, one.path) for one in read_files})
+    found += _journal(segments, subject, gone, {one.name for one in read_files})
     if found:
         touched = {change.path for change in found}
-        found += [_whole(one, 0) for one in read_files if one.kind == "caches" and one.path not in touched]
+        found += [one.changed(0, None) for one in read_files if one.kind == "caches" and one.path not in touched]
     order = ("dreams", "inbox", "daily logs", "caches", "indexes", "history")
     return sorted(found, key=lambda change: order.index(change.kind) if change.kind in order else 3.5)
 
 
-def copied_lines(root: Root, subject: Subject) -> set[str]:
+def copied_lines(root: MemoryRoot, subject: Subject) -> set[str]:
     """The longer lines of memories that go as a whole: wherever else they were copied, they go too."""
     found: set[str] = set()
     for one in _read_all(root):
-        if one.kind == root.kind and about(_name(root, one.path), one.text, subject):
+        if one.is_topic and about(one.name, one.text, subject):
             found |= _lines(one.text)
-        elif one.kind == "history":
-            for line in _decoded(one.text):
-                if (
-                    isinstance(line, Line)
-                    and line.content
-                    and (subject.holds(line.name) or about(line.file, line.content, subject))
-                ):
-                    found |= _lines(line.content)
+        for line in _decoded(one.text) if one.kind == "history" else ():
+            if isinstance(line, Line) and line.content and (subject.holds(line.name) or about(line.file, line.content, subject)):
+                found |= _lines(line.content)
     return found
 
 
@@ -92,9 +92,9 @@ def about(file: str, text: str, subject: Subject) -> bool:
     return any(subject.holds(said) for said in (topic.name, topic.description, file.removesuffix(".md")))
 
 
-def _read_all(root: Root) -> list[_Read]:
+def _read_all(root: MemoryRoot) -> list[_MemoryText]:
     found = []
-    for path in files(root.path, skip={root.path / "team", root.path / ".history" / "git"}):
+    for path in regular_files(root.path, skip={root.path / "team", root.path / ".history" / "git"}):
         kind, state = memory_kind(root, path), file_state(path)
         data = None
         if state is not None and state.size <= MOST_BYTES:
@@ -102,50 +102,43 @@ def _read_all(root: Root) -> list[_Read]:
             with suppress(DiskError, OSError):
                 data = read(path, MOST_BYTES) if not root.shared else path.read_bytes()
         if state is not None and data is not None:
-            found.append(_Read(path, kind, state, data.decode("utf-8", "surrogateescape")))
+            name, text = path.relative_to(root.path).as_posix(), data.decode("utf-8", "surrogateescape")
+            found.append(_MemoryText(path, name, kind, kind == root.kind, state, text))
     return found
 
 
-def _name(root: Root, path: Path) -> str:
-    return path.relative_to(root.path).as_posix()
-
-
-def _is_gone(root: Root, one: _Read, subject: Subject) -> bool:
+def _is_gone(one: _MemoryText, subject: Subject) -> bool:
     if one.path.suffix != ".md" or not subject.holds(one.text + one.path.name):
         return False
-    return about(_name(root, one.path), one.text, subject) or _cleaned_topic(one.text, subject) is None
+    return about(one.name, one.text, subject) or _cleaned_topic(one.text, subject) is None
 
 
-def _change(root: Root, one: _Read, subject: Subject, gone: set[str]) -> Change | None:
-    name = _name(root, one.path)
-    if name in gone:
-        return _whole(one, max(1, len(subject.spans(one.text))))
+def _change(one: _MemoryText, subject: Subject, gone: set[str]) -> FileChange | None:
+    if one.name in gone:
+        return one.changed(max(1, len(subject.spans(one.text))), None)
     if one.kind == "indexes":
         new = _index(one.text, subject, {folded(file) for file in gone})
-        return Change(one.path, one.kind, new.places, one.seen, _bytes(new.text)) if new.text != one.text else None
+        return one.changed(new.places, new.value) if new.value != one.text else None
     if one.kind == "history" or not subject.holds(one.text):
         return None
-    places = len(subject.spans(one.text))
+    text: str | None
     if one.kind in ("dreams", "inbox", "caches") or one.text.startswith("SQLite format 3"):
-        return _whole(one, places)
-    text = _cleaned_topic(one.text, subject) if one.kind == root.kind else without(one.text, subject).text
-    if one.path.suffix in (".json", ".jsonl"):
-        text = _json_text(one.text, subject)
-    return Change(one.path, one.kind, places, one.seen, None if text is None else _bytes(text))
-
-
-def _whole(one: _Read, places: int) -> Change:
-    return Change(one.path, one.kind, places, one.seen, None)
+        text = None
+    elif one.path.suffix in (".json", ".jsonl"):
+        text = "\n".join(_json_line(line, subject) if subject.holds(line) else line for line in one.text.split("\n"))
+    else:
+        text = _cleaned_topic(one.text, subject) if one.is_topic else redact_markdown(one.text, subject).value
+    return one.changed(len(subject.spans(one.text)), text)
 
 
 def _cleaned_topic(text: str, subject: Subject) -> str | None:
     """None when nothing but front matter is left of a body that said something."""
     matter = read_front_matter(text)
     if matter.head is None:
-        body = without(text, subject).text
+        body = redact_markdown(text, subject).value
         return body if body.strip() or not text.strip() else None
     head = text[: len(text) - len(matter.body)]
-    body = without(matter.body, subject).text
+    body = redact_markdown(matter.body, subject).value
     if matter.body.strip() and not body.strip():
         return None
     return "".join(_head_lines(head, subject)) + body
@@ -161,35 +154,23 @@ def _head_lines(head: str, subject: Subject) -> Iterator[str]:
             yield f'{key}: "{MARK}"\n'
 
 
-def _index(text: str, subject: Subject, gone: set[str]) -> Cleaned:
-    kept, places = list[str](), 0
-    for line in text.split("\n"):
-        points_at_one = any(folded(entry.file) in gone for entry in entries(line))
-        if points_at_one or subject.holds(line):
-            places += 1
-        else:
-            kept.append(line)
-    return Cleaned("\n".join(kept), places)
+def _index(text: str, subject: Subject, gone: set[str]) -> RedactedValue[str]:
+    lines = text.split("\n")
+    kept = [line for line in lines if not subject.holds(line) and not any(folded(entry.file) in gone for entry in entries(line))]
+    return RedactedValue("\n".join(kept), len(lines) - len(kept))
 
 
-def _json_text(text: str, subject: Subject) -> str:
-    rows = []
-    for line in text.split("\n"):
-        try:
-            value = json.loads(line) if subject.holds(line) else None
-        except (ValueError, RecursionError):
-            rows.append(cleaned(line, subject).text)
-            continue
-        rows.append(
-            line if value is None else encoded(in_json(value, subject, free=True).value).decode("utf-8", "surrogateescape")
-        )
-    return "\n".join(rows)
+def _json_line(line: str, subject: Subject) -> str:
+    try:
+        return encoded(redact_json(json.loads(line), subject, free=True).value).decode("utf-8", "surrogateescape")
+    except (ValueError, RecursionError):
+        return redact_text(line, subject).value
 
 
 # The journal
 
 
-def _journal(segments: list[_Read], subject: Subject, gone: set[str], there: set[str]) -> list[Change]:
+def _journal(segments: list[_MemoryText], subject: Subject, gone: set[str], there: set[str]) -> list[FileChange]:
     every = [line for one in segments for line in _decoded(one.text)]
     fates = _fates([line for line in every if isinstance(line, Line)], subject, gone)
     found = []
@@ -202,7 +183,7 @@ def _journal(segments: list[_Read], subject: Subject, gone: set[str], there: set
             if new is not None:
                 kept.append(msgspec.json.encode(new) if isinstance(new, Line) else _bytes(new))
         if places:
-            found.append(Change(one.path, one.kind, places, one.seen, b"".join(row + b"\n" for row in kept), trash))
+            found.append(FileChange(one.path, one.kind, places, one.seen, b"".join(row + b"\n" for row in kept), trash))
     return found
 
 
@@ -238,7 +219,7 @@ def _rewritten(line: Line | str, subject: Subject, gone: set[str], fates: dict[s
         return None
     why = line.why
     if why is not None and subject.holds(why.why):
-        why = msgspec.structs.replace(why, why=cleaned(why.why, subject).text)
+        why = msgspec.structs.replace(why, why=redact_text(why.why, subject).value)
     content = line.content
     if content is not None and subject.holds(content):
         content = _cleaned_topic(content, subject)

@@ -11,9 +11,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from .subject import Span, Subject, merged
+from .subject import Subject, TextSpan, merge_spans
+
+T = TypeVar("T")
 
 MARK = "[removed]"
 # A longer line is a minified file or a long paragraph: there a sentence is taken.
@@ -38,27 +41,22 @@ _HOLDING = frozenset({
 # fmt: on
 
 
-class Cleaned(NamedTuple):
-    """`places`: how often it was found."""
+class RedactedValue(NamedTuple, Generic[T]):
+    """`places`: how often the subject was found."""
 
-    text: str
+    value: T
     places: int
 
 
-class Value(NamedTuple):
-    value: Any
-    places: int
-
-
-def cleaned(text: str, subject: Subject) -> Cleaned:
+def redact_text(text: str, subject: Subject) -> RedactedValue[str]:
     found = subject.spans(text)
     if not found:
-        return Cleaned(text, 0)
-    wider = found if not any(map(str.isspace, text)) else merged(_widened(text, span) for span in found)
-    return Cleaned(_replaced(text, wider), len(found))
+        return RedactedValue(text, 0)
+    wider = found if not any(map(str.isspace, text)) else merge_spans(_widened(text, span) for span in found)
+    return RedactedValue(_replaced(text, wider), len(found))
 
 
-def _replaced(text: str, spans: Iterable[Span]) -> str:
+def _replaced(text: str, spans: Iterable[TextSpan]) -> str:
     parts, at = list[str](), 0
     for span in spans:
         parts += [text[at : span.start], MARK]
@@ -66,15 +64,15 @@ def _replaced(text: str, spans: Iterable[Span]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def _widened(text: str, span: Span) -> Span:
+def _widened(text: str, span: TextSpan) -> TextSpan:
     start = _last_end(_LINE_END, text, max(0, span.start - LONG_LINE), span.start)
     stop = _LINE_END.search(text, span.end, span.end + LONG_LINE)
     end = stop.start() if stop is not None else min(len(text), span.end + LONG_LINE)
     if end - start <= LONG_LINE:
-        return Span(start, end)
+        return TextSpan(start, end)
     first = _last_end(_SENTENCE_END, text, max(start, span.start - SENTENCE), span.start)
     ending = _SENTENCE_END.search(text, span.end, min(end, span.end + SENTENCE))
-    return Span(first, ending.end() if ending is not None else min(end, span.end + SENTENCE))
+    return TextSpan(first, ending.end() if ending is not None else min(end, span.end + SENTENCE))
 
 
 def _last_end(pattern: re.Pattern[str], text: str, low: int, high: int) -> int:
@@ -82,11 +80,11 @@ def _last_end(pattern: re.Pattern[str], text: str, low: int, high: int) -> int:
     return max((found.end() for found in pattern.finditer(text, low, high)), default=low)
 
 
-def without(text: str, subject: Subject) -> Cleaned:
+def redact_markdown(text: str, subject: Subject) -> RedactedValue[str]:
     """Markdown without the parts that hold the subject."""
     found = subject.spans(text)
     if not found:
-        return Cleaned(text, 0)
+        return RedactedValue(text, 0)
     lines = text.splitlines(keepends=True)
     gone: set[int] = set()
     at = 0
@@ -94,7 +92,7 @@ def without(text: str, subject: Subject) -> Cleaned:
         if any(span.start < at + len(line) and span.end > at for span in found):
             gone |= _part(lines, number)
         at += len(line)
-    return Cleaned("".join(line for number, line in enumerate(lines) if number not in gone), len(found))
+    return RedactedValue("".join(line for number, line in enumerate(lines) if number not in gone), len(found))
 
 
 def _part(lines: list[str], hit: int) -> set[int]:
@@ -136,46 +134,46 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def in_json(value: Any, subject: Subject, *, free: bool = False) -> Value:
+def redact_json(value: Any, subject: Subject, *, free: bool = False) -> RedactedValue[Any]:
     """The value without the subject. `free`: no key holds anything together here."""
     match value:
         case str():
             return _in_text(value, subject)
         case list():
-            items = [in_json(item, subject, free=free) for item in value]
-            return Value([item.value for item in items], sum(item.places for item in items))
+            items = [redact_json(item, subject, free=free) for item in value]
+            return RedactedValue([item.value for item in items], sum(item.places for item in items))
         case dict():
             return _in_object(value, subject, free)
         case _:
-            return Value(value, 0)
+            return RedactedValue(value, 0)
 
 
-def _in_text(text: str, subject: Subject) -> Value:
+def _in_text(text: str, subject: Subject) -> RedactedValue[str]:
     if text[:1] in ("{", "[") and subject.holds(text):
-        try:
-            inner = in_json(json.loads(text), subject, free=True)
-        except (ValueError, RecursionError):
-            return Value(*cleaned(text, subject))
-        return (
-            Value(json.dumps(inner.value, ensure_ascii=False), inner.places) if inner.places else Value(*cleaned(text, subject))
-        )
-    return Value(*cleaned(text, subject))
+        with suppress(ValueError, RecursionError):
+            inner = redact_json(json.loads(text), subject, free=True)
+            if inner.places:
+                return RedactedValue(json.dumps(inner.value, ensure_ascii=False), inner.places)
+    return redact_text(text, subject)
 
 
-def _in_object(value: dict[str, Any], subject: Subject, free: bool) -> Value:
+def _in_object(value: dict[str, Any], subject: Subject, free: bool) -> RedactedValue[Any]:
     new: dict[str, Any] = {}
     places = 0
     for key, item in value.items():
         if _holds_together(value, key, free):
             new[key] = item
             continue
-        named = cleaned(key, subject)
-        inner = in_json(item, subject, free=free or key in ("input", "toolUseResult"))
-        new[_unused(named.text, new)] = inner.value
+        named = redact_text(key, subject)
+        inner = redact_json(item, subject, free=free or key in ("input", "toolUseResult"))
+        unused, number = named.value, 2
+        while unused in new:
+            unused, number = f"{named.value} {number}", number + 1
+        new[unused] = inner.value
         places += named.places + inner.places
     if places and value.get("type") == "thinking":
         new.pop("signature", None)
-    return Value(new, places)
+    return RedactedValue(new, places)
 
 
 def _holds_together(value: dict[str, Any], key: str, free: bool) -> bool:
@@ -184,14 +182,6 @@ def _holds_together(value: dict[str, Any], key: str, free: bool) -> bool:
     if key == "name":
         return value.get("type") in ("tool_use", "server_tool_use") or "input_schema" in value
     return not free and key in _HOLDING
-
-
-def _unused(key: str, taken: dict[str, Any]) -> str:
-    number, free = 1, key
-    while free in taken:
-        number += 1
-        free = f"{key} {number}"
-    return free
 
 
 def encoded(value: Any) -> bytes:

@@ -45,12 +45,12 @@ _ESCAPED = re.compile(rf"(?i:{_ESCAPE.pattern})|[\x00-\x5b\x5d-\x7f]+|\\|[^\x00-
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     start: int
     end: int
 
 
-class _Run(NamedTuple):
+class _FoldedRun(NamedTuple):
     """A part of a text whose folded form begins at `at`: as long as it is, or one character, escaped or not."""
 
     at: int
@@ -107,9 +107,9 @@ class Subject:
         folded = fold(text)
         if "\\u" not in folded and not self._may(folded):
             return False
-        return self._search(folded) or ("\\" in text and self._search(fold(unescaped(text))))
+        return any(self._hits(folded)) or ("\\" in text and any(self._hits(fold(_ESCAPE.sub(_meant, text)))))
 
-    def spans(self, text: str) -> list[Span]:
+    def spans(self, text: str) -> list[TextSpan]:
         """Where it stands, in order, without overlaps."""
         folded = fold(text)
         if "\\u" not in folded and not self._may(folded):
@@ -117,21 +117,21 @@ class Subject:
         found = self._found(text, _PLAIN)
         if "\\" in text:
             found += self._found(text, _ESCAPED)
-        return merged(found)
+        return merge_spans(found)
 
     def _may(self, folded: str) -> bool:
         return all(word in folded for word in self._words) or any(line in folded for line in self._also)
 
-    def _search(self, folded: str) -> bool:
-        return next(self._hits(folded), None) is not None
-
-    def _hits(self, folded: str) -> Iterator[Span]:
+    def _hits(self, folded: str) -> Iterator[TextSpan]:
         # The words alone are found by a plain search; what stands around them is looked at then.
         for hit in self._pattern.finditer(folded):
             if self._bordered(folded, hit.start(), hit.end()):
-                yield Span(hit.start(), hit.end())
+                yield TextSpan(hit.start(), hit.end())
         for line in self._also:
-            yield from (Span(at, at + len(line)) for at in _all(folded, line))
+            at = folded.find(line)
+            while at >= 0:
+                yield TextSpan(at, at + len(line))
+                at = folded.find(line, at + len(line))
 
     def _bordered(self, folded: str, start: int, end: int) -> bool:
         if _MARK.match(folded, end):
@@ -142,17 +142,17 @@ class Subject:
             return False
         return not (_HAS_BLANKS.match(folded, end - 1) and _HAS_BLANKS.match(folded, end))
 
-    def _found(self, text: str, split: re.Pattern[str]) -> list[Span]:
+    def _found(self, text: str, split: re.Pattern[str]) -> list[TextSpan]:
         if text.isascii() and split is _PLAIN:
             return list(self._hits(fold(text)))
-        texts, runs, at = list[str](), list[_Run](), 0
+        texts, runs, at = list[str](), list[_FoldedRun](), 0
         for run in split.finditer(text):
             part = run[0]
             even = part.isascii() and part[0] != "\\"
             folded = part.lower() if even else _fold_one(_meant(run) if run.lastgroup else part)
             if folded:
                 texts.append(folded)
-                runs.append(_Run(at, run.start(), run.end(), even))
+                runs.append(_FoldedRun(at, run.start(), run.end(), even))
                 at += len(folded)
         starts = [run.at for run in runs]
 
@@ -163,11 +163,7 @@ class Subject:
             return run.end if last else run.start
 
         hits = self._hits("".join(texts))
-        return [Span(place(hit.start, last=False), place(hit.end - 1, last=True)) for hit in hits]
-
-
-def unescaped(text: str) -> str:
-    return _ESCAPE.sub(lambda found: _meant(found), text)
+        return [TextSpan(place(hit.start, last=False), place(hit.end - 1, last=True)) for hit in hits]
 
 
 def _meant(found: re.Match[str]) -> str:
@@ -178,18 +174,11 @@ def _meant(found: re.Match[str]) -> str:
     return _SHORT.get(found["short"].lower(), found["short"])
 
 
-def _all(text: str, part: str) -> Iterator[int]:
-    at = text.find(part)
-    while at >= 0:
-        yield at
-        at = text.find(part, at + len(part))
-
-
-def merged(spans: Iterable[Span]) -> list[Span]:
-    kept: list[Span] = []
+def merge_spans(spans: Iterable[TextSpan]) -> list[TextSpan]:
+    kept: list[TextSpan] = []
     for span in sorted(spans):
         if kept and span.start <= kept[-1].end:
-            kept[-1] = Span(kept[-1].start, max(kept[-1].end, span.end))
+            kept[-1] = TextSpan(kept[-1].start, max(kept[-1].end, span.end))
         else:
             kept.append(span)
     return kept

@@ -11,104 +11,87 @@ from __future__ import annotations
 import hashlib
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...disk.transcripts.jsonl import objects_in
 from ...disk.trees.rewrite import RawLine
-from .redaction import cleaned, encoded, in_json, without
+from .redaction import RedactedValue, encoded, redact_json, redact_markdown, redact_text
 from .subject import Subject
 
 
-class Spilled(NamedTuple):
+class SpillDigest(NamedTuple):
     """What a result's file will be."""
 
     sha256: str
     size: int
 
 
-class NewLine(NamedTuple):
+class RedactedLine(NamedTuple):
     data: bytes
     places: int
     changed: bool
 
 
-class _Shifts:
-    """Old offsets of lines to new ones: only where the difference changes is noted."""
-
-    def __init__(self) -> None:
-        self._from = [0]
-        self._by = [0]
-
-    def note(self, old_end: int, grown: int) -> None:
-        """What began at `old_end` or later moves by `grown` more."""
-        if grown:
-            self._from.append(old_end)
-            self._by.append(self._by[-1] + grown)
-
-    def moved(self, offset: int) -> int:
-        return offset + self._by[bisect_right(self._from, offset) - 1]
-
-    @property
-    def any(self) -> bool:
-        return len(self._from) > 1
-
-
-def rewritten(lines: Iterable[RawLine], subject: Subject, spills: dict[str, Spilled]) -> Iterator[NewLine]:
+def redact_transcript(lines: Iterable[RawLine], subject: Subject, spills: dict[str, SpillDigest]) -> Iterator[RedactedLine]:
     """The transcript as it will be; joined together the lines are the file."""
-    shifts = _Shifts()
+    # Old offsets of lines to new ones: only where the difference changes is noted.
+    starts, shifts = [0], [0]
+
+    def moved(offset: int) -> int:
+        return offset + shifts[bisect_right(starts, offset) - 1]
+
     for offset, data in lines:
-        new = _line(data, subject, spills, shifts)
-        shifts.note(offset + len(data), len(new.data) - len(data))
+        new = _line(data, subject, spills, moved if len(starts) > 1 else None)
+        if grown := len(new.data) - len(data):
+            starts.append(offset + len(data))
+            shifts.append(shifts[-1] + grown)
         yield new
 
 
-def _line(data: bytes, subject: Subject, spills: dict[str, Spilled], shifts: _Shifts) -> NewLine:
+def _line(data: bytes, subject: Subject, spills: dict[str, SpillDigest], moved: Callable[[int], int] | None) -> RedactedLine:
     held = subject.holds(data.decode("utf-8", "surrogateescape"))
-    bookkeeping = (shifts.any and b'"checkpoint"' in data) or (bool(spills) and b'"sha256"' in data)
+    bookkeeping = (moved is not None and b'"checkpoint"' in data) or (bool(spills) and b'"sha256"' in data)
     if not held and not bookkeeping:
-        return NewLine(data, 0, False)
+        return RedactedLine(data, 0, False)
     values, whole = _values(data)
     places, changed, rows = 0, False, list[bytes]()
     for value in values:
-        new = in_json(value, subject) if held else None
-        moved = _follow(new.value if new is not None else value, spills, shifts)
-        places += new.places if new is not None else 0
-        changed = changed or moved or bool(new is not None and new.places)
-        rows.append(encoded(new.value if new is not None else value))
+        new = redact_json(value, subject) if held else RedactedValue(value, 0)
+        changed = _follow(new.value, spills, moved) or changed or bool(new.places)
+        places += new.places
+        rows.append(encoded(new.value))
     if not changed and (whole or not held):
         # It stands in an id or a number: the last look at everything names it.
-        return NewLine(data, 0, False)
-    return NewLine(b"".join(row + b"\n" for row in rows), places + (not whole), True)
+        return RedactedLine(data, 0, False)
+    return RedactedLine(b"".join(row + b"\n" for row in rows), places + (not whole), True)
 
 
-class _Values(NamedTuple):
-    values: list[dict[str, Any]]
-    whole: bool  # whether they are all that stands in the line
-
-
-def _values(data: bytes) -> _Values:
+def _values(data: bytes) -> tuple[list[dict[str, Any]], bool]:
+    """The records of a line, and whether they are all that stands in it."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
-        return _Values(objects_in(data), False)
-    return _Values([value], True) if isinstance(value, dict) else _Values([], False)
+        return objects_in(data), False
+    return ([value], True) if isinstance(value, dict) else ([], False)
 
 
-def _follow(value: dict[str, Any], spills: dict[str, Spilled], shifts: _Shifts) -> bool:
+def _follow(value: dict[str, Any], spills: dict[str, SpillDigest], moved: Callable[[int], int] | None) -> bool:
     """Brings offsets and digests of our own records up to date; whether anything changed."""
     ours = value.get("lamina")
     inner = ours.get("data") if isinstance(ours, dict) else None
     if not isinstance(ours, dict) or not isinstance(inner, dict):
         return False
-    if ours.get("kind") == "checkpoint" and isinstance(start := inner.get("start"), int) and shifts.moved(start) != start:
-        inner["start"] = shifts.moved(start)
+    start = inner.get("start")
+    if moved is not None and ours.get("kind") == "checkpoint" and isinstance(start, int) and moved(start) != start:
+        inner["start"] = moved(start)
         return True
     return _follow_digests(inner, spills)
 
 
-def _follow_digests(value: dict[str, Any], spills: dict[str, Spilled]) -> bool:
+def _follow_digests(value: dict[str, Any], spills: dict[str, SpillDigest]) -> bool:
     """In a spill's own record and wherever it was told."""
     changed = False
     for inner in value.values():
@@ -120,26 +103,19 @@ def _follow_digests(value: dict[str, Any], spills: dict[str, Spilled]) -> bool:
     return changed or found is not None
 
 
-class NewFile(NamedTuple):
-    data: bytes
-    places: int
-
-
-def beside(path: Path, data: bytes, subject: Subject) -> NewFile | None:
+def redact_file(path: Path, data: bytes, subject: Subject) -> RedactedValue[bytes] | None:
     """A file beside the transcript as it will be: notes, a spilled result, anything; None where it does not hold the subject."""
     text = data.decode("utf-8", "surrogateescape")
     if not subject.holds(text) or b"\0" in data[:8_192]:
         return None
+    done = (redact_markdown if path.suffix == ".md" else redact_text)(text, subject)
     if path.suffix == ".json":
-        try:
-            new = in_json(json.loads(text), subject, free=True)
-        except (ValueError, RecursionError):
-            new = None
-        if new is not None and new.places:
-            return NewFile(json.dumps(new.value, ensure_ascii=False, indent=2).encode("utf-8", "surrogateescape"), new.places)
-    done = (without if path.suffix == ".md" else cleaned)(text, subject)
-    return NewFile(done.text.encode("utf-8", "surrogateescape"), done.places)
+        with suppress(ValueError, RecursionError):
+            new = redact_json(json.loads(text), subject, free=True)
+            done = RedactedValue(json.dumps(new.value, ensure_ascii=False, indent=2), new.places) if new.places else done
+    return RedactedValue(done.value.encode("utf-8", "surrogateescape"), done.places)
 
 
-def spilled(old: bytes, new: bytes) -> tuple[str, Spilled]:
-    return hashlib.sha256(old).hexdigest(), Spilled(hashlib.sha256(new).hexdigest(), len(new))
+def spill_digests(old: bytes, new: bytes) -> dict[str, SpillDigest]:
+    """The digest of a spilled result → what its file will be."""
+    return {hashlib.sha256(old).hexdigest(): SpillDigest(hashlib.sha256(new).hexdigest(), len(new))}

@@ -10,6 +10,7 @@ A crash at any line leaves memories here, or here and there; the same command go
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -26,10 +27,10 @@ from ...memory.store.index import INDEX
 from ...memory.store.journal import Line
 from ...memory.store.scopes import TEAM
 from ...memory.store.topic import Topic, same_name, write_topic
-from ..forget.files import files, no_files
+from ..kept_files import irregular_files, regular_files
 
 
-class Moved(msgspec.Struct):
+class MoveReport(msgspec.Struct):
     source: str
     target: str
     memories: int = 0
@@ -38,32 +39,28 @@ class Moved(msgspec.Struct):
     left: list[str] = []
 
 
-def merged(source: Path, there: Path, done: Moved) -> None:
+def merge_memories(source: Path, there: Path, done: MoveReport) -> None:
     inner = source / TEAM
     if inner.is_dir():
         if (there / TEAM).is_dir():
-            merged(inner, there / TEAM, done)
+            merge_memories(inner, there / TEAM, done)
         else:
             move(inner, there / TEAM)
     with DirectoryStore.open(source) as old, DirectoryStore.open(there) as new:
         lines = old.history.filled()
-        taken = {topic.file for topic in old.topics() if _taken(topic, lines, old, new, done)}
+        taken = set[str]()
+        for topic in old.topics():
+            # One that is too long or no text is moved as it is, later.
+            with suppress(InputError, DiskError):
+                _take(topic, [line for line in lines if line.file == topic.file], old, new, done)
+                taken.add(topic.file)
         with new.root.guard(GUARD, timeout=PATIENCE):
             new.history.catch_up()
             new.history.adopt(_apart(line, new, source.parent.name) for line in lines if line.file not in taken)
     _rest(source, there, taken, done)
 
 
-def _taken(topic: Topic, lines: list[Line], old: DirectoryStore, new: DirectoryStore, done: Moved) -> bool:
-    """Whether a memory is here now; one that is too long or no text is moved as it is, later."""
-    try:
-        _take(topic, [line for line in lines if line.file == topic.file], old, new, done)
-    except (InputError, DiskError):
-        return False
-    return True
-
-
-def _take(topic: Topic, lines: list[Line], old: DirectoryStore, new: DirectoryStore, done: Moved) -> None:
+def _take(topic: Topic, lines: list[Line], old: DirectoryStore, new: DirectoryStore, done: MoveReport) -> None:
     raw = old.raw(topic.file)
     if raw is None:
         raise DiskError(topic.file, "is gone", "look at the old directory")
@@ -103,8 +100,8 @@ def _log(path: Path, there: Path, file: str) -> None:
     remove(path)
 
 
-def _rest(source: Path, there: Path, taken: set[str], done: Moved) -> None:
-    for path in files(source, skip={source / ".history", source / TEAM}):
+def _rest(source: Path, there: Path, taken: set[str], done: MoveReport) -> None:
+    for path in regular_files(source, skip={source / ".history", source / TEAM}):
         relative = path.relative_to(source)
         if relative.as_posix() in taken or relative.as_posix() == INDEX:
             remove(path)
@@ -116,7 +113,7 @@ def _rest(source: Path, there: Path, taken: set[str], done: Moved) -> None:
                 move(path, there / relative)
         except DiskError as error:
             done.left.append(str(error))
-    odd = [f"{path} is no file; it was left there." for path in no_files(source)]
+    odd = [f"{path} is no file; it was left there." for path in irregular_files(source)]
     done.left += odd
-    if not odd and not any(path.name != INDEX for path in files(source, skip={source / ".history"})):
+    if not odd and not any(path.name != INDEX for path in regular_files(source, skip={source / ".history"})):
         remove_tree(source)

@@ -12,6 +12,8 @@ goes.
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -19,13 +21,20 @@ import msgspec
 
 from ...core.errors import DiskError, InputError
 from ...disk.files import remove
+from ...disk.git import git_program, run_git
 from ...disk.paths.project import slug
 from ...disk.transcripts.search import project_directories
 from ...disk.trees.rewrite import move, remove_empty, remove_tree
-from ...memory.store.project_identity import FILE_NAME, Identity, Known, identity_in, known_projects, note, place_of
-from ..forget.files import MEMORY, Session, files, sessions
-from .merge import Moved, merged
+from ...memory.store.index import INDEX
+from ...memory.store.project_identity import FILE_NAME, MOST_ROOTS, Identity, Known, identity_in, known_projects, note, place_of
+from ...prompt.git_status import EMPTY_REPOSITORY
+from ...prompt.repository import find_repository, head_of
+from ..kept_files import MEMORY, SessionFiles, regular_files, session_files
+from .merge import MoveReport, merge_memories
 
+# A million commits take some seconds; who waits for it is told, or does not wait.
+GIT_SECONDS = 5.0
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 # Of a directory of the home that is about to move: what lies there besides is bookkeeping.
 _OWN = frozenset({FILE_NAME, MEMORY})
 
@@ -38,11 +47,8 @@ class Candidate(NamedTuple):
 def topics_in(directory: Path) -> int:
     """How many memories a project's directory holds."""
     inner = directory / MEMORY
-    return sum(path.suffix == ".md" and path.name != "MEMORY.md" and not _hidden(path, inner) for path in files(inner))
-
-
-def _hidden(path: Path, base: Path) -> bool:
-    return any(part.startswith(".") for part in path.relative_to(base).parts)
+    named = [path for path in regular_files(inner) if path.suffix == ".md" and path.name != INDEX]
+    return sum(not any(part.startswith(".") for part in path.relative_to(inner).parts) for path in named)
 
 
 def candidates(home: Path, project: Path, roots: tuple[str, ...]) -> list[Candidate]:
@@ -57,7 +63,9 @@ def candidates(home: Path, project: Path, roots: tuple[str, ...]) -> list[Candid
         elif here is not None and here == known.identity.place and not (roots and theirs):
             found.append(Candidate(known, "the same directory under another name"))
     tops = {one.known.path for one in found}
-    return [one for one in found if tops.isdisjoint(one.known.path.parents) and _holds_something(one.known)]
+    directories = {one.known.directory for one in found if tops.isdisjoint(one.known.path.parents)}
+    kept = {path for path in directories if topics_in(path) or any(one.transcript.is_file() for one in session_files(path))}
+    return [one for one in found if one.known.directory in kept]
 
 
 def gone(home: Path, project: Path) -> list[Known]:
@@ -65,10 +73,6 @@ def gone(home: Path, project: Path) -> list[Known]:
     identities = ((directory, identity_in(directory)) for directory in project_directories(home / "projects"))
     found = [Known(directory, Path(one.path), one) for directory, one in identities if one is not None]
     return [one for one in found if one.path != project and not os.path.lexists(one.path)]
-
-
-def _holds_something(known: Known) -> bool:
-    return bool(topics_in(known.directory)) or any(one.transcript.is_file() for one in sessions(known.directory))
 
 
 def moved_from(home: Path, old: str) -> Known:
@@ -92,17 +96,14 @@ def refuse(home: Path, old: Known, project: Path, *, merge: bool) -> None:
         raise InputError(str(project), "has this memory already", "nothing needs to be moved")
     if topics_in(old.directory) and _remembers(target) and not merge:
         raise InputError(str(project), "has memories of its own", "--merge puts both together")
-    busy = [one for directory in (target, *_parts(home, old)) for one in sessions(directory) if one.holder() is not None]
-    if busy:
-        raise InputError(str(busy[0].transcript), "is open", "close the session first")
+    for directory in (target, *(part for part, _ in _pairs(home, old, old.path))):
+        for one in session_files(directory):
+            if one.holder() is not None:
+                raise InputError(str(one.transcript), "is open", "close the session first")
 
 
 def _remembers(directory: Path) -> bool:
     return bool(topics_in(directory)) or any((directory / MEMORY / ".history").glob("journal-*.jsonl"))
-
-
-def _parts(home: Path, old: Known) -> list[Path]:
-    return [part for part, _ in _pairs(home, old, old.path)]
 
 
 def _pairs(home: Path, old: Known, project: Path) -> list[tuple[Path, Path]]:
@@ -115,20 +116,20 @@ def _pairs(home: Path, old: Known, project: Path) -> list[tuple[Path, Path]]:
     return [*below, (old.directory, project)]
 
 
-def migrate(home: Path, old: Known, project: Path, roots: tuple[str, ...] | None, *, merge: bool = False) -> Moved:
+def migrate(home: Path, old: Known, project: Path, roots: tuple[str, ...] | None, *, merge: bool = False) -> MoveReport:
     """Moves everything; what could not be moved is named in the report. `refuse` was asked before."""
-    done = Moved(str(old.path), str(project))
+    done = MoveReport(str(old.path), str(project))
     for directory, path in _pairs(home, old, project):
         target = home / "projects" / slug(path)
         _move_memory(directory, target, done, merge=merge)
-        for one in sessions(directory):
+        for one in session_files(directory):
             _move_session(one, target, done)
         _rename(directory, target, path, roots if path == project else None)
         _tidy(directory)
     return done
 
 
-def _move_session(one: Session, target: Path, done: Moved) -> None:
+def _move_session(one: SessionFiles, target: Path, done: MoveReport) -> None:
     try:
         # The files beside it first: a transcript without them could not show what was spilled.
         if one.directory.is_dir():
@@ -148,7 +149,7 @@ def _rename(directory: Path, target: Path, path: Path, roots: tuple[str, ...] | 
     note(target, msgspec.structs.replace(named, path=str(path), roots=roots or named.roots, place=place_of(path), was=was))
 
 
-def _move_memory(directory: Path, target: Path, done: Moved, *, merge: bool) -> None:
+def _move_memory(directory: Path, target: Path, done: MoveReport, *, merge: bool) -> None:
     source, there = directory / MEMORY, target / MEMORY
     if not source.is_dir():
         return
@@ -156,7 +157,7 @@ def _move_memory(directory: Path, target: Path, done: Moved, *, merge: bool) -> 
     try:
         if _remembers(target):
             if merge:
-                merged(source, there, done)
+                merge_memories(source, there, done)
             elif count:
                 done.left.append(f"{there} has memories of its own; --merge puts both together.")
             return
@@ -170,8 +171,33 @@ def _move_memory(directory: Path, target: Path, done: Moved, *, merge: bool) -> 
 
 def _tidy(directory: Path) -> None:
     """The old directory goes when nothing is left in it but its own file and empty directories."""
-    if (directory / MEMORY).is_dir() and not any(files(directory / MEMORY)):
+    if (directory / MEMORY).is_dir() and not any(regular_files(directory / MEMORY)):
         remove_tree(directory / MEMORY)
     if not any(path.name not in _OWN for path in directory.iterdir()) and not (directory / MEMORY).exists():
         remove(directory / FILE_NAME)
         remove_empty(directory)
+
+
+def root_commits(project: Path, *, environ: Mapping[str, str], seconds: float = GIT_SECONDS) -> tuple[str, ...] | None:
+    """The root commits of a repository, asked of git without its configuration, within a time limit.
+
+    Empty outside a repository and in one without a commit; None where it could not be found out: no git, no time, a shallow clone."""
+    repository = find_repository(project)
+    head = head_of(repository) if repository is not None else None
+    if repository is None or head is None or head.commit is None:
+        return ()
+    program = git_program(environ, outside=repository.top)
+    # The first commit of a shallow clone is not the repository's.
+    if program is None or (repository.common / "shallow").exists():
+        return None
+    printed = run_git(
+        program,
+        ("rev-list", "--max-parents=0", head.commit),
+        git_dir=EMPTY_REPOSITORY,
+        environ=environ,
+        seconds=seconds,
+        more={"GIT_OBJECT_DIRECTORY": str(repository.common / "objects"), "GIT_OPTIONAL_LOCKS": "0"},
+    )
+    if printed is None:
+        return None
+    return tuple(sorted(_COMMIT.findall(printed.decode("ascii", "replace")))[:MOST_ROOTS])

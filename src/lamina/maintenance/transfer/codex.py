@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 
 from ...memory.store.topic import file_name
 from . import sections
-from .values import Imported, Portable, described, imported, kind_of, moment, stamp
+from .portable_topic import Imported, PortableTopic, format_date, free_file, kind_of, make_description, parse_date, parts
 
 HANDBOOK = "MEMORY.md"
 SUMMARY = "memory_summary.md"
@@ -45,40 +45,33 @@ def is_codex(files: Mapping[str, str]) -> bool:
 def read_codex(files: Mapping[str, str], *, times: Mapping[str, float] | None = None) -> Imported:
     """`files`: path below the directory → text; `times`: when each was changed, for what has no date of its own."""
     changed = times or {}
-    notes = [_note(file, text, changed.get(file)) for file, text in sorted(files.items()) if _is_note(file)]
-    topics = [
+    named = sorted(file for file in files if file.startswith(NOTES) and file.endswith(".md"))
+    notes = [_note(file, files[file], changed.get(file)) for file in named]
+    topics = (
         *_groups(files.get(HANDBOOK, ""), changed.get(HANDBOOK)),
         *_summary(files.get(SUMMARY, ""), changed.get(SUMMARY)),
         *(topic for found in notes for topic in found.topics),
-    ]
-    return imported(topics, [*(problem for found in notes for problem in found.problems), *_left_out(files)])
+    )
+    return Imported(topics, (*(problem for found in notes for problem in found.problems), *_left_out(files)))
 
 
-def _is_note(file: str) -> bool:
-    return file.startswith(NOTES) and file.endswith(".md")
-
-
-def _groups(text: str, changed: float | None) -> Iterator[Portable]:
+def _groups(text: str, changed: float | None) -> Iterator[PortableTopic]:
     """Each group of the handbook. `scope:` is its description; `applies_to:` is kept with the body, which it limits."""
-    found = list(_GROUP.finditer(text))
-    for number, head in enumerate(found):
-        end = found[number + 1].start() if number + 1 < len(found) else len(text)
-        body = text[head.end() : end].strip()
+    for head, part in parts(_GROUP, text):
+        body = part.strip()
         scope = next((line["value"].strip() for line in _HEAD_LINE.finditer(body) if line["key"] == "scope"), "")
         kept = re.sub(r"\Ascope:[^\n]*\n*", "", body)
-        yield Portable(head["name"].strip() or "Task group", scope or described(kept), "project", kept, changed)
+        yield PortableTopic(head["name"].strip() or "Task group", scope or make_description(kept), "project", kept, changed)
 
 
-def _summary(text: str, changed: float | None) -> Iterator[Portable]:
-    found = list(_SECTION.finditer(text))
-    for number, head in enumerate(found):
-        end = found[number + 1].start() if number + 1 < len(found) else len(text)
-        name, body = head["name"].strip(), text[head.end() : end].strip()
+def _summary(text: str, changed: float | None) -> Iterator[PortableTopic]:
+    for head, part in parts(_SECTION, text):
+        name, body = head["name"].strip(), part.strip()
         if body and name and name.casefold().replace("’", "'") != _ROUTES:
-            yield Portable(f"Codex: {name}", described(body), kind_of(name), body, changed)
+            yield PortableTopic(f"Codex: {name}", make_description(body), kind_of(name), body, changed)
 
 
-def _note(file: str, text: str, changed: float | None) -> sections.Sections:
+def _note(file: str, text: str, changed: float | None) -> Imported:
     ours = sections.read(text.removesuffix("\n"), 1)
     if ours.topics:
         return ours
@@ -86,10 +79,10 @@ def _note(file: str, text: str, changed: float | None) -> sections.Sections:
     named = _NOTE_NAME.fullmatch(stem)
     body = text.strip()
     if not body:
-        return sections.Sections((), (f"{file}: is empty",))
-    date = moment("{}-{}-{}T{}:{}:{}".format(*(part or "00" for part in named.groups()[:6]))) if named else None
+        return Imported((), (f"{file}: is empty",))
+    date = parse_date("{}-{}-{}T{}:{}:{}".format(*(part or "00" for part in named.groups()[:6]))) if named else None
     name = (named["slug"] if named else stem).replace("_", " ").replace("-", " ").strip()
-    return sections.Sections((Portable(name or stem, described(body), None, body, changed if date is None else date),), ())
+    return Imported((PortableTopic(name or stem, make_description(body), None, body, changed if date is None else date),), ())
 
 
 def _left_out(files: Mapping[str, str]) -> Iterator[str]:
@@ -99,15 +92,12 @@ def _left_out(files: Mapping[str, str]) -> Iterator[str]:
             yield f"{place} ({count} {'file' if count == 1 else 'files'}) holds {what} and is left out"
 
 
-def write_codex(topics: Sequence[Portable]) -> dict[str, str]:
+def write_codex(topics: Sequence[PortableTopic]) -> dict[str, str]:
     """Path below the directory → text, the same for the same memories."""
     files: dict[str, str] = {}
     for topic in topics:
-        date = None if topic.modified is None else stamp(topic.modified)
+        date = format_date(topic.modified)
         time = date[:19].replace(":", "-") if date else NO_DATE
-        stem, number = f"{NOTES}{time}-{file_name(topic.name).removesuffix('.md')}", 2
-        file = f"{stem}.md"
-        while file in files:
-            file, number = f"{stem}-{number}.md", number + 1
+        file = free_file(f"{NOTES}{time}-{file_name(topic.name).removesuffix('.md')}", files.__contains__)
         files[file] = sections.section(topic, 1) + "\n"
     return files

@@ -11,8 +11,8 @@ import pytest
 from lamina.core.errors import Overloaded
 from lamina.core.settings import Settings
 from lamina.providers.offline import Local
-from lamina.replay.model_answers import BREAKER, Asking
-from lamina.replay.run import Report, Wanted, replay
+from lamina.replay.comparison import BREAKER, ComparisonModel
+from lamina.replay.run import ReplayOptions, ReplayReport, replay
 from lamina.replay.script import read_script
 from lamina.replay.table import remarks
 from lamina.replay.variants import variants
@@ -25,10 +25,10 @@ def settings(arguments: Mapping[str, Any]) -> Settings:
     return Settings(**arguments)
 
 
-def asked(path: Path, answer: Local, times: int = 2) -> tuple[Report, Asking]:
+def asked(path: Path, answer: Local, times: int = 2) -> tuple[ReplayReport, ComparisonModel]:
     """`answer` takes the model's part."""
-    asking = Asking(offline({"chat": answer}), times)
-    return replay([path], Wanted(variants()[1:], settings, asking=asking)), asking
+    asking = ComparisonModel(offline({"chat": answer}), times)
+    return replay([path], ReplayOptions(variants()[1:], settings, comparison_model=asking)), asking
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_answers_are_held_against_what_was_recorded(
 ) -> None:
     """Asked at the fourth read and at the last word."""
     report, _ = asked(file, lambda _: [answer])
-    found = report.figures["lamina"].asked
+    found = report.figures["lamina"].comparison
     assert (found.calls, found.failed) == (2, 0)
     assert (found.same, found.again, found.questions) == (same, again, questions)
     assert "asked" not in report.to_json()["policies"]["recorded"]
@@ -82,8 +82,8 @@ def test_what_is_sent_has_the_policys_messages_and_nothing_that_was_made_up(tmp_
 
 def test_the_first_answer_is_never_asked_for_and_points_are_spread(file: Path) -> None:
     script = read_script(file)
-    assert Asking(offline(), 2).points(script) == {7, 11}
-    assert len(Asking(offline(), 100).points(script)) == script.answers - 1
+    assert ComparisonModel(offline(), 2).points(script) == {7, 11}
+    assert len(ComparisonModel(offline(), 100).points(script)) == len(script.answers) - 1
 
 
 def test_a_server_that_does_not_answer_is_left_alone(tmp_path: Path) -> None:
@@ -96,6 +96,6 @@ def test_a_server_that_does_not_answer_is_left_alone(tmp_path: Path) -> None:
 
     report, asking = asked(long_work(8).write(tmp_path / "s.jsonl"), fail, 8)
     assert tries == BREAKER
-    assert report.figures["lamina"].asked.failed == BREAKER
+    assert report.figures["lamina"].comparison.failed == BREAKER
     assert report.figures["lamina"].calls == 10, "the replay itself goes on"
     assert asking.trouble == "The server is busy."

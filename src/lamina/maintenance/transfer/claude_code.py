@@ -14,14 +14,14 @@ from typing import Any
 from ...disk.paths.file_names import fold
 from ...memory.store.index import INDEX, Entry, entries, line_of, with_entry
 from ...memory.store.topic import Topic, file_name, read_topic, write_topic
-from .values import Imported, Portable, described, imported, moment, stamp
+from .portable_topic import Imported, PortableTopic, format_date, free_file, make_description, parse_date, without_date
 
 NOTES = "Notes from MEMORY.md"
 
 
 def read_claude_code(files: Mapping[str, str], *, times: Mapping[str, float] | None = None) -> Imported:
     """`files`: path below the memory directory → text; `times`: when each was changed, for those that don't say it themselves."""
-    topics, problems = list[Portable](), list[str]()
+    topics, problems = list[PortableTopic](), list[str]()
     for file, text in files.items():
         if file == INDEX or file.startswith("logs/") or not file.endswith(".md"):
             continue
@@ -31,36 +31,35 @@ def read_claude_code(files: Mapping[str, str], *, times: Mapping[str, float] | N
     index = files.get(INDEX, "")
     gone = [entry.file for entry in entries(index) if entry.file not in files]
     problems += [f"{INDEX} names {file!a}, which is not there" for file in gone]
-    return imported([*topics, *_notes(index, (times or {}).get(INDEX))], problems)
+    return Imported((*topics, *_notes(index, (times or {}).get(INDEX))), tuple(problems))
 
 
-def _portable(topic: Topic, changed: float | None) -> Portable:
-    fields = dict(topic.fields)
-    metadata = fields.get("metadata")
-    if isinstance(metadata, dict) and moment(metadata.get("modified")) is not None:
-        rest = {key: value for key, value in metadata.items() if key != "modified"}
-        fields = {**fields, "metadata": rest} if rest else {key: value for key, value in fields.items() if key != "metadata"}
+def _portable(topic: Topic, changed: float | None) -> PortableTopic:
+    metadata = topic.fields.get("metadata")
+    dated = isinstance(metadata, dict) and parse_date(metadata.get("modified")) is not None
+    fields = without_date(topic.fields) if dated else topic.fields
     modified = topic.modified if topic.modified >= 0 else changed
-    return Portable(topic.name, topic.description, topic.type, topic.body, modified, fields)
+    return PortableTopic(topic.name, topic.description, topic.type, topic.body, modified, fields)
 
 
-def _notes(index: str, changed: float | None) -> Iterator[Portable]:
+def _notes(index: str, changed: float | None) -> Iterator[PortableTopic]:
     """What the index says itself: everything but headings, blank lines and links to files."""
     lines = [line for line in index.split("\n") if not entries(line)]
     if any(line.strip() and not re.match(r"#|<!--|---", line.strip()) for line in lines):
         body = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
-        yield Portable(NOTES, described(body), None, body, changed)
+        yield PortableTopic(NOTES, make_description(body), None, body, changed)
 
 
-def write_claude_code(topics: Sequence[Portable]) -> dict[str, str]:
+def write_claude_code(topics: Sequence[PortableTopic]) -> dict[str, str]:
     """Path below the memory directory → text. A second memory whose name gives the same file gets a number."""
     files: dict[str, str] = {}
     taken = {fold(INDEX)}
     index = list[str]()
     for topic in topics:
-        file = _free(file_name(topic.name), taken)
+        file = free_file(file_name(topic.name).removesuffix(".md"), lambda file: fold(file) in taken)
+        taken.add(fold(file))
         files[file] = write_topic(Topic(file, topic.name, topic.description, topic.type, topic.body, _fields(topic)))
-        index.append(line_of(Entry(topic.name, file, topic.description or described(topic.body))) + "\n")
+        index.append(line_of(Entry(topic.name, file, topic.description or make_description(topic.body))) + "\n")
     return {INDEX: "".join(index), **files} if files else {}
 
 
@@ -71,17 +70,9 @@ def merged_index(before: str, after: str, *, without: Collection[str] = ()) -> s
     return before
 
 
-def _fields(topic: Portable) -> dict[str, Any]:
-    date = None if topic.modified is None else stamp(topic.modified)
+def _fields(topic: PortableTopic) -> dict[str, Any]:
+    date = format_date(topic.modified)
     if date is None:
         return topic.fields
     metadata = topic.fields.get("metadata")
     return {**topic.fields, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "modified": date}}
-
-
-def _free(file: str, taken: set[str]) -> str:
-    stem, number = file.removesuffix(".md"), 2
-    while fold(file) in taken:
-        file, number = f"{stem}-{number}.md", number + 1
-    taken.add(fold(file))
-    return file

@@ -7,18 +7,18 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.maintenance.portable.made import bodies
+from tests.maintenance.transfer.made import bodies
 
 from lamina.core.errors import InputError
-from lamina.maintenance.portable.formats import FORMATS, Format, Source, detect, read
+from lamina.maintenance.transfer.formats import FORMATS, Format, MemorySource, detect, read
 
 
-def file(name: str, text: str) -> Source:
-    return Source(name, {name: text}, {}, False)
+def file(name: str, text: str) -> MemorySource:
+    return MemorySource(name, {name: text}, {}, False)
 
 
-def directory(**files: str) -> Source:
-    return Source("there", {name.replace("__", "/") + ".md": text for name, text in files.items()}, {}, True)
+def directory(**files: str) -> MemorySource:
+    return MemorySource("there", {name.replace("__", "/") + ".md": text for name, text in files.items()}, {}, True)
 
 
 @pytest.mark.spec("B13")
@@ -40,14 +40,14 @@ def directory(**files: str) -> Source:
         (directory(extensions__ad_hoc__notes__a="x"), "codex"),
     ],
 )
-def test_a_source_is_known_by_its_content(source: Source, format: Format) -> None:
+def test_a_source_is_known_by_its_content(source: MemorySource, format: Format) -> None:
     assert detect(source) == format
 
 
 @pytest.mark.parametrize(
     "source", [file("a.json", "{}"), file("b.txt", "hello"), file("c", ""), file("d.json", "[1]"), directory()]
 )
-def test_a_source_that_is_none_of_them_is_refused_with_the_list(source: Source) -> None:
+def test_a_source_that_is_none_of_them_is_refused_with_the_list(source: MemorySource) -> None:
     with pytest.raises(InputError, match=r"name it with --format \(claude-code, codex, agents-md, mcp-memory, mem0\)"):
         detect(source)
 
@@ -63,7 +63,7 @@ def test_a_format_of_one_file_is_not_read_from_a_directory(format: Format) -> No
     bodies, st.sampled_from(FORMATS), st.sampled_from(["MEMORY.md", "a.md", "extensions/ad_hoc/notes/a.md", "memory_summary.md"])
 )
 def test_no_text_makes_a_reader_fail_with_anything_but_our_errors(text: str, format: Format, name: str) -> None:
-    for source in (file(name, text), Source("there", {name: text}, {name: 1.0}, True)):
+    for source in (file(name, text), MemorySource("there", {name: text}, {name: 1.0}, True)):
         with suppress(InputError):
             detect(source)
         with suppress(InputError):

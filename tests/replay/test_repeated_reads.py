@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from lamina.core.blocks import ToolUse, read_block, tool_result
-from lamina.replay.repeated_reads import Reads, Repeats
+from lamina.replay.figures import ReplayFigures
+from lamina.replay.repeated_reads import ReadTracker
 
 
 def call(name: str, number: int, **given: Any) -> ToolUse:
@@ -17,7 +18,7 @@ def call(name: str, number: int, **given: Any) -> ToolUse:
 
 
 FILE = {"file_path": "/a.py"}
-NOTHING, AGAIN, REGRET = Repeats(0, 0), Repeats(1, 0), Repeats(1, 1)
+NOTHING, AGAIN, REGRET = (ReplayFigures(repeated_reads=reads, regrets=regrets) for reads, regrets in ((0, 0), (1, 0), (1, 1)))
 
 
 @pytest.mark.spec("B14")
@@ -36,16 +37,16 @@ NOTHING, AGAIN, REGRET = Repeats(0, 0), Repeats(1, 0), Repeats(1, 1)
     ],
 )
 def test_a_read_is_a_regret_when_what_it_shows_was_seen_and_taken_out(
-    first: tuple[str, dict[str, Any]], then: tuple[str, dict[str, Any]], seen: set[str], found: Repeats
+    first: tuple[str, dict[str, Any]], then: tuple[str, dict[str, Any]], seen: set[str], found: ReplayFigures
 ) -> None:
-    reads = Reads()
+    reads = ReadTracker()
     assert reads.called([call(first[0], 0, **first[1])], set) == NOTHING
     reads.came([tool_result("c0", "text")])
     assert reads.called([call(then[0], 1, **then[1])], lambda: seen) == found
 
 
 def test_a_file_that_was_changed_or_could_not_be_read_may_be_read_again() -> None:
-    reads = Reads()
+    reads = ReadTracker()
     reads.called([call("Read", 0, **FILE)], set)
     reads.came([tool_result("c0", "no such file", is_error=True)])
     assert reads.called([call("Read", 1, **FILE)], set) == NOTHING
@@ -55,4 +56,4 @@ def test_a_file_that_was_changed_or_could_not_be_read_may_be_read_again() -> Non
 
 
 def test_two_reads_in_one_answer_are_no_repetition() -> None:
-    assert Reads().called([call("Read", 0, **FILE), call("Read", 1, **FILE)], set) == NOTHING
+    assert ReadTracker().called([call("Read", 0, **FILE), call("Read", 1, **FILE)], set) == NOTHING

@@ -1,4 +1,4 @@
-"""Portable: memories come in from other programs and go out to them (B13).
+"""PortableTopic: memories come in from other programs and go out to them (B13).
 
 decides  which format a source has (`formats`), what an import changes (`plan`), what an export writes (`run`)
 does     reads Claude Code's and Codex's memory directories, AGENTS.md, the MCP memory server's file and mem0's JSON; saves through

@@ -5,12 +5,20 @@ from __future__ import annotations
 import pytest
 
 from lamina.core.errors import InputError
-from lamina.maintenance.portable.agents_md import read_agents_md, write_agents_md
-from lamina.maintenance.portable.claude_code import NOTES, merged_index, read_claude_code, write_claude_code
-from lamina.maintenance.portable.codex import read_codex, write_codex
-from lamina.maintenance.portable.mcp_memory import read_mcp_memory
-from lamina.maintenance.portable.mem0 import read_mem0
-from lamina.maintenance.portable.values import MOST_PROBLEMS, Portable, described, imported, kind_of, moment, stamp, titled
+from lamina.maintenance.transfer.agents_md import read_agents_md, write_agents_md
+from lamina.maintenance.transfer.claude_code import NOTES, merged_index, read_claude_code, write_claude_code
+from lamina.maintenance.transfer.codex import read_codex, write_codex
+from lamina.maintenance.transfer.mcp_memory import read_mcp_memory
+from lamina.maintenance.transfer.mem0 import read_mem0
+from lamina.maintenance.transfer.portable_topic import (
+    Imported,
+    PortableTopic,
+    format_date,
+    kind_of,
+    make_description,
+    make_name,
+    parse_date,
+)
 
 TOPIC = """---
 name: testing-db
@@ -41,14 +49,14 @@ def test_a_claude_code_memory_keeps_name_type_date_and_what_we_do_not_know() -> 
 
 def test_a_memory_without_front_matter_is_named_by_its_file_and_dated_by_it() -> None:
     found = read_claude_code({"team/deploy-day.md": "Deploys happen on Tuesdays.\n"}, times={"team/deploy-day.md": 12.5})
-    assert found.topics == (Portable("deploy-day", body="Deploys happen on Tuesdays.\n", modified=12.5),)
+    assert found.topics == (PortableTopic("deploy-day", body="Deploys happen on Tuesdays.\n", modified=12.5),)
     assert found.problems == ("team/deploy-day.md: no front matter",)
 
 
 def test_an_index_with_notes_of_its_own_becomes_a_memory() -> None:
     index = "# Memory\n\n- [gone](gone.md) — away\n\n## Style\nTabs, not spaces.\n"
     found = read_claude_code({"MEMORY.md": index})
-    assert found.topics == (Portable(NOTES, "Memory", body="# Memory\n\n## Style\nTabs, not spaces."),)
+    assert found.topics == (PortableTopic(NOTES, "Memory", body="# Memory\n\n## Style\nTabs, not spaces."),)
     assert found.problems == ("MEMORY.md names 'gone.md', which is not there",)
     assert read_claude_code({"MEMORY.md": "# Memory\n\n- [a](a.md) — x\n", "a.md": TOPIC}).topics[1:] == ()
 
@@ -60,16 +68,16 @@ def test_daily_logs_and_other_files_are_no_memories() -> None:
 @pytest.mark.spec("B13", "G1")
 def test_a_name_that_climbs_becomes_a_plain_file_name() -> None:
     names = ["../../etc/passwd", "/etc/passwd", "a/b", "MEMORY", "memory.md", "CON", "..", "x\x00y", "用户"]
-    files = write_claude_code([Portable(name, body="x") for name in names])
+    files = write_claude_code([PortableTopic(name, body="x") for name in names])
     assert len(files) == len(names) + 1
     assert all("/" not in file and not file.startswith(".") and file.endswith(".md") for file in files)
-    notes = write_codex([Portable(name) for name in names])
+    notes = write_codex([PortableTopic(name) for name in names])
     assert len(notes) == len(names)
     assert all(file.startswith("extensions/ad_hoc/notes/1970-01-01T00-00-00-") and file.count("/") == 3 for file in notes)
 
 
 def test_two_names_that_give_one_file_get_two() -> None:
-    assert list(write_claude_code([Portable("A b"), Portable("a-B"), Portable("a b!")])) == [
+    assert list(write_claude_code([PortableTopic("A b"), PortableTopic("a-B"), PortableTopic("a b!")])) == [
         "MEMORY.md",
         "a-b.md",
         "a-b-2.md",
@@ -146,7 +154,7 @@ def test_codex_memories_come_from_the_handbook_the_summary_and_the_notes() -> No
     assert shop.body.startswith("applies_to: cwd=/repos/shop")
     assert shop.body.endswith("[Task 1]")
     assert shop.modified == 5.0
-    assert note == Portable("call me sam", "Call me Sam.", None, "Call me Sam.", 1784374989.0)
+    assert note == PortableTopic("call me sam", "Call me Sam.", None, "Call me Sam.", 1784374989.0)
     assert found.problems == (
         "extensions/ad_hoc/notes/2026-07-18T11-43-09-empty.md: is empty",
         "raw_memories.md (1 file) holds raw notes of single sessions and is left out",
@@ -155,7 +163,7 @@ def test_codex_memories_come_from_the_handbook_the_summary_and_the_notes() -> No
 
 
 def test_a_note_for_codex_can_be_read_by_a_person() -> None:
-    topic = Portable("testing-db", "Real database", "feedback", "Tests use a real database.", 1774947600.0)
+    topic = PortableTopic("testing-db", "Real database", "feedback", "Tests use a real database.", 1774947600.0)
     [(file, text)] = write_codex([topic]).items()
     assert file == "extensions/ad_hoc/notes/2026-03-31T09-00-00-testing-db.md"
     comment = '<!-- lamina {"description":"Real database","type":"feedback","modified":"2026-03-31T09:00:00.000Z"} -->'
@@ -186,12 +194,12 @@ def test_sections_of_instructions_become_memories_and_a_sentence_says_that_is_a_
     assert [(topic.name, topic.type) for topic in found.topics] == [("Shop", None), ("Build", None), ("References", "reference")]
     assert found.topics[1].body == "Run `make`.\n\n```sh\n## not a heading\n```"
     assert len(found.problems) == 1
-    assert read_agents_md(" \n") == imported((), ())
+    assert read_agents_md(" \n") == Imported()
 
 
 def test_the_block_is_replaced_in_place_and_goes_with_its_last_memory() -> None:
-    first = write_agents_md([Portable("a", body="one")], before=AGENTS) + "after\n"
-    second = write_agents_md([Portable("b", body="two")], before=first)
+    first = write_agents_md([PortableTopic("a", body="one")], before=AGENTS) + "after\n"
+    second = write_agents_md([PortableTopic("b", body="two")], before=first)
     assert second.startswith(AGENTS)
     assert second.endswith("after\n")
     assert [topic.name for topic in read_agents_md(second).topics] == ["b"]
@@ -199,9 +207,9 @@ def test_the_block_is_replaced_in_place_and_goes_with_its_last_memory() -> None:
 
 
 def test_a_section_whose_comment_was_damaged_is_still_a_memory() -> None:
-    text = write_agents_md([Portable("a", "d", "user", "one")]).replace('"type":', '"type"')
+    text = write_agents_md([PortableTopic("a", "d", "user", "one")]).replace('"type":', '"type"')
     found = read_agents_md(text)
-    assert found.topics == (Portable("a", body="one"),)
+    assert found.topics == (PortableTopic("a", body="one"),)
     assert "no JSON" in found.problems[0]
 
 
@@ -219,7 +227,7 @@ not json
 def test_entities_become_memories_with_their_observations_and_relations() -> None:
     found = read_mcp_memory(GRAPH)
     assert found.topics == (
-        Portable(
+        PortableTopic(
             "ann",
             "Leads the audit",
             None,
@@ -227,7 +235,7 @@ def test_entities_become_memories_with_their_observations_and_relations() -> Non
             None,
             {"entityType": "person"},
         ),
-        Portable("billing", "", "project", ""),
+        PortableTopic("billing", "", "project", ""),
     )
     assert found.problems == (
         "line 2: is no JSON and is left out",
@@ -238,7 +246,7 @@ def test_entities_become_memories_with_their_observations_and_relations() -> Non
 
 def test_a_graph_in_one_document_is_read_too() -> None:
     text = '{"entities":[{"name":"a","entityType":"user","observations":["x"]}],"relations":[{"from":"a","to":"b","relationType":"r"}]}'
-    assert read_mcp_memory(text).topics == (Portable("a", "x", "user", "- x\n- → r [[b]]"),)
+    assert read_mcp_memory(text).topics == (PortableTopic("a", "x", "user", "- x\n- → r [[b]]"),)
 
 
 MEM0 = """{"results": [
@@ -296,24 +304,18 @@ def test_types_of_others_are_mapped_and_unknown_ones_are_none(word: object, kind
 
 
 def test_a_description_is_the_first_line_that_says_something() -> None:
-    assert described("\n---\n## Title here\nmore") == "Title here"
-    assert described("- x" * 200)[-1] == "…"
-    assert described("") == ""
-    assert titled("Uses PostgreSQL for everything that has to be kept for longer than one day.") == (
+    assert make_description("\n---\n## Title here\nmore") == "Title here"
+    assert make_description("- x" * 200)[-1] == "…"
+    assert make_description("") == ""
+    assert make_name("Uses PostgreSQL for everything that has to be kept for longer than one day.") == (
         "Uses PostgreSQL for everything that has to be kept for"
     )
-    assert titled("字" * 100) == "字" * 60
+    assert make_name("字" * 100) == "字" * 60
 
 
 def test_dates_go_there_and_back_and_nonsense_is_none() -> None:
     for text in ("2026-03-31T09:00:00.000Z", "2026-03-31T09:00:00.123456Z"):
-        assert stamp(moment(text) or 0) == text
-    assert moment("2026-03-31") == 1774915200
-    assert [moment(value) for value in ("", "x" * 50, "0001-01-01T00:00:00", None, 5)] == [None] * 5
-    assert [stamp(value) for value in (float("nan"), float("inf"), 1e30, -1)] == [None] * 4
-
-
-def test_many_problems_are_counted_not_listed() -> None:
-    found = imported((), [f"line {number}: odd" for number in range(MOST_PROBLEMS + 7)])
-    assert len(found.problems) == MOST_PROBLEMS + 1
-    assert found.problems[-1] == "and 7 more of the kind"
+        assert format_date(parse_date(text) or 0) == text
+    assert parse_date("2026-03-31") == 1774915200
+    assert [parse_date(value) for value in ("", "x" * 50, "0001-01-01T00:00:00", None, 5)] == [None] * 5
+    assert [format_date(value) for value in (float("nan"), float("inf"), 1e30, -1)] == [None] * 4

@@ -6,26 +6,26 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.maintenance.portable.made import bodies, front_matter_topics, texts, topics, values
+from tests.maintenance.transfer.made import bodies, front_matter_topics, texts, topics, values
 
-from lamina.maintenance.portable.agents_md import read_agents_md, write_agents_md
-from lamina.maintenance.portable.claude_code import read_claude_code, write_claude_code
-from lamina.maintenance.portable.codex import read_codex, write_codex
-from lamina.maintenance.portable.mcp_memory import listed, read_mcp_memory, unlisted, write_mcp_memory
-from lamina.maintenance.portable.mem0 import read_mem0, write_mem0
-from lamina.maintenance.portable.values import Portable
+from lamina.maintenance.transfer.agents_md import read_agents_md, write_agents_md
+from lamina.maintenance.transfer.claude_code import read_claude_code, write_claude_code
+from lamina.maintenance.transfer.codex import read_codex, write_codex
+from lamina.maintenance.transfer.mcp_memory import listed, read_mcp_memory, unlisted, write_mcp_memory
+from lamina.maintenance.transfer.mem0 import read_mem0, write_mem0
+from lamina.maintenance.transfer.portable_topic import PortableTopic
 from lamina.memory.store.index import entries
 
 lists = st.lists(topics, max_size=4)
 
 
-def by_name(found: tuple[Portable, ...]) -> list[Portable]:
+def by_name(found: tuple[PortableTopic, ...]) -> list[PortableTopic]:
     return sorted(found, key=lambda topic: msgspec.json.encode(topic))
 
 
 @pytest.mark.spec("B13")
 @given(st.lists(front_matter_topics, max_size=4))
-def test_a_claude_code_directory_brings_back_every_memory(made: list[Portable]) -> None:
+def test_a_claude_code_directory_brings_back_every_memory(made: list[PortableTopic]) -> None:
     files = write_claude_code(made)
     found = read_claude_code(files)
     assert by_name(found.topics) == by_name(tuple(made))
@@ -34,7 +34,7 @@ def test_a_claude_code_directory_brings_back_every_memory(made: list[Portable]) 
 
 @pytest.mark.spec("B13")
 @given(lists)
-def test_codex_notes_bring_back_every_memory(made: list[Portable]) -> None:
+def test_codex_notes_bring_back_every_memory(made: list[PortableTopic]) -> None:
     found = read_codex(write_codex(made))
     assert by_name(found.topics) == by_name(tuple(made))
     assert found.problems == ()
@@ -42,7 +42,7 @@ def test_codex_notes_bring_back_every_memory(made: list[Portable]) -> None:
 
 @pytest.mark.spec("B13")
 @given(lists, st.sampled_from(["", "# Instructions\n\nBe brief.\n", "no line end"]))
-def test_the_block_in_agents_md_brings_back_every_memory_in_order(made: list[Portable], before: str) -> None:
+def test_the_block_in_agents_md_brings_back_every_memory_in_order(made: list[PortableTopic], before: str) -> None:
     text = write_agents_md(made, before=before)
     assert text.startswith(before)
     if made:
@@ -52,13 +52,13 @@ def test_the_block_in_agents_md_brings_back_every_memory_in_order(made: list[Por
 
 @pytest.mark.spec("B13")
 @given(st.lists(topics, max_size=4, unique_by=lambda topic: topic.name))
-def test_the_mcp_memory_file_brings_back_every_memory_in_order(made: list[Portable]) -> None:
+def test_the_mcp_memory_file_brings_back_every_memory_in_order(made: list[PortableTopic]) -> None:
     assert read_mcp_memory(write_mcp_memory(made)).topics == tuple(made)
 
 
 @pytest.mark.spec("B13")
 @given(lists)
-def test_mem0_json_brings_back_every_memory_in_order(made: list[Portable]) -> None:
+def test_mem0_json_brings_back_every_memory_in_order(made: list[PortableTopic]) -> None:
     assert read_mem0(write_mem0(made)).topics == tuple(made)
 
 

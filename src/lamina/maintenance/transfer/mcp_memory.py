@@ -17,8 +17,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from .documents import Row, document, rows
-from .values import Imported, Portable, apart, described, imported, joined, kind_of
+from .portable_topic import (
+    Imported,
+    JsonRow,
+    PortableTopic,
+    document,
+    extras_beyond,
+    kind_of,
+    make_description,
+    rows,
+    with_extras,
+    without_field,
+)
 
 # What an entity without a type is called: the server wants a word.
 UNTYPED = "memory"
@@ -35,7 +45,7 @@ def read_mcp_memory(text: str) -> Imported:
     entities, relations = list[Mapping[str, Any]](), dict[str, list[Relation]]()
     for line, row in found:
         match row:
-            case {"type": "entity", "name": str(), "entityType": str(), "observations": list() as said} if _texts(said):
+            case {"type": "entity", "name": str(), "entityType": str(), "observations": [*said]} if {*map(type, said)} <= {str}:
                 entities.append(row)
             case {"type": "relation", "from": str(source), "to": str(to), "relationType": str(kind)}:
                 relations.setdefault(source, []).append(Relation(to, kind))
@@ -45,10 +55,10 @@ def read_mcp_memory(text: str) -> Imported:
     lost = [
         f"relation {source!a} → {each.to!a}: there is no entity {source!a}" for source, all_ in relations.items() for each in all_
     ]
-    return imported(topics, [*problems, *lost])
+    return Imported(tuple(topics), (*problems, *lost))
 
 
-def _rows(text: str) -> tuple[list[Row], list[str]]:
+def _rows(text: str) -> tuple[list[JsonRow], list[str]]:
     """One document that holds a graph, or a line for each row."""
     graph = document(text, "the file", strict=False)
     if isinstance(graph, dict) and isinstance(graph.get("entities"), list):
@@ -56,16 +66,13 @@ def _rows(text: str) -> tuple[list[Row], list[str]]:
         related = graph.get("relations")
         named += [("relation", row) for row in related] if isinstance(related, list) else []
         return [
-            Row(number, {**row, "type": kind} if isinstance(row, dict) else row) for number, (kind, row) in enumerate(named, 1)
+            JsonRow(number, {**row, "type": kind} if isinstance(row, dict) else row)
+            for number, (kind, row) in enumerate(named, 1)
         ], []
     return rows(text)
 
 
-def _texts(values: Sequence[object]) -> bool:
-    return all(isinstance(value, str) for value in values)
-
-
-def _topic(row: Mapping[str, Any], relations: Sequence[Relation]) -> Portable:
+def _topic(row: Mapping[str, Any], relations: Sequence[Relation]) -> PortableTopic:
     extras = row.get("lamina")
     said: list[str] = row["observations"]
     shown = [each for each in relations if _relation(_item(each)) == each]
@@ -74,12 +81,12 @@ def _topic(row: Mapping[str, Any], relations: Sequence[Relation]) -> Portable:
     body = said[0] if whole else listed([*map(_escaped, said), *map(_item, shown)])
     kind = row["entityType"]
     fields = {} if kind == (kind_of(kind) or UNTYPED) else {"entityType": kind}
-    carried = Portable(row["name"], described("\n".join(said[:1])), kind_of(kind), body, None, fields)
-    topic = joined(carried, extras)
+    carried = PortableTopic(row["name"], make_description("\n".join(said[:1])), kind_of(kind), body, None, fields)
+    topic = with_extras(carried, extras)
     return msgspec.structs.replace(topic, fields={**topic.fields, "relations": hidden}) if hidden else topic
 
 
-def write_mcp_memory(topics: Sequence[Portable]) -> str:
+def write_mcp_memory(topics: Sequence[PortableTopic]) -> str:
     entities, relations = list[dict[str, Any]](), list[dict[str, Any]]()
     for topic in topics:
         entity, related = _entity(topic)
@@ -88,7 +95,7 @@ def write_mcp_memory(topics: Sequence[Portable]) -> str:
     return "".join(msgspec.json.encode(row).decode() + "\n" for row in [*entities, *relations])
 
 
-def _entity(topic: Portable) -> tuple[dict[str, Any], list[Relation]]:
+def _entity(topic: PortableTopic) -> tuple[dict[str, Any], list[Relation]]:
     items = unlisted(topic.body)
     whole = items is None
     related = [found for item in items or () if (found := _relation(item)) is not None]
@@ -99,10 +106,8 @@ def _entity(topic: Portable) -> tuple[dict[str, Any], list[Relation]]:
     kind = stated if isinstance(stated, str) else topic.type or UNTYPED
     row = {"type": "entity", "name": topic.name, "entityType": kind, "observations": said}
     hidden = _hidden(topic.fields.get("relations"))
-    bare = msgspec.structs.replace(
-        topic, fields={key: value for key, value in topic.fields.items() if not hidden or key != "relations"}
-    )
-    extras = {**({"text": True} if whole else {}), **apart(bare, _topic(row, related))}
+    bare = without_field(topic, "relations") if hidden else topic
+    extras = {**({"text": True} if whole else {}), **extras_beyond(bare, _topic(row, related))}
     return row | ({"lamina": extras} if extras else {}), [*related, *hidden]
 
 

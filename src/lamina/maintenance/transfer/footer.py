@@ -16,7 +16,7 @@ import msgspec
 
 from ...memory.store.topic import Topic
 from .formats import Format
-from .values import Portable, moment, stamp
+from .portable_topic import PortableTopic, document, format_date, in_comment, parse_date, without_date, without_field
 
 # Ids, users and dates take some hundred bytes; every recall of the memory carries them along.
 MOST_BYTES = 2_000
@@ -24,10 +24,9 @@ MOST_BYTES = 2_000
 _FOOTER = re.compile(r"\n<!-- lamina:import (?P<data>\{[^\n]*\}) -->\n?\Z")
 
 
-def with_footer(topic: Portable, origin: Format) -> tuple[str, str | None]:
+def with_footer(topic: PortableTopic, origin: Format) -> tuple[str, str | None]:
     """The body to save, and what had to be left out of it."""
-    fields = {key: value for key, value in topic.fields.items() if key != "evidence"}
-    date = None if topic.modified is None else stamp(topic.modified)
+    fields, date = without_field(topic, "evidence").fields, format_date(topic.modified)
     if not fields and date is None:
         return topic.body, None
     left_out = None
@@ -35,11 +34,11 @@ def with_footer(topic: Portable, origin: Format) -> tuple[str, str | None]:
         left_out = f"its fields ({', '.join(sorted(fields))[:80]}) are longer than {MOST_BYTES:,} bytes and are left out"
         fields = {}
     data: dict[str, Any] = {"from": origin} | ({"modified": date} if date else {}) | ({"fields": fields} if fields else {})
-    if not topic.body.endswith("\n"):
+    body = topic.body
+    if not body.endswith("\n"):
         data["open"] = True
-    text = msgspec.json.encode(data).decode().replace("<", "\\u003c").replace(">", "\\u003e").replace("--", "-\\u002d")
-    ended = topic.body if topic.body.endswith("\n") else f"{topic.body}\n"
-    return f"{ended}\n<!-- lamina:import {text} -->\n", left_out
+        body += "\n"
+    return f"{body}\n<!-- lamina:import {in_comment(data)} -->\n", left_out
 
 
 def says_the_same(body: str, now: str) -> bool:
@@ -51,36 +50,23 @@ def says_the_same(body: str, now: str) -> bool:
     return data is not None and "fields" not in data and body[: found.start()] == now
 
 
-def portable(topic: Topic) -> Portable:
+def to_portable(topic: Topic) -> PortableTopic:
     """A memory of the store as it goes out: the line taken off, what it says put back."""
     found = _FOOTER.search(topic.body)
     # A file's time is finer than any date: the date is what comes back.
-    changed = moment(stamp(topic.modified))
+    changed = parse_date(format_date(topic.modified))
     data = _data(found["data"]) if found else None
     if found is None or data is None:
-        return Portable(topic.name, topic.description, topic.type, topic.body.removesuffix("\n"), changed, topic.fields)
+        return PortableTopic(topic.name, topic.description, topic.type, topic.body.removesuffix("\n"), changed, topic.fields)
     ended = topic.body[: found.start()]
     body = ended.removesuffix("\n") if data.get("open") is True else ended
     fields = data.get("fields")
-    date = moment(data.get("modified"))
-    own = topic.fields if date is None else _undated(topic.fields)
+    date = parse_date(data.get("modified"))
+    own = topic.fields if date is None else without_date(topic.fields)
     kept: dict[str, Any] = {**own, **fields} if isinstance(fields, dict) else own
-    return Portable(topic.name, topic.description, topic.type, body, changed if date is None else date, kept)
-
-
-def _undated(fields: dict[str, Any]) -> dict[str, Any]:
-    """Without the date the store wrote beside ours."""
-    metadata = fields.get("metadata")
-    if not isinstance(metadata, dict) or "modified" not in metadata:
-        return fields
-    rest = {key: value for key, value in metadata.items() if key != "modified"}
-    others = {key: value for key, value in fields.items() if key != "metadata"}
-    return others | ({"metadata": rest} if rest else {})
+    return PortableTopic(topic.name, topic.description, topic.type, body, changed if date is None else date, kept)
 
 
 def _data(text: str) -> dict[str, Any] | None:
-    try:
-        found = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return None
+    found = document(text, "", strict=False)
     return found if isinstance(found, dict) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from lamina.maintenance.portable.values import Portable
+from lamina.maintenance.transfer.portable_topic import PortableTopic
 from lamina.memory.store.topic import KINDS, one_line
 
 # What UTF-8 can carry.
@@ -47,7 +47,7 @@ fields = st.dictionaries(
     max_size=3,
 )
 topics = st.builds(
-    Portable,
+    PortableTopic,
     name=names,
     description=texts,
     type=st.sampled_from([None, *KINDS]),
@@ -61,7 +61,7 @@ _keys = st.sampled_from(["node_type", "originSessionId", "tags", "evidence", "x-
 _words = st.text(st.characters(exclude_categories=("Cs", "Cc", "Cn", "Co")), max_size=20)
 _front = st.dictionaries(_keys, st.one_of(_words, st.lists(_words, max_size=2)), max_size=3)
 front_matter_topics = st.builds(
-    Portable,
+    PortableTopic,
     name=names.map(lambda text: one_line(text, 120)).filter(bool),
     description=texts.map(lambda text: one_line(text, 400)),
     type=st.sampled_from([None, *KINDS]),

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from . import sections
-from .values import Imported, Portable, described, imported, kind_of
+from .portable_topic import Imported, PortableTopic, kind_of, make_description
 
 _BLOCK = re.compile(
     r"^<!-- lamina:memories -->\r?\n(?P<inside>.*?)^<!-- /lamina:memories -->[ \t\r]*$\n?", re.MULTILINE | re.DOTALL
@@ -31,13 +31,12 @@ COPIES = (
 def read_agents_md(text: str) -> Imported:
     block = _BLOCK.search(text)
     if block is not None:
-        ours = sections.read(block["inside"].removesuffix("\n").removesuffix("\n"), 2)
-        return imported(ours.topics, ours.problems)
-    topics = list(_instructions(text))
-    return imported(topics, [f"AGENTS.md: {COPIES}"] if topics else [])
+        return sections.read(block["inside"].removesuffix("\n").removesuffix("\n"), 2)
+    topics = tuple(_instructions(text))
+    return Imported(topics, (f"AGENTS.md: {COPIES}",) if topics else ())
 
 
-def _instructions(text: str) -> Iterator[Portable]:
+def _instructions(text: str) -> Iterator[PortableTopic]:
     """The text before the first `##` section, under the file's title, then the sections."""
     title, name, lines = "", "", list[str]()
     for heading, line in [*_lines(text), (2, "")]:
@@ -46,7 +45,7 @@ def _instructions(text: str) -> Iterator[Portable]:
         elif heading == 2:
             body = "\n".join(lines).strip()
             if body:
-                yield Portable(name or title or _UNTITLED, described(body), kind_of(name), body)
+                yield PortableTopic(name or title or _UNTITLED, make_description(body), kind_of(name), body)
             name, lines = line[3:].strip() or _UNTITLED, []
         else:
             lines.append(line)
@@ -65,9 +64,9 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         yield len(heading[0]) - 1 if heading else 0, line
 
 
-def write_agents_md(topics: Sequence[Portable], *, before: str = "") -> str:
+def write_agents_md(topics: Sequence[PortableTopic], *, before: str = "") -> str:
     """The file with these memories as its block; without memories, without the block."""
-    inside = sections.written(topics, 2)
+    inside = "\n\n".join(sections.section(topic, 2) for topic in topics)
     block = f"<!-- lamina:memories -->\n{inside}\n\n<!-- /lamina:memories -->\n" if topics else ""
     old = _BLOCK.search(before)
     if old is not None:

@@ -10,9 +10,8 @@ import msgspec
 import pytest
 
 from lamina.core.errors import DiskError, InputError, LaminaError, PathRefused
-from lamina.maintenance.portable.formats import FORMATS, Format
-from lamina.maintenance.portable.run import export_from, import_into
-from lamina.maintenance.portable.source import MOST_BYTES, MOST_FILE_BYTES
+from lamina.maintenance.transfer.formats import FORMATS, MOST_BYTES, MOST_FILE_BYTES, Format
+from lamina.maintenance.transfer.import_export import MOST_PROBLEMS, export_from, import_into
 from lamina.memory.store.contract import Proposed, Saved, Why
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
@@ -357,3 +356,13 @@ def test_a_disk_that_fails_stops_an_import_and_the_next_one_goes_on(store: Direc
     failing.left = 9
     report = import_into(failing, tmp_path / "m.json", why=WHY)
     assert sorted(item.outcome for item in report.items) == ["created", "created", "unchanged"]
+
+
+@pytest.mark.spec("B13")
+def test_many_problems_are_counted_not_listed(tmp_path: Path, store: DirectoryStore) -> None:
+    source = tmp_path / "memory.jsonl"
+    entity = '{"type":"entity","name":"ann","entityType":"person","observations":["Leads the audit"]}'
+    source.write_text(entity + "\n" + "odd\n" * (MOST_PROBLEMS + 7), "utf-8")
+    problems = import_into(store, source, why=WHY).problems
+    assert len(problems) == MOST_PROBLEMS + 1
+    assert problems[-1] == "and 7 more of the kind"

@@ -14,8 +14,19 @@ import msgspec
 
 from ...core.errors import InputError
 from ...memory.store.topic import Kind, short_digest
-from .documents import document
-from .values import Imported, Portable, apart, described, imported, joined, kind_of, moment, stamp, titled
+from .portable_topic import (
+    Imported,
+    PortableTopic,
+    document,
+    extras_beyond,
+    format_date,
+    kind_of,
+    make_description,
+    make_name,
+    parse_date,
+    with_extras,
+    without_field,
+)
 
 # Where versions and products of mem0 keep the text of a memory, and the list of them.
 _TEXTS = ("memory", "text", "data", "content")
@@ -29,7 +40,7 @@ def read_mem0(text: str) -> Imported:
     listing = list_in(value)
     if listing is None:
         raise InputError("The mem0 file", "has no list of memories", "it should be a list or have one under `results`")
-    topics, problems = list[Portable](), list[str]()
+    topics, problems = list[PortableTopic](), list[str]()
     for number, row in enumerate(listing):
         if isinstance(row, dict) and (key := _text_key(row)) is not None:
             topics.append(_topic(row, key))
@@ -37,7 +48,7 @@ def read_mem0(text: str) -> Imported:
             problems.append(f"results[{number}]: has no text under `memory` and is left out")
     if isinstance(value, dict) and value.get("relations"):
         problems.append("relations: mem0's graph is left out; each memory says its fact itself")
-    return imported(topics, problems)
+    return Imported(tuple(topics), tuple(problems))
 
 
 def list_in(value: object) -> list[Any] | None:
@@ -56,7 +67,7 @@ def _text_key(row: Mapping[str, Any]) -> str | None:
     return next((key for key in _TEXTS if isinstance(row.get(key), str)), None)
 
 
-def _topic(row: Mapping[str, Any], key: str) -> Portable:
+def _topic(row: Mapping[str, Any], key: str) -> PortableTopic:
     metadata = row.get("metadata")
     extras = metadata.get("lamina") if isinstance(metadata, dict) else None
     rest = {name: value for name, value in row.items() if name != key}
@@ -66,15 +77,15 @@ def _topic(row: Mapping[str, Any], key: str) -> Portable:
         added = extras.get("added")
         rest = {name: value for name, value in rest.items() if not isinstance(added, list) or name not in added}
     body = row[key]
-    modified = moment(row.get("updated_at"))
-    carried = Portable(
-        name=titled(body) or f"mem0 {short_digest(body)}",
-        description=described(body),
+    modified = parse_date(row.get("updated_at"))
+    carried = PortableTopic(
+        name=make_name(body) or f"mem0 {short_digest(body)}",
+        description=make_description(body),
         type=_kind(row),
         body=body,
-        modified=moment(row.get("created_at")) if modified is None else modified,
+        modified=parse_date(row.get("created_at")) if modified is None else modified,
     )
-    topic = joined(carried, extras)
+    topic = with_extras(carried, extras)
     own = rest | ({"text_key": key} if key != _TEXTS[0] else {})
     return msgspec.structs.replace(topic, fields={**topic.fields, "mem0": own}) if own else topic
 
@@ -87,19 +98,16 @@ def _kind(row: Mapping[str, Any]) -> Kind | None:
     return next((kind for word in words if (kind := kind_of(word)) is not None), None)
 
 
-def write_mem0(topics: Sequence[Portable]) -> str:
-    listing = {"results": [_row(topic) for topic in topics]}
+def write_mem0(topics: Sequence[PortableTopic]) -> str:
+    listing = {"results": [_again(topic) or _new(topic) for topic in topics]}
     return msgspec.json.format(msgspec.json.encode(listing)).decode() + "\n"
 
 
-def _row(topic: Portable) -> dict[str, Any]:
-    own = topic.fields.get("mem0")
-    known = _again(topic, own) if isinstance(own, dict) and own else None
-    return _new(topic) if known is None else known
-
-
-def _again(topic: Portable, own: Mapping[str, Any]) -> dict[str, Any] | None:
+def _again(topic: PortableTopic) -> dict[str, Any] | None:
     """A row that came from mem0, as it came, with what has changed since in `metadata.lamina`; None when that can't say it."""
+    own = topic.fields.get("mem0")
+    if not isinstance(own, dict) or not own:
+        return None
     key = own.get("text_key", _TEXTS[0])
     row = {name: value for name, value in own.items() if name != "text_key"} | {str(key): topic.body}
     if _text_key(row) != key:
@@ -107,7 +115,7 @@ def _again(topic: Portable, own: Mapping[str, Any]) -> dict[str, Any] | None:
     carried = _topic(row, key)
     if carried == topic:
         return row
-    extras = apart(_without_own(topic), _without_own(carried))
+    extras = extras_beyond(without_field(topic, "mem0"), without_field(carried, "mem0"))
     metadata = own.get("metadata")
     if metadata is None:
         extras |= {"was": "null"} if "metadata" in own else {"added": ["metadata"]}
@@ -115,20 +123,12 @@ def _again(topic: Portable, own: Mapping[str, Any]) -> dict[str, Any] | None:
     return row if _topic(row, key) == topic else None
 
 
-def _new(topic: Portable) -> dict[str, Any]:
-    """A row for a memory that mem0 has not seen."""
-    date = None if topic.modified is None else stamp(topic.modified)
-    row = {"id": _id(topic.name), "memory": topic.body} | ({"created_at": date, "updated_at": date} if date else {})
-    extras = apart(topic, _without_own(_topic(row, "memory")))
-    return row | {"metadata": {"lamina": extras | {"added": [*(name for name in _ADDED if name in row), "metadata"]}}}
-
-
-def _without_own(topic: Portable) -> Portable:
-    return msgspec.structs.replace(topic, fields={name: value for name, value in topic.fields.items() if name != "mem0"})
-
-
-def _id(name: str) -> str:
-    """mem0 names a memory by a UUID: the same one for the same name, so that a second export is the same file."""
+def _new(topic: PortableTopic) -> dict[str, Any]:
+    """A row for a memory that mem0 has not seen. Its id is a UUID, the same for the same name, so that a second export is the same file."""
     from uuid import NAMESPACE_URL, uuid5
 
-    return str(uuid5(NAMESPACE_URL, f"lamina:memory:{name}"))
+    key = str(uuid5(NAMESPACE_URL, f"lamina:memory:{topic.name}"))
+    date = format_date(topic.modified)
+    row = {"id": key, "memory": topic.body} | ({"created_at": date, "updated_at": date} if date else {})
+    extras = extras_beyond(topic, without_field(_topic(row, "memory"), "mem0"))
+    return row | {"metadata": {"lamina": extras | {"added": [*(name for name in _ADDED if name in row), "metadata"]}}}

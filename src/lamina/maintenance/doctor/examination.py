@@ -1,0 +1,140 @@
+"""`examine`: everything that is wrong, found without changing anything.
+
+Owns the order of the checks. Invariants: a check that cannot look is a finding of its own, and the others still run; nothing blocks,
+whatever lies in the directories; the same disk gives the same findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from ...core.errors import DiskError
+from ...core.settings import Settings
+from ...disk.home.trust import while_trusted
+from ...disk.paths.project import slug
+from ...disk.settings_files import MANAGED_PATH, lamina_home, load_settings, user_home
+from ...memory.store.modes import plan_write
+from ...memory.store.scopes import memory_place, project_root
+from .files import check_files
+from .finding import AREAS, KINDS, SEVERITIES, Area, Finding
+from .index import check_index
+from .instructions import check_instructions
+from .journal import check_dreams, check_journal
+from .memory_snapshot import MemoryDirectory, MemorySnapshot, read_memory
+from .sessions import Tell, check_home, check_sessions
+from .settings import check_machine, check_settings
+from .topics import check_daily, check_topics
+
+
+class DoctorReport(msgspec.Struct, frozen=True):
+    """`topics`: how many memories were read. `seen_all`: no check was kept from looking."""
+
+    findings: tuple[Finding, ...]
+    memory: tuple[str, ...]
+    shared: tuple[str, ...]  # those of them that are a team's
+    topics: int
+
+    @property
+    def seen_all(self) -> bool:
+        return not any(found.kind == "unseen" for found in self.findings)
+
+
+def examine(
+    *,
+    cwd: Path,
+    environ: Mapping[str, str],
+    now: float,
+    managed: str | Path = MANAGED_PATH,
+    tell: Tell = lambda _: None,
+    memory_only: bool = False,
+) -> DoctorReport:
+    """What is wrong for somebody who works in `cwd`, a real path. `managed` is the settings file of whoever runs the machine."""
+    examination = _Examination(cwd, environ, now, Path(managed), tell)
+    examination.check_memory()
+    if not memory_only:
+        examination.check_rest()
+    return examination.report()
+
+
+class _Examination:
+    """One look. `home` is Lamina's, `person` the directory `~` stands for."""
+
+    def __init__(self, cwd: Path, environ: Mapping[str, str], now: float, managed: Path, tell: Tell) -> None:
+        self.cwd, self.environ, self.now, self.managed, self.tell = cwd, environ, now, managed, tell
+        self.home, self.person = lamina_home(environ), user_home(environ)
+        self.settings = while_trusted(self.home, cwd, self._load) if self.home is not None else self._load(False)
+        self.findings: list[Finding] = []
+        self.snapshots: list[MemorySnapshot] = []
+
+    def _load(self, trusted: bool) -> Settings:
+        return load_settings(cwd=self.cwd, environ=self.environ, home=self.home, managed_path=self.managed, trusted=trusted)
+
+    @contextmanager
+    def _looking(self, area: Area, what: str) -> Iterator[list[Finding]]:
+        """Takes what a check finds until it cannot go on; then that it could not."""
+        self.tell(f"looking at {what}")
+        try:
+            yield self.findings
+        except DiskError as error:
+            text = f"{what[:1].upper()}{what[1:]} could not be looked at: {error.problem}."
+            advice = error.remedy and f"{error.remedy[:1].upper()}{error.remedy[1:]}."
+            self.findings.append(Finding(area, "unseen", text, error.path, advice=advice))
+
+    def check_memory(self) -> None:
+        """Each scope: the private memory, then the team's."""
+        directories: list[MemoryDirectory] = []
+        with self._looking("memory", "the place of memory"):
+            directories += self._directories()
+        for where in directories:
+            with self._looking("memory", "team memory" if where.shared else "memory") as found:
+                memory = read_memory(where, now=self.now)
+                if memory is not None:
+                    self.snapshots.append(memory)
+                    found.extend(check_files(memory))
+                    found.extend(check_topics(memory, self.tell))
+                    for check in (check_index, check_journal, check_daily, check_dreams):
+                        found.extend(check(memory))
+
+    def _directories(self) -> Iterator[MemoryDirectory]:
+        if self.home is None:
+            return
+        settings, project = self.settings, project_root(self.cwd)
+        place = memory_place(cwd=self.cwd, home=self.home, settings=settings, user_home=self.person or self.home)
+        writable = {name: settings.memory and plan_write(mode, "user") == "write" for name, mode in settings.memory_mode.items()}
+        yield MemoryDirectory(place.path, project, writable=writable["private"])
+        if place.team is not None:
+            yield MemoryDirectory(place.team, project, shared=True, writable=writable["team"])
+
+    def check_rest(self) -> None:
+        home, settings = self.home, self.settings
+        with self._looking("instructions", "instruction files") as found:
+            found.extend(
+                check_instructions(cwd=self.cwd, home=home, person=self.person, settings=settings, managed=self.managed.parent)
+            )
+        with self._looking("settings", "settings") as found:
+            found.extend(check_settings(settings, home))
+        if home is not None:
+            project = home / "projects" / slug(self.cwd)
+            with self._looking("sessions", "the home directory") as found:
+                found.extend(check_home(home, project))
+            with self._looking("sessions", "sessions") as found:
+                found.extend(check_sessions(project, now=self.now, tell=self.tell))
+        with self._looking("machine", "installed programs") as found:
+            found.extend(check_machine(settings, self.environ))
+
+    def report(self) -> DoctorReport:
+        return DoctorReport(
+            findings=tuple(sorted(self.findings, key=_order)),
+            memory=tuple(str(each.where.path) for each in self.snapshots),
+            shared=tuple(str(each.where.path) for each in self.snapshots if each.where.shared),
+            topics=sum(len(each.pages) for each in self.snapshots),
+        )
+
+
+def _order(found: Finding) -> tuple[int, int, int, str, int]:
+    kinds = list(KINDS)
+    return AREAS.index(found.area), SEVERITIES.index(found.severity), kinds.index(found.kind), found.file, found.line or 0

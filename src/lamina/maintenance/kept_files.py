@@ -1,0 +1,169 @@
+"""Which files are kept, and of what kind (B11): read off their places. Follows no link, writes nothing.
+
+Invariant: every regular file below the home and the memory directories has exactly one kind, also one that a later version put
+there: what is not known is treated by its ending.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ..core.errors import DiskError
+from ..core.settings import Settings
+from ..disk.files import is_bookkeeping
+from ..disk.locks.lock_file import live_holder
+from ..disk.paths.project import slug
+from ..disk.transcripts.search import project_directories
+from ..disk.transcripts.store import lock_path
+from ..memory.store.index import INDEX
+from ..memory.store.project_identity import known_projects
+from ..memory.store.scopes import TEAM, agent_roots, memory_place, project_root
+
+# A person's own words to the program: not changed behind their back, but reported where they hold what was to go.
+SETTINGS = frozenset(
+    {"settings.json", "settings.local.json", "flags.json", "trust.json", "include-approvals.json", "project.json"}
+)
+AGENT_MEMORY = ("agent-memory", "agent-memory-local")
+MEMORY = "memory"
+
+
+class MemoryRoot(NamedTuple):
+    """A memory directory."""
+
+    path: Path
+    kind: str  # memories | team memory | agent memory
+    shared: bool = False
+
+
+class SessionFiles(NamedTuple):
+    """A transcript, which may be missing, and the directory of the session's other files, which may be missing too."""
+
+    transcript: Path
+    directory: Path
+
+    @property
+    def id(self) -> str:
+        return self.transcript.stem
+
+    def holder(self) -> str | None:
+        """Who has it open now."""
+        return live_holder(lock_path(self.transcript))
+
+
+class KeptFiles(NamedTuple):
+    roots: tuple[MemoryRoot, ...]
+    sessions: tuple[SessionFiles, ...]
+    others: tuple[Path, ...]  # of the home itself
+
+
+def kept_files(home: Path, cwd: Path, settings: Settings, *, person: Path | None, everywhere: bool) -> KeptFiles:
+    """What is kept of the project at `cwd` or of every one, with the memory directories that settings and agents name."""
+    projects = project_directories(home / "projects") if everywhere else directories_of_project(home, cwd)
+    trees = [project_root(cwd), Path(os.path.realpath(cwd))]
+    if everywhere:
+        trees += [known.path for known in known_projects(home)]
+    own = home / AGENT_MEMORY[0]
+    agents = [
+        *agent_roots(cwd=cwd, home=home, settings=settings, user_home=person),
+        own,
+        *(tree / ".claude" / name for tree in trees for name in AGENT_MEMORY),
+    ]
+    roots = [root for project in projects for root in _memory_roots(project / MEMORY)]
+    roots += _named_by_settings(home, cwd, settings, person)
+    roots += [MemoryRoot(path, "agent memory") for base in agents for path in subdirectories(base)]
+    others = [path for path in regular_files(home, skip={home / "projects", own}) if path.name not in SETTINGS]
+    found = [session for project in projects for session in session_files(project)]
+    return KeptFiles(tuple(dict.fromkeys(roots)), tuple(found), tuple(others))
+
+
+def directories_of_project(home: Path, cwd: Path) -> list[Path]:
+    """The directories below `<home>/projects` that belong to the project at `cwd`: its own, and those of its subdirectories."""
+    root = project_root(cwd)
+    named = [home / "projects" / slug(root), home / "projects" / slug(cwd)]
+    below = [known.directory for known in known_projects(home) if known.path == root or root in known.path.parents]
+    return list(dict.fromkeys(path for path in (*named, *below) if path.is_dir()))
+
+
+def _named_by_settings(home: Path, cwd: Path, settings: Settings, person: Path | None) -> list[MemoryRoot]:
+    """One that may not be used holds nothing of ours."""
+    try:
+        found = memory_place(cwd=cwd, home=home, settings=settings, user_home=person)
+    except DiskError:
+        return []
+    team = [MemoryRoot(found.team, "team memory", True)] if found.team is not None and found.team.is_dir() else []
+    return [*_memory_roots(found.path), *team]
+
+
+def _memory_roots(path: Path) -> list[MemoryRoot]:
+    """The directory and the team's in it, where they are."""
+    found = [MemoryRoot(path, "memories")] if path.is_dir() else []
+    inner = path / TEAM
+    return [*found, MemoryRoot(inner, "team memory", True)] if inner.is_dir() and not inner.is_symlink() else found
+
+
+def session_files(project: Path) -> list[SessionFiles]:
+    names = {path.stem for path in _files_in(project) if path.suffix == ".jsonl"}
+    names |= {path.name for path in subdirectories(project) if path.name != MEMORY}
+    return [SessionFiles(project / f"{name}.jsonl", project / name) for name in sorted(names)]
+
+
+def regular_files(directory: Path, *, skip: set[Path] | None = None) -> Iterator[Path]:
+    """All regular files below, without locks and temporary files, in order."""
+    yield from _files_in(directory)
+    for below in subdirectories(directory):
+        if skip is None or below not in skip:
+            yield from regular_files(below, skip=skip)
+
+
+def irregular_files(directory: Path) -> Iterator[Path]:
+    """Links, pipes and the like below: neither files nor directories."""
+    for entry in _entries(directory):
+        if not entry.is_file(follow_symlinks=False) and not entry.is_dir(follow_symlinks=False):
+            yield Path(entry.path)
+    for below in subdirectories(directory):
+        yield from irregular_files(below)
+
+
+def _files_in(directory: Path) -> list[Path]:
+    found = (entry for entry in _entries(directory) if entry.is_file(follow_symlinks=False))
+    return sorted(Path(entry.path) for entry in found if not is_bookkeeping(entry.name) and entry.name != "writer.lock")
+
+
+def subdirectories(directory: Path) -> list[Path]:
+    return sorted(Path(entry.path) for entry in _entries(directory) if entry.is_dir(follow_symlinks=False))
+
+
+def _entries(directory: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as found:
+            return list(found)
+    except OSError:
+        return []
+
+
+def windows(path: Path, size: int, overlap: int) -> Iterator[bytes]:
+    """A file a part at a time; each begins with the end of the one before, so that what is shorter than `overlap` is whole in one."""
+    with open(path, "rb") as file:
+        end = b""
+        while part := file.read(size):
+            yield end + part
+            end = (end + part)[-overlap:]
+
+
+def memory_kind(root: MemoryRoot, path: Path) -> str:
+    """Of a file in a memory directory."""
+    first, *rest = path.relative_to(root.path).parts
+    if first == ".history":
+        return "history" if rest[0].startswith("journal-") else "git history" if rest[0] == "git" else "caches"
+    of_directory = {".inbox": "inbox", ".dreams": "dreams", "logs": "daily logs"}.get(first)
+    return of_directory or ("indexes" if path.name == INDEX else root.kind)
+
+
+def session_kind(session: SessionFiles, path: Path) -> str:
+    if path.suffix == ".jsonl":
+        return "transcripts"
+    first = path.relative_to(session.directory).parts[0]
+    return {"session-memory": "notes", "tool-results": "spills"}.get(first, "session files")

@@ -1,0 +1,164 @@
+"""Which formats there are, and which one a source has: one file or a directory of text files, told by what it holds, then by its name.
+
+Owns the closed set of formats, and what of a foreign place is opened. Invariants: detection is a pure function of the content; a source
+that could be two things is the more special one, and one that is none of them is refused with the list of formats. A source of any size
+costs bounded memory; only regular files are read, through no link inside it, and nothing blocks; a file that is too large or no text is
+named and skipped in a directory, and is an error where it is the source itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias, assert_never, get_args
+
+from ...core.errors import DiskError, InputError
+from ...core.front_matter import read_front_matter
+from ...disk.faults import reporting
+from ...disk.files import read_head
+from ...disk.trees.rootdir import RootDir
+from ...disk.user_files import open_regular
+from . import mcp_memory, mem0
+from .agents_md import read_agents_md
+from .claude_code import read_claude_code
+from .codex import HANDBOOK, is_codex, read_codex
+from .portable_topic import Imported, document
+
+Format: TypeAlias = Literal["claude-code", "codex", "agents-md", "mcp-memory", "mem0"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+# Ten thousand memories of ordinary length are a tenth of it.
+MOST_BYTES = 64 << 20
+# A memory file beyond this is none: the store's own limit is a quarter of it.
+MOST_FILE_BYTES = 1 << 20
+MOST_FILES = 20_000
+# Codex keeps its notes three deep.
+DEEPEST = 5
+SUFFIXES = (".md",)
+
+
+class MemorySource(NamedTuple):
+    """A source as it was read: path below a directory → text, or the one file under its name."""
+
+    name: str
+    files: Mapping[str, str]
+    times: Mapping[str, float]
+    is_directory: bool
+
+    @property
+    def text(self) -> str:
+        return next(iter(self.files.values()), "")
+
+
+def read_source(path: Path) -> tuple[MemorySource, list[str]]:
+    """The source, and a sentence for each file in it that was skipped. InputError or DiskError when there is nothing to read."""
+    name = os.fspath(path)
+    if "\0" in name:
+        raise InputError(ascii(name), "is no path")
+    real = Path(os.path.realpath(path))
+    if real.is_dir():
+        return _directory(real, name)
+    fd = open_regular(real)
+    if fd is None:
+        raise InputError(name, "is not there", "name a file or a directory to import")
+    try:
+        with reporting(name):
+            size, changed = os.fstat(fd).st_size, os.fstat(fd).st_mtime
+            data = read_head(fd, MOST_BYTES + 1) if size <= MOST_BYTES else b""
+    finally:
+        os.close(fd)
+    if size > MOST_BYTES or len(data) > MOST_BYTES:
+        raise InputError(name, f"is larger than {MOST_BYTES >> 20} MB", "import it in parts")
+    return MemorySource(name, {real.name: _text(data, name)}, {real.name: changed}, False), []
+
+
+def _text(data: bytes | None, name: str) -> str:
+    if data is not None and b"\0" not in data:
+        with suppress(UnicodeDecodeError):
+            return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
+    raise InputError(name, "is no text in UTF-8", "name the file that holds the memories")
+
+
+def _directory(real: Path, name: str) -> tuple[MemorySource, list[str]]:
+    files, times, problems, total = dict[str, str](), dict[str, float](), list[str](), 0
+    with RootDir.open(real, create=False, shared=True) as root:
+        for file, size, changed in _walk(root, "", DEEPEST):
+            total += min(size, MOST_FILE_BYTES)
+            if len(files) >= MOST_FILES or total > MOST_BYTES:
+                limit = f"{MOST_FILES:,} files or {MOST_BYTES >> 20} MB"
+                raise InputError(name, f"holds more than {limit} of text", "name the memory directory itself")
+            try:
+                if size > MOST_FILE_BYTES:
+                    raise InputError(file, f"is larger than {MOST_FILE_BYTES >> 20} MB")
+                files[file], times[file] = _text(root.read_bytes(file, MOST_FILE_BYTES), file), changed
+            except (DiskError, InputError) as error:
+                problems.append(f"{file!a}: {error.problem} and is left out")
+    return MemorySource(name, files, times, True), problems
+
+
+def _walk(root: RootDir, rel: str, depth: int) -> Iterator[tuple[str, int, float]]:
+    for entry in root.listdir(rel):
+        below = f"{rel}/{entry.name}" if rel else entry.name
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir and depth > 1:
+            yield from _walk(root, below, depth - 1)
+        elif not entry.is_dir and entry.name.endswith(SUFFIXES):
+            yield below, entry.size, entry.mtime_ns / 1e9
+
+
+# Formats
+
+
+def detect(source: MemorySource) -> Format:
+    """InputError when the content says nothing we know."""
+    if source.is_directory:
+        notes = any(file.endswith(".md") for file in source.files)
+        found: Format | None = "codex" if is_codex(source.files) else "claude-code" if notes else None
+    else:
+        found = _of_file(source)
+    if found is None:
+        remedy = f"if you know what it is, name it with --format ({', '.join(FORMATS)})"
+        raise InputError(source.name, "is in none of the formats memories are imported from", remedy)
+    return found
+
+
+def _of_file(source: MemorySource) -> Format | None:
+    text = source.text.strip()
+    if text.startswith(("{", "[")):
+        whole = document(text, "", strict=False)
+        first = document(text.split("\n", 1)[0], "", strict=False) if whole is None else whole
+        if mcp_memory.looks_like(first):
+            return "mcp-memory"
+        return "mem0" if mem0.looks_like(whole) else None
+    if is_codex({HANDBOOK: text}):
+        return "codex"
+    if read_front_matter(source.text).fields.keys() & {"name", "description", "type", "metadata"}:
+        return "claude-code"
+    name = Path(source.name).name.casefold()
+    return "agents-md" if text and name.endswith((".md", ".markdown")) else None
+
+
+def read(source: MemorySource, format: Format) -> Imported:
+    """All memories of a source. InputError when it is not in that format at all."""
+    match format:
+        case "claude-code":
+            return read_claude_code(source.files, times=source.times)
+        case "codex":
+            return read_codex(source.files if source.is_directory else {HANDBOOK: source.text}, times=source.times)
+        case "agents-md":
+            return read_agents_md(_one(source, "AGENTS.md"))
+        case "mcp-memory":
+            return mcp_memory.read_mcp_memory(_one(source, "memory.jsonl"))
+        case "mem0":
+            return mem0.read_mem0(_one(source, "its JSON file"))
+        case _:
+            assert_never(format)
+
+
+def _one(source: MemorySource, what: str) -> str:
+    if source.is_directory:
+        raise InputError(source.name, "is a directory", f"name {what} in it")
+    return source.text

@@ -1,0 +1,176 @@
+"""Importing into a store and exporting from one: reads, asks `plan`, does what it says.
+
+Owns the order of things. Invariants: memories are saved through the store and files are written through `disk`; nothing outside of the
+target is written; a file or memory that is there with other content is kept unless `replace` was said, and reported either way.
+
+A crash at any line leaves each memory and each file whole, old or new. Doing the same again finishes what is missing: what was done
+counts as unchanged.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, assert_never
+
+import msgspec
+
+from ...core.errors import InputError
+from ...disk.paths.memory_paths import check_child
+from ...disk.user_files import FileContent, read_whole
+from ...disk.user_files import replace as replace_file
+from ...memory.store.contract import READ_IN_PART, MemoryStore, Proposed, Why
+from ...memory.store.index import INDEX
+from ...memory.store.topic import same_name
+from .agents_md import write_agents_md
+from .claude_code import merged_index, write_claude_code
+from .codex import write_codex
+from .footer import to_portable
+from .formats import MOST_BYTES, Format, MemorySource, detect, read, read_source
+from .mcp_memory import write_mcp_memory
+from .mem0 import write_mem0
+from .plan import MOST_TOPICS, Outcome, TransferItem, plan
+from .portable_topic import Imported, PortableTopic
+
+# A report that a person reads; the number of the rest is said.
+MOST_PROBLEMS = 50
+
+
+class TransferReport(msgspec.Struct, frozen=True):
+    """In a dry run, what would have become of them."""
+
+    format: Format
+    place: str
+    dry_run: bool
+    items: tuple[TransferItem, ...]
+    problems: tuple[str, ...] = ()
+
+    def named(self, outcome: Outcome) -> list[str]:
+        return [item.name for item in self.items if item.outcome == outcome]
+
+
+# Importing
+
+
+def import_into(
+    store: MemoryStore, source: Path, *, format: Format | None = None, dry_run: bool = False, replace: bool = False, why: Why
+) -> TransferReport:
+    """Every memory of `source` into the store. InputError when the source can't be read as what it is said to be."""
+    found, skipped = read_source(source)
+    kind = format if format is not None else detect(found)
+    # By name, as a save finds them; only what is spelled as a file may mean one.
+    there = {same_name(topic.name): topic for topic in store.topics()}
+    planned = plan(_readable(found, kind), there, origin=kind, replace=replace)
+    items = planned.items if dry_run else tuple(_done(store, item, why) for item in planned.items)
+    problems = list(dict.fromkeys((*skipped, *planned.problems)))
+    if len(problems) > MOST_PROBLEMS:
+        problems[MOST_PROBLEMS:] = [f"and {len(problems) - MOST_PROBLEMS:,} more of the kind"]
+    return TransferReport(kind, os.fspath(source), dry_run, items, tuple(problems))
+
+
+def _readable(source: MemorySource, format: Format) -> Imported:
+    taken = read(source, format)
+    if len(taken.topics) > MOST_TOPICS:
+        remedy = f"{MOST_TOPICS:,} are the most: import it in parts"
+        raise InputError(source.name, f"holds {len(taken.topics):,} memories", remedy)
+    if not taken.topics and taken.problems:
+        problem = f"holds no memories in the format {format}: {taken.problems[0]}"
+        raise InputError(source.name, problem, "name another with --format")
+    return taken
+
+
+def _done(store: MemoryStore, item: TransferItem, why: Why) -> TransferItem:
+    if item.wish is None or item.outcome not in ("created", "replaced"):
+        return item
+    try:
+        saved = store.save(item.wish.draft, why=why)
+    except InputError as error:
+        return TransferItem(item.name, "refused", error.problem)
+    if isinstance(saved, Proposed):
+        return TransferItem(item.name, "proposed", f"waits for a yes as {saved.id}", item.wish)
+    return msgspec.structs.replace(item, why=saved.unfinished) if saved.unfinished else item
+
+
+# Exporting
+
+
+class FileWrite(NamedTuple):
+    """One file of an export. `before` is the file as it is; None for a new one."""
+
+    name: str
+    path: Path
+    data: bytes
+    before: FileContent | None
+    outcome: Outcome
+
+
+def export_from(
+    store: MemoryStore, target: Path, format: Format, *, replace: bool = False, dry_run: bool = False
+) -> TransferReport:
+    """Every memory of the store into `target`: a directory for claude-code and codex, a file for the others."""
+    if "\0" in os.fspath(target):
+        raise InputError(ascii(os.fspath(target)), "is no path")
+    found = store.topics()
+    # Half a memory would pass for a whole one where it is read.
+    cut = tuple(f"{topic.file} is too long and was left out" for topic in found if READ_IN_PART in topic.problems)
+    topics = [to_portable(topic) for topic in found if READ_IN_PART not in topic.problems]
+    if not topics:
+        return TransferReport(format, os.fspath(target), dry_run, (), cut or ("there are no memories to export",))
+    writes = _writes(topics, target, format, replace)
+    if not dry_run:
+        for each in writes:
+            if each.outcome in ("created", "replaced"):
+                replace_file(each.path, each.data, expect=None if each.before is None else each.before.version)
+    kept = "is there with other content"
+    items = tuple(TransferItem(each.name, each.outcome, kept if each.outcome == "conflict" else "") for each in writes)
+    return TransferReport(format, os.fspath(target), dry_run, items, cut)
+
+
+def _writes(topics: Sequence[PortableTopic], target: Path, format: Format, replace: bool) -> list[FileWrite]:
+    match format:
+        case "claude-code":
+            return _in_directory(write_claude_code([_ended(topic) for topic in topics]), target, replace)
+        case "codex":
+            return _in_directory(write_codex(topics), target, replace)
+        case "agents-md":
+            return [_write(target.name, target, lambda old: write_agents_md(topics, before=old), replace=replace, adds=True)]
+        case "mcp-memory":
+            return [_write(target.name, target, write_mcp_memory(topics), replace=replace)]
+        case "mem0":
+            return [_write(target.name, target, write_mem0(topics), replace=replace)]
+        case _:
+            assert_never(format)
+
+
+def _ended(topic: PortableTopic) -> PortableTopic:
+    """As a file of text: its last line has an end."""
+    return msgspec.structs.replace(topic, body=topic.body + "\n") if topic.body and not topic.body.endswith("\n") else topic
+
+
+def _in_directory(files: Mapping[str, str], target: Path, replace: bool) -> list[FileWrite]:
+    """The files, and an index with the lines of those that are there as they go out."""
+    if target.exists() and not target.is_dir():
+        raise InputError(os.fspath(target), "is a file", "name a directory")
+    root = Path(os.path.realpath(target))
+    paths = {file: root / check_child(root, file) for file in files}
+    writes = [_write(file, paths[file], files[file], replace=replace) for file in files if file != INDEX]
+    if INDEX in files:
+        kept = {each.name for each in writes if each.outcome == "conflict"}
+        writes.append(_write(INDEX, paths[INDEX], lambda old: merged_index(old, files[INDEX], without=kept), replace=True))
+    return writes
+
+
+def _write(name: str, path: Path, made: str | Callable[[str], str], *, replace: bool, adds: bool = False) -> FileWrite:
+    """`made` is the text, or makes it from the one that is there. `adds`: what is only added to the file is no conflict."""
+    if path.is_dir():
+        raise InputError(os.fspath(path), "is a directory", "name a file")
+    before = read_whole(path, MOST_BYTES)
+    # Bytes that are no UTF-8 pass through unchanged.
+    old = "" if before is None else before.data.decode("utf-8", "surrogateescape")
+    text = made if isinstance(made, str) else made(old)
+    data = text.encode("utf-8", "surrogateescape")
+    if before is None:
+        return FileWrite(name, path, data, before, "created")
+    changed: Outcome = "replaced" if replace or (adds and text.startswith(old)) else "conflict"
+    return FileWrite(name, path, data, before, "unchanged" if before.data == data else changed)
