@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import click
 import pytest
 
-from lamina.cli.main import command
+from lamina.cli.main import lamina_command as command
 
 ROOT = Path(__file__).parent.parent
 SKIPPED = {".git", ".venv", "venv", "build", "dist", "node_modules"}

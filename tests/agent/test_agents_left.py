@@ -14,7 +14,7 @@ import pytest
 from tests.session.compacting import quiet, summarising
 
 from lamina.agent.runs import FORK_ROUNDS
-from lamina.cli.running_agents import at_work
+from lamina.cli.agents import find_running_agents
 from lamina.core.errors import InputError
 from lamina.testing import MessagesServer, Received
 
@@ -81,7 +81,7 @@ def test_a_background_agent_that_a_crash_took_is_reported_as_lost_once(
         agent = opened(resume="killed")
         [notice] = [each for each in agent.session.notices if "lost" in each]
         assert "(task 1) was lost when the session that started it ended." in notice
-        assert at_work(project, home) == [], "though the session lives again"
+        assert find_running_agents(project, home) == [], "though the session lives again"
         agent.close()
     agent = opened(resume="killed")
     messages_server.reply(text="I see.", when=for_parent)

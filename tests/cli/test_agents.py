@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lamina.cli.signals import Stop
-from lamina.cli.stdout import Sink
-from lamina.cli.terminal.calls import outcome, title
+from lamina.cli.signals import StopRequest
+from lamina.cli.stdout import StdoutSink
+from lamina.cli.terminal.calls import describe_call, describe_result
 from lamina.cli.terminal.screen import Screen
-from lamina.cli.terminal.status_line import work_of
-from lamina.cli.terminal.turn_display import Telling, said_of
+from lamina.cli.terminal.status_line import describe_work
+from lamina.cli.terminal.turn_display import TurnDisplay, describe_event
 from lamina.disk.home.mailbox import Mailbox, MailboxAddress
 from lamina.disk.session_files.agent_states import write_states
 from lamina.layers.l7_agents.messages import read_message
@@ -93,19 +93,19 @@ def test_what_an_agent_does_is_printed_as_documented_events(
 
 
 def test_a_call_of_an_agent_is_told_in_one_line() -> None:
-    assert title("Agent", CALL, Path("/work")) == "Agent find the bug (reviewer)"
+    assert describe_call("Agent", CALL, Path("/work")) == "Agent find the bug (reviewer)"
     facts = {"agent": "ab", "calls": 3, "seconds": 12.4, "tokens": 1234}
-    assert outcome("Agent", CALL, "report", facts, is_error=False) == "3 calls, 12 s, 1,234 tokens"
-    assert outcome("Agent", CALL, "", {"agent": "ab", "background": True}, is_error=False) == "in the background as ab"
-    assert outcome("Agent", CALL, "The agent failed: no.", facts, is_error=True) == "The agent failed: no."
+    assert describe_result("Agent", CALL, "report", facts, is_error=False) == "3 calls, 12 s, 1,234 tokens"
+    assert describe_result("Agent", CALL, "", {"agent": "ab", "background": True}, is_error=False) == "in the background as ab"
+    assert describe_result("Agent", CALL, "The agent failed: no.", facts, is_error=True) == "The agent failed: no."
 
 
 def test_how_far_an_agent_is_stands_in_the_passing_line(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")  # nothing is drawn; what would be is asked for
     waited: list[str] = []
-    screen = Screen(Sink(Stop()))
+    screen = Screen(StdoutSink(StopRequest()))
     monkeypatch.setattr(screen, "wait", waited.append)
-    telling = Telling(screen, work)
+    telling = TurnDisplay(screen, work)
     telling.event({"type": "tool_call", "id": "a1", "name": "Agent", "input": CALL})
     progress = {
         "type": "agent",
@@ -125,15 +125,15 @@ def test_how_far_an_agent_is_stands_in_the_passing_line(work: Path, monkeypatch:
 
 def test_the_end_of_a_background_agent_is_a_line_of_its_own() -> None:
     ended = {"background": True, "description": "find the bug", "status": "failed", "why": "no key"}
-    assert said_of("agent_ended", ended) == "Agent in the background, find the bug: failed: no key."
-    assert said_of("agent_ended", {**ended, "background": False}) is None
+    assert describe_event("agent_ended", ended) == "Agent in the background, find the bug: failed: no key."
+    assert describe_event("agent_ended", {**ended, "background": False}) is None
 
 
 def test_what_happens_beside_an_answer_waits_for_its_last_word(
     work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TERM", "dumb")
-    telling = Telling(Screen(Sink(Stop())), work)
+    telling = TurnDisplay(Screen(StdoutSink(StopRequest())), work)
     ended = {"background": True, "description": "find the bug", "status": "done"}
     beside = {"type": "layer", "name": "agent_ended", "data": ended}
     told = "Agent in the background, find the bug: done.\n"
@@ -217,6 +217,6 @@ def test_a_message_from_the_command_line_lies_in_the_mailbox(tmp_path: Path) -> 
 def test_the_status_line_says_what_an_agent_is_doing() -> None:
     agent = AgentState(id="1a2b", type="fork", description="find the bug", background=True)
     jobs = ("notes", agent.name, "agent_summary")
-    assert work_of(jobs, [agent]) == "notes, agent: find the bug"
-    assert work_of(jobs, [replace(agent, summary="Reading add in calc.py")]) == "notes, agent: Reading add in calc.py"
-    assert work_of((), [agent]) == ""
+    assert describe_work(jobs, [agent]) == "notes, agent: find the bug"
+    assert describe_work(jobs, [replace(agent, summary="Reading add in calc.py")]) == "notes, agent: Reading add in calc.py"
+    assert describe_work((), [agent]) == ""

@@ -88,23 +88,28 @@ def test_another_programs_session_gets_the_tools_it_does_not_tell_of(
     assert messages_server.requests[-1].body["tools"][0]["name"] == "Read"
 
 
+def window_of(session: Session) -> int:
+    with session._working() as c:
+        return c.limits.window
+
+
 def test_a_window_that_was_asked_for_stays_with_another_model(tmp_path: Path) -> None:
     with Session("anthropic:claude-sonnet-5-5", in_memory=True, window=50_000, cwd=tmp_path) as session:
-        asked = session._c.limits
+        asked = window_of(session)
         session.switch_model(open_provider("offline"))
-        assert session._c.limits.window == asked.window == 50_000
+        assert window_of(session) == asked == 50_000
         session.switch_model(open_provider("offline"), window=30_000)
         session.switch_model(open_provider("offline"))
-        assert session._c.limits.window == 30_000
+        assert window_of(session) == 30_000
 
 
 def test_no_window_that_was_asked_for_is_wider_than_the_new_model_takes(tmp_path: Path) -> None:
     with Session("offline", in_memory=True, window=900_000, cwd=tmp_path) as session:
         session.switch_model(open_provider("anthropic:claude-haiku-4-5", client=object()))
-        assert session._c.limits.window == 200_000
+        assert window_of(session) == 200_000
         session.switch_model(open_provider("offline"))
-        assert session._c.limits.window == 900_000
+        assert window_of(session) == 900_000
         with pytest.raises(InputError, match="too few"):
             session.switch_model(open_provider("anthropic:claude-haiku-4-5", client=object()), window=10)
         assert session.provider.name == "offline"
-        assert session._c.limits.window == 900_000
+        assert window_of(session) == 900_000

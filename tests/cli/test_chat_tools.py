@@ -141,7 +141,7 @@ def test_a_rule_that_cannot_be_read_is_misuse() -> None:
     ],
 )
 def test_lists_of_rules_are_split_outside_brackets(given: tuple[str, ...], rules: tuple[str, ...]) -> None:
-    assert chat._rules(None, None, given) == rules  # type: ignore[arg-type]  # neither is looked at
+    assert chat.split_rules(None, None, given) == rules  # type: ignore[arg-type]  # neither is looked at
 
 
 def test_a_turn_that_takes_too_many_calls_is_a_failure(keyed: MessagesServer, work: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from lamina.cli.config import command
+from lamina.cli.config import config_command as command
 from lamina.core.settings import SETTINGS
 
 from .running import here, misused
@@ -152,7 +152,7 @@ def test_colour_is_for_terminals_and_can_be_refused(tree: Path, no_color: str | 
     environ = {name: text for name, text in os.environ.items() if name != "NO_COLOR"} | (
         {"NO_COLOR": no_color} if no_color else {}
     )
-    code = "from lamina.cli.config import command; command([])"
+    code = "from lamina.cli.config import config_command; config_command([])"
     child = subprocess.Popen([sys.executable, "-c", code], stdout=follower, stderr=subprocess.DEVNULL, env=environ)
     os.close(follower)
     seen = b""
@@ -171,7 +171,7 @@ def test_colour_is_for_terminals_and_can_be_refused(tree: Path, no_color: str | 
 
 
 def test_a_pipe_gets_no_colour(tree: Path) -> None:
-    code = "from lamina.cli.config import command; command([])"
+    code = "from lamina.cli.config import config_command; config_command([])"
     assert b"\x1b[" not in subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
 
 

@@ -99,7 +99,8 @@ def test_a_person_gets_a_table_that_fits(
 def test_the_window_and_its_thresholds_are_named(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Session("anthropic:claude-haiku-4-5", cwd=work) as session:
         session.sync([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}])
-        limits = session._c.limits
+        with session._working() as c:
+            limits = c.limits
     asked = {"size": 200_000, "source": "model", "auto_compact": True}
     names = ("effective", "warning", "autocompact", "blocking")
     assert report(session.id)["window"] == asked | {name: getattr(limits, name) for name in names}

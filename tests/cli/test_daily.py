@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from lamina.cli import completion as offering
-from lamina.cli.daily import daily_command
+from lamina.cli import completion
+from lamina.cli.memory import daily_command
 from lamina.memory.memory import Memory
 
 from .running import here, misused
@@ -52,5 +52,5 @@ def test_a_date_that_is_none_or_has_no_log_is_one_line(logs: Path) -> None:
 
 def test_a_shell_offers_the_days(logs: Path) -> None:
     context, argument = click.Context(daily_command), daily_command.params[0]
-    assert [item.value for item in offering.days(context, argument, "20")] == ["2026-03-31", "2026-03-30"]
-    assert [item.value for item in offering.days(context, argument, "y")] == ["yesterday"]
+    assert [item.value for item in completion.days(context, argument, "20")] == ["2026-03-31", "2026-03-30"]
+    assert [item.value for item in completion.days(context, argument, "y")] == ["yesterday"]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lamina.cli.doctor import Progress
 from lamina.maintenance.doctor.finding import KINDS
 
 from .running import here, lamina, on_a_terminal
@@ -133,25 +131,6 @@ def test_a_long_list_is_cut_for_a_person_and_whole_for_a_program(tmp_path: Path)
         (memory / f"t{number}.md").chmod(0o600)
     assert "… and 20 more; --json lists all." in here("doctor", "--cwd", str(tmp_path)).stdout
     assert sum(found["kind"] == "orphan" for found in doctor(tmp_path)["findings"]) == 30
-
-
-class Terminal(StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_what_takes_long_says_what_it_is_at_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stderr", terminal := Terminal())
-    progress = Progress()
-    progress.tell("quick")
-    assert terminal.getvalue() == ""
-    monkeypatch.setattr("lamina.cli.doctor.QUIET_SECONDS", -1.0)
-    progress.tell("reading session 1 of 2")
-    progress.tell("short")
-    progress.clear()
-    lines = terminal.getvalue().split("\r")
-    assert [line.strip() for line in lines] == ["", "reading session 1 of 2 …", "short …", "", ""]
-    assert len(lines[2]) == len(lines[1])
 
 
 def test_misuse_is_one_line(tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ import pytest
 from tests.disk.processes import needs_fork, run_child
 
 from lamina.agent.manual_dream import run_by_hand
-from lamina.cli import completion as offering
-from lamina.cli.dream import command
-from lamina.cli.dream_status import taken_back
-from lamina.cli.signals import Stop
-from lamina.cli.start import Wish
-from lamina.cli.stdout import Sink
+from lamina.cli import completion
+from lamina.cli.dream import dream_command as command
+from lamina.cli.dream_status import describe_undo
+from lamina.cli.signals import StopRequest
+from lamina.cli.start import ChatOptions
+from lamina.cli.stdout import StdoutSink
 from lamina.cli.terminal import commands
 from lamina.cli.terminal.loop import Chat
 from lamina.cli.terminal.screen import Screen
@@ -125,7 +125,7 @@ def test_programs_get_one_document(memory: Memory) -> None:
     assert [each["id"] for each in status["dreams"]] == [made["id"]]
     assert document("--watch")["id"] == made["id"]
     [undo] = [param for param in command.params if param.name == "undo"]
-    assert [item.value for item in offering.dreams(click.Context(command), undo, "2")] == [made["id"]]
+    assert [item.value for item in completion.dreams(click.Context(command), undo, "2")] == [made["id"]]
     back = document("--undo", made["id"])
     assert (back["id"], back["left"]) == (made["id"], [])
     assert len(back["back"]) >= 1
@@ -230,13 +230,13 @@ def test_a_dream_whose_process_died_is_told_apart_and_put_right(memory: Memory) 
 
 @pytest.fixture
 def chat(work: Path, memory: Memory) -> Iterator[Callable[[str], None]]:
-    stop = Stop()
-    opened = Chat(Wish(work, "offline"), stop, Screen(Sink(stop)))
+    stop = StopRequest()
+    opened = Chat(ChatOptions(work, "offline"), stop, Screen(StdoutSink(stop)))
 
     def say(text: str) -> None:
         called = commands.parse(text)
         assert called is not None
-        commands.run(opened, called)
+        commands.run(opened, *called)
 
     yield say
     opened.agent.close()
@@ -270,7 +270,7 @@ def test_the_chat_dreams_shows_and_takes_back(
 )
 def test_what_was_taken_back_is_counted(back: tuple[str, ...], left: tuple[SkippedChange, ...], said: str) -> None:
     record = DreamRecord(id=new_id(0.0), started=0.0, pid=1, by="hand")
-    assert taken_back(UndoneDream(record, back, left)) == f"Took back dream {record.id}: {said} as before."
+    assert describe_undo(UndoneDream(record, back, left)) == f"Took back dream {record.id}: {said} as before."
 
 
 @pytest.mark.spec("W2", "O1")

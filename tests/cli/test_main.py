@@ -11,7 +11,7 @@ import click
 import pytest
 
 import lamina as package
-from lamina.cli.main import command
+from lamina.cli.main import lamina_command as command
 
 from .running import LAMINA, PATIENCE, failed, here, lamina, misused, on_a_terminal, one_line
 

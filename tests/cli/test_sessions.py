@@ -11,7 +11,6 @@ import pytest
 from tests.session.foreign import SESSION, TEXTS, foreign_transcript
 from tests.session.play import compact, turns
 
-from lamina.cli.sessions import _info, _table
 from lamina.disk.paths.project import slug
 from lamina.disk.transcripts.session_list import SessionInfo
 from lamina.session.session import Session
@@ -239,8 +238,9 @@ def test_without_a_home_there_is_nothing_to_list(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("modified", [1e15, -1e15, float(2**63)])
-def test_a_time_beyond_all_calendars_is_the_nearest_in_them(modified: float, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_time_beyond_all_calendars_is_the_nearest_in_them(modified: float, monkeypatch: pytest.MonkeyPatch) -> None:
     info = SessionInfo("s", "/p", "lamina", "/c", "title", "", modified, 1)
-    assert _info(info)["modified"][:4] == ("9999" if modified > 0 else "0001")
-    _table([info], everywhere=True)
-    assert "title" in capsys.readouterr().out
+    monkeypatch.setattr("lamina.cli.transcripts.list_sessions", lambda directories: [info])
+    [row] = listed()
+    assert row["modified"][:4] == ("9999" if modified > 0 else "0001")
+    assert "title" in here("sessions", "list").stdout

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lamina.cli.signals import Stop
-from lamina.cli.stdout import Sink
+from lamina.cli.signals import StopRequest
+from lamina.cli.stdout import StdoutSink
 from lamina.cli.terminal.screen import MOST_BELOW, Screen
-from lamina.cli.terminal.turn_display import TAIL, Telling
+from lamina.cli.terminal.turn_display import TAIL, TurnDisplay
 
 if os.name == "nt":
     pytest.skip("needs a pseudo-terminal", allow_module_level=True)
 
 from .at_terminal import Terminal
+from .running import PATIENCE
 
 
 @pytest.fixture
@@ -50,11 +53,11 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_no_passing_lines(work: Path
         assert "\x1b[" not in terminal.written.decode()
 
 
-class Watched(Screen):
+class WatchedScreen(Screen):
     """Keeps what is to be seen below."""
 
     def __init__(self) -> None:
-        super().__init__(Sink(Stop()))
+        super().__init__(StdoutSink(StopRequest()))
         self.moves = False
         self.seen: list[list[str]] = []
 
@@ -72,8 +75,8 @@ def output(call_id: str, text: str) -> dict[str, Any]:
 
 
 def test_pieces_make_lines_and_each_call_has_its_own(tmp_path: Path) -> None:
-    screen = Watched()
-    telling = Telling(screen, tmp_path)
+    screen = WatchedScreen()
+    telling = TurnDisplay(screen, tmp_path)
     for event in (
         call("a"),
         call("b"),
@@ -87,17 +90,36 @@ def test_pieces_make_lines_and_each_call_has_its_own(tmp_path: Path) -> None:
 
 
 def test_what_is_kept_of_an_output_is_bounded(tmp_path: Path) -> None:
-    screen = Watched()
-    telling = Telling(screen, tmp_path)
+    screen = WatchedScreen()
+    telling = TurnDisplay(screen, tmp_path)
     telling.event(call("a"))
     for _ in range(100):
         telling.event(output("a", "x" * 1_000))
     assert len(screen.seen[-1][-1]) == TAIL
 
 
-def test_control_characters_of_an_output_are_never_drawn() -> None:
-    screen = Watched()
+class KeptSink(StdoutSink):
+    """Keeps what is to be written."""
+
+    def __init__(self) -> None:
+        super().__init__(StopRequest())
+        self.written = ""
+        self.news = threading.Event()
+
+    def write(self, text: str) -> None:
+        self.written += text
+        self.news.set()
+
+
+def test_control_characters_of_an_output_are_never_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("lamina.cli.terminal.screen.PATIENCE", 0.0)
+    screen = Screen(sink := KeptSink())
     screen.below(["\x1b[2Jgone?", "a" * 500])
-    drawn = screen._drawing().replace("\r\x1b[K", "").replace("\x1b[J", "")
-    assert "\x1b[2J" not in drawn
-    assert all(len(line) < 200 for line in drawn.split("\n"))
+    screen.wait("it runs")
+    assert sink.news.wait(PATIENCE)
+    screen.calm()
+    sink.gone = True  # the thread that draws ends
+    assert "gone?" in sink.written
+    assert "\x1b[2J" not in sink.written
+    assert all(len(line) < 200 for line in re.sub(r"\r?\x1b\[\d*[KJA]", "", sink.written).split("\n"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamina.agent.agent import Agent
-from lamina.cli.terminal.memory_command import Came, came
+from lamina.cli.terminal.memory_command import RecalledMemory, find_recalled
 from lamina.cli.terminal.undo import undo_turn
 from lamina.core.blocks import Wire
 from lamina.core.records import Event
@@ -29,11 +29,11 @@ def remember(project: Path, home: Path | None = None) -> None:
         memory.save("testing-db", type="feedback", description="Integration tests run against a real database", body="No mocks.")
 
 
-def brought(agent: Agent) -> list[Came]:
+def brought(agent: Agent) -> list[RecalledMemory]:
     assert agent.session.path is not None
     with agent.session._working() as c:
         branch, view = set(c.log.tree.members), {item.uuid for item in c.log.view.items}
-    return came(read_transcript(agent.session.path), branch, view)
+    return find_recalled(read_transcript(agent.session.path), branch, view)
 
 
 @pytest.mark.spec("B10", "Q7")
@@ -44,7 +44,7 @@ def test_what_came_is_told_with_its_reason_and_not_once_it_was_taken_back(tmp_pa
         agent.run("Rename the variable x to count")
         assert brought(agent) == []
         agent.run(QUESTION)
-        assert brought(agent) == [Came("testing-db.md", WHY, True)]
+        assert brought(agent) == [RecalledMemory("testing-db.md", WHY, True)]
         with agent.session._working() as c:
             assert undo_turn(c) is not None
         assert brought(agent) == []
@@ -60,7 +60,7 @@ def test_what_left_the_view_is_told_apart_and_odd_events_say_nothing() -> None:
         {"attachment": "a", "files": "z", "why": 1},
     ]
     records = [Event(str(at), None, "", "recall", data) for at, data in enumerate([told, *odd, {**told, "attachment": "b"}])]
-    assert came(records, {"a"}, set()) == [Came("x.md", "one", False), Came("y.md", "two", False)]
+    assert find_recalled(records, {"a"}, set()) == [RecalledMemory("x.md", "one", False), RecalledMemory("y.md", "two", False)]
 
 
 @pytest.mark.spec("B10")

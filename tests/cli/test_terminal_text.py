@@ -13,15 +13,15 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.utils import get_cwidth
 
-from lamina.cli.context import Report
-from lamina.cli.context_lines import lines
-from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, outcome, preview, title
+from lamina.cli.console import fit
+from lamina.cli.context_report import WindowReport, format_context
+from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, describe_call, describe_result, preview_call
 from lamina.cli.terminal.commands import COMMANDS, find, parse
-from lamina.cli.terminal.compact_command import told
-from lamina.cli.terminal.completion import Choice, Completing
-from lamina.cli.terminal.screen import Style, clean, fit, folded, wrapped
-from lamina.cli.terminal.status_line import Status, fitted, parts
-from lamina.cli.terminal.text_stream import Flow
+from lamina.cli.terminal.compact_command import describe_compaction
+from lamina.cli.terminal.completion import ChatCompleter
+from lamina.cli.terminal.screen import Style, clean, fold_text, wrap_text
+from lamina.cli.terminal.status_line import describe_status, fit_parts
+from lamina.cli.terminal.text_stream import TextStream
 from lamina.conversation.compaction.commit import Compacted
 from lamina.conversation.window.breakdown import Breakdown
 from lamina.conversation.window.thresholds import WindowState, state_of, thresholds
@@ -40,7 +40,7 @@ def tagged(text: str, style: Style) -> str:
 
 
 def flowed(pieces: list[str], width: int) -> str:
-    flow = Flow(plain)
+    flow = TextStream(plain)
     return "".join(flow.feed(piece, width) for piece in pieces) + flow.end(width)
 
 
@@ -69,7 +69,7 @@ def test_lines_of_code_are_left_as_they_are() -> None:
 
 
 def test_headings_code_and_bold_words_are_coloured_and_their_marks_stay() -> None:
-    flow = Flow(tagged)
+    flow = TextStream(tagged)
     shown = flow.feed("# Top\nuse `a b` **now** ok\n", 80) + flow.end(80)
     assert shown == (
         "<bold>#</bold> <bold>Top</bold>\n"
@@ -78,7 +78,7 @@ def test_headings_code_and_bold_words_are_coloured_and_their_marks_stay() -> Non
 
 
 def test_a_mark_that_is_never_closed_ends_with_its_line() -> None:
-    flow = Flow(tagged)
+    flow = TextStream(tagged)
     assert flow.feed("a ` b\nplain ", 80).endswith("\nplain ")
 
 
@@ -95,15 +95,15 @@ def test_carriage_returns_are_dropped_and_tabs_become_blanks() -> None:
 
 @given(st.text(st.characters(exclude_categories=["C", "Z"]) | st.just(" ")), st.integers(9, 40))
 def test_a_command_is_folded_without_losing_a_character(text: str, width: int) -> None:
-    lines = folded(text, width, "    ", "  ")
+    lines = fold_text(text, width, "    ", "  ")
     first, *rest = lines
     assert (first.removeprefix("    ") + "".join(line.removeprefix("      ") for line in rest)).rstrip() == text.rstrip()
     assert all(get_cwidth(line.rstrip()) <= width for line in lines)
 
 
 def test_a_sentence_is_broken_between_words() -> None:
-    assert wrapped("one two three", 8, "  ") == ["  one", "  two", "  three"]
-    assert wrapped("unbreakable", 4) == ["unbreakable"]
+    assert wrap_text("one two three", 8, "  ") == ["  one", "  two", "  three"]
+    assert wrap_text("unbreakable", 4) == ["unbreakable"]
 
 
 # Calls
@@ -126,7 +126,7 @@ def test_a_sentence_is_broken_between_words() -> None:
     ],
 )
 def test_a_call_is_told_in_one_line(name: str, arguments: Any, shown: str) -> None:
-    assert title(name, arguments, CWD) == shown
+    assert describe_call(name, arguments, CWD) == shown
 
 
 @pytest.mark.parametrize(
@@ -156,36 +156,38 @@ def test_a_call_is_told_in_one_line(name: str, arguments: Any, shown: str) -> No
     ],
 )
 def test_a_result_is_told_in_half_a_line(name: str, content: Any, facts: dict[str, Any], is_error: bool, shown: str) -> None:
-    assert outcome(name, {}, content, facts, is_error=is_error) == shown
+    assert describe_result(name, {}, content, facts, is_error=is_error) == shown
 
 
 def test_a_file_of_the_memory_is_told_by_its_short_path() -> None:
     home = Path("/home/me/.lamina")
     given = {"file_path": "/home/me/.lamina/projects/-work-app/memory/testing-db.md"}
-    assert title("Write", given, CWD, home) == "Write memory/testing-db.md"
-    assert title("Write", given, CWD) == f"Write {given['file_path']}", "the question shows all of it"
-    assert title("Write", {"file_path": "/etc/projects/x/memory/a.md"}, CWD, home) == "Write /etc/projects/x/memory/a.md"
+    assert describe_call("Write", given, CWD, home) == "Write memory/testing-db.md"
+    assert describe_call("Write", given, CWD) == f"Write {given['file_path']}", "the question shows all of it"
+    assert describe_call("Write", {"file_path": "/etc/projects/x/memory/a.md"}, CWD, home) == "Write /etc/projects/x/memory/a.md"
 
 
 def test_a_change_is_told_by_its_lines() -> None:
     arguments = {"old_string": "a\nb", "new_string": "a\nb\nc\n"}
-    assert outcome("Edit", arguments, "", {"line": 7, "replacements": 1}, is_error=False) == "-2 +3 at line 7"
-    assert outcome("Edit", arguments, "", {"line": 7, "replacements": 4}, is_error=False) == "-2 +3 in 4 places from line 7"
+    assert describe_result("Edit", arguments, "", {"line": 7, "replacements": 1}, is_error=False) == "-2 +3 at line 7"
+    assert (
+        describe_result("Edit", arguments, "", {"line": 7, "replacements": 4}, is_error=False) == "-2 +3 in 4 places from line 7"
+    )
 
 
 def test_a_command_is_shown_whole_before_it_is_asked_about() -> None:
     command = "\n".join(f"echo {number}" for number in range(MOST_COMMAND))
-    assert [line.text for line in preview("Bash", {"command": command})] == command.split("\n")
+    assert [line.text for line in preview_call("Bash", {"command": command})] == command.split("\n")
 
 
 def test_what_is_not_shown_of_a_call_is_counted() -> None:
-    long = preview("Bash", {"command": "x\n" * (MOST_COMMAND + 7)})
+    long = preview_call("Bash", {"command": "x\n" * (MOST_COMMAND + 7)})
     assert long[-1].text == "… and 7 more lines that are not shown here"
-    assert preview("Bash", {"command": "x" * (LONGEST + 5)})[0].text.endswith("… and 5 more characters")
-    written = preview("Write", {"content": "x\n" * (MOST_CHANGED + 2)})
+    assert preview_call("Bash", {"command": "x" * (LONGEST + 5)})[0].text.endswith("… and 5 more characters")
+    written = preview_call("Write", {"content": "x\n" * (MOST_CHANGED + 2)})
     assert written[-1].text == "… and 2 more lines that are not shown here"
-    assert preview("Edit", {"old_string": "a", "new_string": "b", "replace_all": True})[0].text == "everywhere in the file"
-    assert preview("Read", {"file_path": "x"}) == []
+    assert preview_call("Edit", {"old_string": "a", "new_string": "b", "replace_all": True})[0].text == "everywhere in the file"
+    assert preview_call("Read", {"file_path": "x"}) == []
 
 
 # Status
@@ -195,24 +197,24 @@ FRESH = WindowState(100.0, above_warning=False, above_error=False, above_autocom
 
 @pytest.mark.spec("T7")
 def test_the_status_line_says_what_is_left_what_was_cached_and_what_it_cost() -> None:
-    status = Status(FRESH, Usage(input_tokens=25, cache_read=75), 0.0123, Usage(), "ask")
-    assert parts(status) == ["context 100% left", "cache 75%", "$0.0123", "mode ask", "background: none"]
-    unknown = Status(FRESH, None, None, Usage(input_tokens=1200, output_tokens=34), "all", work="1 dream")
-    assert parts(unknown) == ["context 100% left", "1,234 tokens", "mode all", "background: 1 dream"]
+    status = describe_status(FRESH, Usage(input_tokens=25, cache_read=75), 0.0123, Usage(), "ask")
+    assert status == ["context 100% left", "cache 75%", "$0.0123", "mode ask", "background: none"]
+    unknown = describe_status(FRESH, None, None, Usage(input_tokens=1200, output_tokens=34), "all", work="1 dream")
+    assert unknown == ["context 100% left", "1,234 tokens", "mode all", "background: 1 dream"]
 
 
 @pytest.mark.spec("T7")
 def test_a_window_that_fills_up_is_said_so() -> None:
     warned = WindowState(9.0, above_warning=True, above_error=False, above_autocompact=False, at_blocking=False)
     full = WindowState(0.0, above_warning=True, above_error=True, above_autocompact=True, at_blocking=True)
-    assert parts(Status(warned, None, 0.0, Usage(), "ask"))[0] == "context 9% left (filling up)"
-    assert "full: /compact, /clear or /undo" in parts(Status(full, None, 0.0, Usage(), "ask"))[0]
+    assert describe_status(warned, None, 0.0, Usage(), "ask")[0] == "context 9% left (filling up)"
+    assert "full: /compact, /clear or /undo" in describe_status(full, None, 0.0, Usage(), "ask")[0]
 
 
 @given(st.integers(1, 120))
 def test_the_status_line_fits_every_terminal(width: int) -> None:
-    found = parts(Status(FRESH, Usage(input_tokens=1), 0.5, Usage(), "accept-edits"))
-    line = fitted(found, width)
+    found = describe_status(FRESH, Usage(input_tokens=1), 0.5, Usage(), "accept-edits")
+    line = fit_parts(found, width)
     assert len(line) <= width
     assert line.startswith("context"[:width])
 
@@ -243,7 +245,7 @@ def test_a_beginning_that_is_no_other_commands_is_enough() -> None:
     assert find("nothing") is None
 
 
-def offered(completer: Completing, text: str) -> list[str]:
+def offered(completer: ChatCompleter, text: str) -> list[str]:
     return [each.text for each in completer.get_completions(Document(text, len(text)), CompleteEvent())]
 
 
@@ -252,7 +254,7 @@ def test_commands_arguments_and_files_are_completed(tmp_path: Path) -> None:
     (tmp_path / "src" / "app.py").touch()
     for name in ("setup.py", ".hidden", "two words.txt", "evil\x1b.txt"):
         (tmp_path / name).touch()
-    completer = Completing(tmp_path, {"help": "this", "undo": "that"}, {"undo": lambda: [Choice("one"), Choice("two")]})
+    completer = ChatCompleter(tmp_path, {"help": "this", "undo": "that"}, {"undo": lambda: [("one", ""), ("two", "")]})
     assert offered(completer, "/") == ["/help", "/undo"]
     assert offered(completer, "/undo t") == ["two"]
     assert offered(completer, "look at @s") == ["setup.py", "src/"]
@@ -266,26 +268,26 @@ def test_commands_arguments_and_files_are_completed(tmp_path: Path) -> None:
 # What fills the window
 
 
-def filled(tokens: int, *, human: int, assistant: int = 0) -> Report:
+def filled(tokens: int, *, human: int, assistant: int = 0) -> WindowReport:
     limits = thresholds(200_000, 64_000, WindowPolicy())
     state = state_of(tokens, limits)
-    return Report("a-model", tokens, limits, state, 0, Breakdown(human=human, assistant=assistant), source="default")
+    return WindowReport("a-model", tokens, limits, state, 0, Breakdown(human=human, assistant=assistant), source="default")
 
 
 @pytest.mark.spec("T8")
 def test_no_kind_takes_more_than_all_of_them_and_no_line_is_too_wide() -> None:
     for width in (200, 80, 40):
-        shown = lines(filled(9_000, human=8_000, assistant=2_000), width)
-        assert [int(share) for line in shown for share in re.findall(r"(\d+)%(?! left)", line.text)] == [80, 20]
-        assert all(get_cwidth(line.text) <= width for line in shown)
+        shown = format_context(filled(9_000, human=8_000, assistant=2_000), width)
+        assert [int(share) for text, _ in shown for share in re.findall(r"(\d+)%(?! left)", text)] == [80, 20]
+        assert all(get_cwidth(text) <= width for text, _ in shown)
 
 
 @pytest.mark.spec("T8")
 @pytest.mark.parametrize(("tokens", "style"), [(1_000, "green"), (165_000, "yellow"), (179_000, "red")])
 def test_the_bar_has_the_colour_of_how_full_it_is(tokens: int, style: str) -> None:
-    [drawn] = [line for line in lines(filled(tokens, human=tokens), 80) if line.style]
-    assert (drawn.style, drawn.text[0], drawn.text[-1], len(drawn.text)) == (style, "[", "]", 60)
-    assert not any(line.style for line in lines(filled(tokens, human=tokens), 80, picture=False))
+    [(drawn, colour)] = [(text, style) for text, style in format_context(filled(tokens, human=tokens), 80) if style]
+    assert (colour, drawn[0], drawn[-1], len(drawn)) == (style, "[", "]", 60)
+    assert not any(style for _, style in format_context(filled(tokens, human=tokens), 80, picture=False))
 
 
 @pytest.mark.parametrize(
@@ -296,4 +298,4 @@ def test_the_bar_has_the_colour_of_how_full_it_is(tokens: int, style: str) -> No
     ],
 )
 def test_why_nothing_was_compacted_is_a_whole_sentence(why: str, said: str) -> None:
-    assert told(Compacted(why=why), CWD) == [said]
+    assert describe_compaction(Compacted(why=why), CWD) == [said]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from io import StringIO
 
 import pytest
 
 from lamina.cli import progress as room
-from lamina.cli.progress import waiting
+from lamina.cli.progress import ProgressLine, waiting
 
 if os.name == "nt":
     pytest.skip("needs a pseudo-terminal", allow_module_level=True)
@@ -40,3 +41,22 @@ def test_into_a_file_nothing_is_written(term: str, monkeypatch: pytest.MonkeyPat
     with waiting("Looking"):
         pass
     assert capsys.readouterr().err == ""
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_what_takes_long_says_what_it_is_at_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    with ProgressLine() as progress:
+        progress.show("quick")
+    assert terminal.getvalue() == ""
+    monkeypatch.setattr(room, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(room, "TICK", 0.0)
+    with ProgressLine(" …") as progress:
+        progress.show("reading session 1 of 2")
+        progress.show("short")
+    assert terminal.getvalue() == "\r\x1b[Kreading session 1 of 2 …\r\x1b[Kshort …\r\x1b[K"

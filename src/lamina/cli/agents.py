@@ -1,25 +1,31 @@
-"""`lamina agents`: the agent types a session here would have, and the agents at work; and the memory of a type, for
-`lamina memory --agent TYPE`."""
+"""`lamina agents`: the agent types a session here would have, the agents at work, and a message from the command line."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .group import Group
-from .running_agents import at_work, rows_of, send_command, show_at_work
+from ..core.errors import InputError
+from . import options
+from .console import notice, print_result, print_table
+from .group import CommandGroup
+from .options import find_home
 from .safe_text import document, printable
-from .start import home_of, notice
 
 if TYPE_CHECKING:
     from ..layers.l7_agents.types import Catalog
-    from ..memory.memory import Memory
 
 
-def _catalog(where: Path, home: Path | None) -> Catalog:
+# How the command line is called where a message tells who sent it.
+SENDER = "command-line"
+FIELDS = ("id", "type", "description", "status", "summary", "seconds", "calls")
+SHOWN = ("id", "session_id", "type", "description", "summary")
+
+
+def load_types(where: Path, home: Path | None) -> Catalog:
     from ..disk.home.trust import while_trusted
     from ..layers.l7_agents.types import load_agent_types
 
@@ -28,75 +34,37 @@ def _catalog(where: Path, home: Path | None) -> Catalog:
     return while_trusted(home, where, lambda trusted: load_agent_types(where, home, trusted=trusted))
 
 
-def memory_of(agent: str, where: Path) -> Memory:
-    """Of an agent type; a type that has none is a slip of the pen."""
-    from ..disk.settings_files import load_settings, user_home
-    from ..memory.agent_memory import open_agent_memory
-    from ..memory.store.scopes import agent_place
-
-    home = home_of()
-    catalog = _catalog(where, home)
-    kind = catalog.find(agent)
-    if kind is None:
-        raise click.UsageError(f"there is no agent type {printable(agent)!r} here: lamina agents lists them.")
-    if kind.memory is None or home is None:
-        raise click.UsageError(
-            f"the agent type {kind.name} has no memory: write memory: user, project or local into its file"
-            f"{f' ({kind.path}), and trust that directory' if kind.source == 'project' else ''}."
-        )
-    settings = load_settings(cwd=where, environ=os.environ)
-    person = user_home(os.environ) or home
-    place = agent_place(kind.name, kind.memory, cwd=where, home=home, settings=settings, user_home=person)
-    return open_agent_memory(place, settings=settings, cwd=where)
-
-
-@click.group("agents", cls=Group, invoke_without_command=True)
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose agent types.")
+@click.group("agents", cls=CommandGroup, invoke_without_command=True)
+@options.cwd("Whose agent types.")
 @click.option("--running", is_flag=True, help="Only the agents that work in the background of open sessions.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+@options.as_json
 @click.pass_context
-def command(ctx: click.Context, cwd: str, running: bool, as_json: bool) -> None:
+def agents_command(ctx: click.Context, cwd: Path, running: bool, as_json: bool) -> None:
     """List the agent types that the Agent tool can start here, and what is wrong with files that are none."""
     if ctx.invoked_subcommand is not None:
         ctx.default_map = {"send": {"as_json": as_json}}
         return
-    found = at_work(Path(cwd).resolve(), home_of()) if running or not as_json else []
-    if running:
-        if as_json:
-            click.echo(document(rows_of(found)))
-        elif found:
-            show_at_work(found)
-        else:
-            click.echo("No agent works in the background here.", err=True)
-        return
-    _list_types(Path(cwd).resolve(), as_json)
-    if found:
-        click.echo("\nAt work in the background:")
-        show_at_work(found)
+    found = find_running_agents(cwd, find_home()) if running or not as_json else []
+    if not running:
+        _list_types(cwd, as_json)
+        if found:
+            click.echo("\nAt work in the background:")
+            print_running_agents(found)
+    elif found and not as_json:
+        print_running_agents(found)
+    else:
+        print_result(found, (), as_json=as_json, none="No agent works in the background here.")
 
 
 def _list_types(where: Path, as_json: bool) -> None:
-    catalog = _catalog(where, home_of())
-    for each in catalog.notices:
-        notice(each)
+    catalog = load_types(where, find_home())
+    notice(*catalog.notices)
     if as_json:
-        rows = [
-            {
-                "name": kind.name,
-                "description": kind.description,
-                "tools": list(kind.tools) if kind.tools is not None else None,
-                "model": kind.model,
-                "memory": kind.memory,
-                "source": kind.source,
-                "path": kind.path or None,
-            }
-            for kind in catalog.kinds
-        ]
+        names = ("name", "description", "tools", "model", "memory", "source", "path")
+        rows = [{name: getattr(kind, name) for name in names} | {"path": kind.path or None} for kind in catalog.kinds]
         click.echo(document(rows))
         return
-    from .columns import show
-
-    show(
+    print_table(
         ("name", "from", "model", "tools", "memory", "description"),
         [
             (
@@ -112,4 +80,59 @@ def _list_types(where: Path, as_json: bool) -> None:
     )
 
 
-command.add_command(send_command)
+def find_running_agents(cwd: Path, home: Path | None) -> list[dict[str, Any]]:
+    """Of the sessions of this project that are open now; what a session that crashed wrote counts for nothing."""
+    from ..disk.locks.lock_file import live_holder
+    from ..disk.paths.project import slug
+    from ..disk.session_files.agent_states import FILE, read_states
+    from ..disk.transcripts.store import lock_path
+
+    found: list[dict[str, Any]] = []
+    for file in sorted((home / "projects" / slug(cwd)).glob(f"*/{FILE}")) if home is not None else ():
+        running = [state for state in read_states(file.parent) if state.get("status") == "running"]
+        if running and live_holder(lock_path(file.parent.with_suffix(".jsonl"))) is not None:
+            found += [{"session_id": file.parent.name, **{name: state.get(name) for name in FIELDS}} for state in running]
+    return found
+
+
+def print_running_agents(found: list[dict[str, Any]]) -> None:
+    rows = []
+    for one in found:
+        agent, session, kind, task, doing = (str(one[name] or "") for name in SHOWN)
+        rows.append((agent, session[:8], kind, task, doing or "not known yet"))
+    print_table(("agent", "session", "type", "task", "doing"), rows)
+
+
+@agents_command.command("send")
+@click.argument("name")
+@click.argument("text")
+@options.reports
+def send_command(name: str, text: str) -> options.Reported:
+    """Put TEXT into the mailbox NAME or NAME@TEAM; its session reads it at its next round of tools."""
+    from ..disk.home.mailbox import DEFAULT_TEAM, deliver, members, read_address
+    from ..disk.settings_files import load_settings
+    from ..layers.l7_agents.messages import MOST_TEXT, AgentMessage, encode_message
+
+    home = find_home()
+    if home is None:
+        raise click.UsageError("there is no home directory, so there are no mailboxes: set LAMINA_HOME.")
+    if not text.strip() or len(text) > MOST_TEXT:
+        raise click.UsageError(f"a message has words, and at most {MOST_TEXT:,} characters.")
+    own = load_settings(cwd=Path.cwd(), environ=os.environ).mailbox
+    try:
+        team = read_address(own).team if own is not None else DEFAULT_TEAM
+        to = read_address(name if "@" in name else f"{name}@{team}")
+    except InputError as error:
+        raise click.UsageError(str(error)) from error
+    known = members(home, to.team)
+    if to.name not in known:
+        there = (
+            f"there are: {', '.join(known)}"
+            if known
+            else "there is none yet: a session that lamina.mailbox names makes its own, and NAME@TEAM is one of another team"
+        )
+        raise click.UsageError(f"no mailbox is called {printable(to.name)!r} in the team {to.team}; {there}.")
+    letter = AgentMessage.new(SENDER, text.strip())
+    deliver(home, to, encode_message(letter))
+    told = {"message": letter.id, "to": to.name, "team": to.team}
+    return told, f"Sent to {to.name}@{to.team} ({letter.id})."

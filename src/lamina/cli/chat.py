@@ -14,8 +14,8 @@ from typing import Any
 
 import click
 
-from . import completion as offering
-from .start import Wish, check_rules, notice
+from . import completion, options
+from .console import notice
 
 FORMATS = ("text", "json", "stream-json")
 MODES = ("ask", "accept-edits", "read-only", "all")
@@ -26,7 +26,7 @@ PIPE_SECONDS = 3.0
 NOTHING = 'there is nothing to answer: give a prompt, as in lamina -p "What do our tests run against?".'
 
 
-def _rules(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+def split_rules(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
     """`Read,Edit` and `"Bash(git log:*) Edit"` are two rules each: what stands in brackets is not split."""
     found: list[str] = []
     for text in given:
@@ -50,7 +50,7 @@ def _rules(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tup
     metavar="[ID]",
     is_flag=False,
     flag_value="",
-    shell_complete=offering.sessions,
+    shell_complete=completion.sessions,
     help="Go on with the session ID (its beginning is enough) or a transcript file; without ID, choose from a list.",
 )
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True, help="What -p prints.")
@@ -63,30 +63,34 @@ def _rules(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tup
     "allow",
     metavar="RULES",
     multiple=True,
-    callback=_rules,
+    callback=split_rules,
     help="Rules for what needs no question, as in 'Bash(git log:*) Edit'.",
 )
-@click.option("--disallowed-tools", "deny", metavar="RULES", multiple=True, callback=_rules, help="Rules for what is denied.")
+@click.option(
+    "--disallowed-tools", "deny", metavar="RULES", multiple=True, callback=split_rules, help="Rules for what is denied."
+)
 @click.option("--max-turns", "rounds", type=click.IntRange(min=1), help="At most so many calls of the model for one prompt.")
 @click.option("--bare", is_flag=True, help="Without all that is optional: memory, notes, hooks, agents' summaries.")
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="The directory the session belongs to.")
-def command(prompt: str | None, output_format: str, partial: bool, cwd: str, **given: Any) -> int:
+@options.cwd("The directory the session belongs to.")
+def chat_command(prompt: str | None, output_format: str, partial: bool, cwd: Path, **given: Any) -> int:
     """Talk, on a terminal or with -p PROMPT for one answer."""
-    wish = Wish(Path(cwd).resolve(), **given)
-    if wish.go_on and wish.resume is not None:
+    from .start import ChatOptions, check_rules
+
+    chosen = ChatOptions(cwd, **given)
+    if chosen.go_on and chosen.resume is not None:
         raise click.UsageError("--continue takes the newest session and --resume a named one: use one of the two.")
-    check_rules(wish)
+    check_rules(chosen)
     if prompt is None and sys.stdin.isatty():
         if not sys.stdout.isatty() or output_format != "text" or partial:
             raise click.UsageError(NOTHING)
         from .terminal.loop import chat
 
-        return chat(wish)
-    if wish.resume == "":
+        return chat(chosen)
+    if chosen.resume == "":
         raise click.UsageError("--resume needs the session's id where nobody can choose one; lamina sessions list shows them.")
     from .print_mode import answer
 
-    return answer(whole_prompt(prompt), wish, form=output_format, partial=partial)
+    return answer(whole_prompt(prompt), chosen, form=output_format, partial=partial)
 
 
 def whole_prompt(prompt: str | None) -> str:

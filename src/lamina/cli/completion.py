@@ -6,8 +6,10 @@ read offers nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..core.errors import LaminaError
 
@@ -15,100 +17,95 @@ if TYPE_CHECKING:
     import click
     from click.shell_completion import CompletionItem
 
+    from ..memory.memory import Memory
+
+    ShellComplete: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
 SHORT_ID = 8
+# Words and what is said of each.
+Offers: TypeAlias = Iterator[tuple[str, str | None]]
+
+
+def _completion(found: Callable[[], Offers]) -> ShellComplete:
+    @wraps(found)
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        try:
+            return [CompletionItem(word, help=about) for word, about in found() if word.startswith(incomplete)]
+        except (LaminaError, OSError):
+            return []
+
+    return complete
+
+
+def _memory() -> Memory:
+    from ..memory.memory import Memory
+
+    return Memory.open(Path.cwd())
 
 
 def sessions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Newest first; an id is offered by its beginning, and files as well."""
     from click.shell_completion import CompletionItem
 
-    from ..disk.paths.project import slug
-    from ..disk.transcripts.session_list import list_sessions
-    from .sessions import homes
+    from .transcripts import find_sessions
 
     try:
-        found = list_sessions([home / "projects" / slug(Path.cwd()) for home in homes("all")])
+        found = find_sessions(Path.cwd())
     except (LaminaError, OSError):
         found = []
     offered = [CompletionItem(info.id[:SHORT_ID], help=info.title) for info in found if info.id.startswith(incomplete)]
     return offered or [CompletionItem(incomplete, type="file")]
 
 
-def removed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def _memories(memory: Memory) -> Offers:
+    return ((each.name, each.description) for each in memory.headers())
+
+
+@_completion
+def memories() -> Offers:
+    with _memory() as memory:
+        yield from _memories(memory)
+
+
+@_completion
+def removed() -> Offers:
     """What lies in the trash first: that is what is mostly brought back; then what has older versions."""
-    from click.shell_completion import CompletionItem
+    from .memory import find_trash
 
-    from ..memory.memory import Memory
-    from .memory import trash
-
-    try:
-        with Memory.open(Path.cwd()) as memory:
-            gone = [version.name for version in trash(memory.log())]
-    except (LaminaError, OSError):
-        return []
-    offered = [CompletionItem(name, help="in the trash") for name in gone if name.startswith(incomplete)]
-    return [*offered, *memories(ctx, param, incomplete)]
+    with _memory() as memory:
+        yield from ((version.name, "in the trash") for version in find_trash(memory.log()))
+        yield from _memories(memory)
 
 
-def proposals(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from click.shell_completion import CompletionItem
-
-    from ..memory.memory import Memory
-
-    try:
-        with Memory.open(Path.cwd()) as memory:
-            waiting = memory.waiting()
-    except (LaminaError, OSError):
-        return []
-    return [CompletionItem(each.id, help=each.name) for each in waiting if each.id.startswith(incomplete)]
+@_completion
+def proposals() -> Offers:
+    with _memory() as memory:
+        yield from ((each.id, each.name) for each in memory.waiting())
 
 
-def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from click.shell_completion import CompletionItem
-
+@_completion
+def settings() -> Offers:
     from ..core.settings import SETTINGS
 
-    return [CompletionItem(row.key, help=row.help) for row in SETTINGS if row.key.startswith(incomplete)]
+    yield from ((row.key, row.help) for row in SETTINGS)
 
 
-def memories(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from click.shell_completion import CompletionItem
-
-    from ..memory.memory import Memory
-
-    try:
-        with Memory.open(Path.cwd()) as memory:
-            found = memory.headers()
-    except (LaminaError, OSError):
-        return []
-    return [CompletionItem(each.name, help=each.description) for each in found if each.name.startswith(incomplete)]
-
-
-def dreams(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+@_completion
+def dreams() -> Offers:
     """Those that can be taken back, the newest first."""
-    from click.shell_completion import CompletionItem
-
     from ..layers.l6_dream.record import read_records
-    from ..memory.memory import Memory
 
-    try:
-        with Memory.open(Path.cwd()) as memory:
-            known = read_records(memory.store("private").store.root)
-    except (LaminaError, OSError):
-        return []
-    return [CompletionItem(one.id) for one in known if one.status == "completed" and one.id.startswith(incomplete)]
+    with _memory() as memory:
+        yield from ((one.id, None) for one in read_records(memory.store("private").store.root) if one.status == "completed")
 
 
-def days(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+@_completion
+def days() -> Offers:
     """Those that have a daily log, the newest first."""
-    from click.shell_completion import CompletionItem
+    from ..memory.store.daily_logs import days
 
-    from ..memory.memory import Memory
-    from ..memory.store.daily_logs import days as known
-
-    try:
-        with Memory.open(Path.cwd()) as memory:
-            found = [each.day.isoformat() for each in known(memory.store("private").store.root)]
-    except (LaminaError, OSError):
-        return []
-    return [CompletionItem(each) for each in (*found, "today", "yesterday") if each.startswith(incomplete)]
+    with _memory() as memory:
+        yield from ((each.day.isoformat(), None) for each in days(memory.store("private").store.root))
+    yield from (("today", None), ("yesterday", None))

@@ -16,7 +16,9 @@ from ..core.settings import Finding, Resolved, Setting, Settings, find
 from ..core.settings.kinds import printable
 from ..core.settings.reference import reference
 from ..disk.settings_files import load_settings, settings_paths
-from . import completion as offering
+from . import completion
+from .console import color
+from .safe_text import shorten
 
 # A value longer than this is cut in the list; `lamina config KEY` and --json show all of it.
 LONGEST_IN_LIST = 48
@@ -24,14 +26,14 @@ LONGEST = 100_000
 
 
 @click.command("config")
-@click.argument("key", required=False, shell_complete=offering.settings)
+@click.argument("key", required=False, shell_complete=completion.settings)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option(
     "--cwd", type=click.Path(exists=True, file_okay=False, path_type=Path), help="The directory whose settings are meant."
 )
 @click.option("--trusted", is_flag=True, help="Show what would hold if you trusted the files in that directory.")
 @click.option("--reference", "as_reference", is_flag=True, help="Print the reference of all settings as markdown.")
-def command(key: str | None, as_json: bool, cwd: Path | None, trusted: bool, as_reference: bool) -> None:
+def config_command(key: str | None, as_json: bool, cwd: Path | None, trusted: bool, as_reference: bool) -> None:
     """Show every setting, its value and where it came from, or one of them."""
     if as_reference:
         click.echo(reference(), nl=False)
@@ -78,14 +80,14 @@ def _document(settings: Settings, row: Setting[Any] | None, cwd: Path) -> str:
     document = {
         "cwd": str(cwd),
         "files": {name: None if path is None else str(path) for name, path in paths._asdict().items()},
-        "settings": [_entry(each, found) for each, found in settings if row is None or each is row],
+        "settings": [
+            {"key": each.key, "value": each.shown(found.value), "source": found.source, "detail": found.detail}
+            for each, found in settings
+            if row is None or each is row
+        ],
         "findings": [found._asdict() for found in _findings(settings, row)],
     }
     return json.dumps(document, indent=2)
-
-
-def _entry(row: Setting[Any], found: Resolved) -> dict[str, object]:
-    return {"key": row.key, "value": row.shown(found.value), "source": found.source, "detail": found.detail}
 
 
 def _text(row: Setting[Any], value: object) -> str:
@@ -116,8 +118,6 @@ def _print_all(settings: Settings) -> None:
     """Columns by hand: a list for `grep` must not depend on the width of a terminal."""
     rows = [(row.key, _text(row, found.value), _from(found), found.source == "default") for row, found in settings]
     key_width = max(len(key) for key, *_ in rows)
-    color = False if os.environ.get("NO_COLOR") else None  # None: only on a terminal
     for key, text, source, is_default in rows:
-        value = text if len(text) <= LONGEST_IN_LIST else text[: LONGEST_IN_LIST - 1] + "…"
-        line = f"{key:<{key_width}}  {value:<{LONGEST_IN_LIST}}  {source}"
-        click.echo(click.style(line, dim=True) if is_default else click.style(line, bold=True), color=color)
+        line = f"{key:<{key_width}}  {shorten(text, LONGEST_IN_LIST):<{LONGEST_IN_LIST}}  {source}"
+        click.echo(click.style(line, dim=True) if is_default else click.style(line, bold=True), color=color())

@@ -6,8 +6,6 @@ It reads and never writes without `--fix`. Findings are no failure: the exit cod
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 import time
 from itertools import groupby
 from pathlib import Path
@@ -15,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .safe_text import document, printable, sentence
+from . import options
+from .console import color, terminal_width
+from .progress import ProgressLine
+from .safe_text import counted, document, printable, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,18 +35,14 @@ HEADINGS = {
 COLORS = {"error": "red", "warning": "yellow", "info": "cyan"}
 # Of one kind on a screen; --json lists all.
 MOST_SHOWN = 10
-# What takes less needs no sign that it goes on.
-QUIET_SECONDS = 1.0
 
 
 @click.command("doctor")
 @click.option("--fix", is_flag=True, help="Mend what is safe to mend; say what was done and what is left.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-@click.option(
-    "--cwd", type=click.Path(file_okay=False, exists=True, path_type=Path), default=Path(), help="Whose memory and settings."
-)
+@options.as_json
+@options.cwd("Whose memory and settings.")
 @click.pass_context
-def command(ctx: click.Context, fix: bool, as_json: bool, cwd: Path) -> None:
+def doctor_command(ctx: click.Context, fix: bool, as_json: bool, cwd: Path) -> None:
     """Find what is wrong with memory, instruction files, settings and sessions, and mend it.
 
     Without --fix nothing is changed. The exit code is 0 whatever is found, and 1 when something could not be looked at.
@@ -53,66 +50,39 @@ def command(ctx: click.Context, fix: bool, as_json: bool, cwd: Path) -> None:
     from ..maintenance.doctor.examination import examine
     from ..maintenance.doctor.fixes import mend_all
 
-    where, now = Path(os.path.realpath(cwd)), time.time()
-    progress = Progress()
+    now = time.time()
+    with ProgressLine(" …") as progress:
 
-    def looked() -> DoctorReport:
-        return examine(cwd=where, environ=os.environ, now=now, tell=progress.tell)
+        def looked() -> DoctorReport:
+            return examine(cwd=cwd, environ=os.environ, now=now, tell=progress.show)
 
-    done, report = mend_all(looked, now=now) if fix else ([], looked())
-    progress.clear()
+        done, report = mend_all(looked, now=now) if fix else ([], looked())
     if as_json:
-        click.echo(document(to_json(report, done, where)))
+        click.echo(document(to_json(report, done, cwd)))
     else:
         _show(report, done, fixed=fix)
     ctx.exit(0 if report.seen_all else 1)
 
 
-class Progress:
-    """One line on the terminal that says what is being looked at, once it takes longer than a second."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._on = sys.stderr.isatty()
-        self._width = 0
-
-    def tell(self, text: str) -> None:
-        if self._on and time.monotonic() - self._began > QUIET_SECONDS:
-            line = f"{text} …"
-            sys.stderr.write(f"\r{line:<{self._width}}")
-            sys.stderr.flush()
-            self._width = len(line)
-
-    def clear(self) -> None:
-        if self._width:
-            sys.stderr.write(f"\r{'':<{self._width}}\r")
-            sys.stderr.flush()
-
-
 def to_json(report: DoctorReport, done: Sequence[AppliedFix], cwd: Path) -> dict[str, Any]:
-    counts = {name: sum(found.severity == name for found in report.findings) for name in COLORS}
     return {
         "cwd": str(cwd),
         "memory": list(report.memory),
         "topics": report.topics,
         "complete": report.seen_all,
-        "counts": counts | {"fixable": sum(found.fix is not None for found in report.findings)},
+        "counts": _counts(report) | {"fixable": sum(found.fix is not None for found in report.findings)},
         "findings": [_row(found) for found in report.findings],
         "fixed": [each._asdict() for each in done],
     }
 
 
+def _counts(report: DoctorReport) -> dict[str, int]:
+    return {name: sum(found.severity == name for found in report.findings) for name in COLORS}
+
+
 def _row(found: Finding) -> dict[str, Any]:
-    return {
-        "area": found.area,
-        "kind": found.kind,
-        "severity": found.severity,
-        "file": found.file or None,
-        "line": found.line,
-        "problem": found.problem,
-        "remedy": found.remedy,
-        "fixable": found.fix is not None,
-    }
+    row = {name: getattr(found, name) for name in ("area", "kind", "severity", "file", "line", "problem", "remedy")}
+    return row | {"file": found.file or None, "fixable": found.fix is not None}
 
 
 def _show(report: DoctorReport, done: Sequence[AppliedFix], *, fixed: bool) -> None:
@@ -150,12 +120,10 @@ def summary(report: DoctorReport, done: Sequence[AppliedFix], *, fixed: bool) ->
     """The last line: what it comes to, and the next step."""
     wrong = [found for found in report.findings if found.severity != "info"]
     fixable = sum(found.fix is not None for found in report.findings)
-    memories = f"{report.topics:,} {'memory' if report.topics == 1 else 'memories'}"
     if not wrong and not fixable:
-        return f"All is well: {memories}, instruction files, settings and sessions are in order."
-    counts = {name: sum(found.severity == name for found in report.findings) for name in COLORS}
+        return f"All is well: {counted(report.topics, 'memory')}, instruction files, settings and sessions are in order."
     words = {"error": "error", "warning": "warning", "info": "note"}
-    said = ", ".join(f"{count:,} {words[name]}{'' if count == 1 else 's'}" for name, count in counts.items() if count)
+    said = ", ".join(counted(count, words[name]) for name, count in _counts(report).items() if count)
     if fixed:
         return f"Left for you: {said}." if not fixable else f"Left: {said}; {fixable:,} could not be mended now."
     return f"{said}. " + (
@@ -165,16 +133,14 @@ def summary(report: DoctorReport, done: Sequence[AppliedFix], *, fixed: bool) ->
 
 def _broken(text: str, indent: str = "", rest: str | None = None) -> str:
     """A sentence, on a terminal broken between words."""
-    if not sys.stdout.isatty():
-        return indent + sentence(text)
     import textwrap
 
-    width = max(20, shutil.get_terminal_size().columns - 1)
-    behind = indent if rest is None else rest
-    return textwrap.fill(
-        sentence(text), width, initial_indent=indent, subsequent_indent=behind, break_long_words=False, break_on_hyphens=False
-    )
+    if (width := terminal_width()) is None:
+        return indent + sentence(text)
+    wrapper = textwrap.TextWrapper(max(20, width - 1), indent, indent if rest is None else rest)
+    wrapper.break_long_words = wrapper.break_on_hyphens = False
+    return wrapper.fill(sentence(text))
 
 
 def _say(text: str) -> None:
-    click.echo(text, color=False if os.environ.get("NO_COLOR") else None)
+    click.echo(text, color=color())

@@ -8,27 +8,36 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .safe_text import sentence
+from ..core.budget import limits_of, ran_out
+from ..core.errors import DiskError
+from ..disk.home.ledger import UsageLedger
+from ..disk.locks.dream_lock import DreamLock
+from ..disk.locks.dream_lock_owner import DreamLockHolder
+from ..disk.paths.project import slug
+from ..disk.settings_files import load_settings, user_home
+from ..disk.trees.rootdir import RootDir
+from ..layers.l6_dream.gates import DreamStop, check_sessions, check_time, count_newer, find_stop, transcript_places
+from ..layers.l6_dream.record import DreamRecord, read_records
+from ..layers.l6_dream.undo import undo
+from ..memory.store.daily_logs import to_distil
+from ..memory.store.scopes import memory_place
+from ..memory.store.topic import INDEX
+from .options import find_home
+from .safe_text import capped, counted, minute, sentence, utc_time
+from .start import MemorySource
 
 if TYPE_CHECKING:
-    from ..core.settings import Settings
-    from ..disk.locks.dream_lock_owner import DreamLockHolder
-    from ..disk.trees.rootdir import RootDir
-    from ..layers.l6_dream.gates import DreamStop
-    from ..layers.l6_dream.record import DreamRecord
     from ..layers.l6_dream.undo import UndoneDream
-    from ..memory.memory import Memory
 
 # Files named on a screen; --json has them all.
 MOST_NAMED = 5
 PUT_RIGHT = "the next session puts it right, or lamina dream --kill does"
 
 
-class Status(NamedTuple):
+class DreamStatus(NamedTuple):
     """`last`: when memory was last put in order, in seconds; `stop`: the gate that keeps the next dream from beginning by itself."""
 
     records: tuple[DreamRecord, ...]
@@ -39,31 +48,27 @@ class Status(NamedTuple):
     waiting: int
 
 
-def status_of(memory: Memory, settings: Settings, *, cwd: Path, home: Path | None) -> Status:
-    from ..disk.locks.dream_lock import DreamLock
-    from ..layers.l6_dream.record import read_records
-
-    root = memory.store("private").store.root
-    lock, known = DreamLock(root), tuple(read_records(root))
-    last_ns, holder = lock.last_ns(), lock.holder()
-    running = running_in(known, holder)
-    waiting = sum(proposal.why.who == "dream" for proposal in memory.store("private").inbox.waiting())
+def read_status(source: MemorySource) -> DreamStatus:
+    with source.open() as memory:
+        store = memory.store("private")
+        lock, known = DreamLock(store.store.root), tuple(read_records(store.store.root))
+        last_ns, holder = lock.last_ns(), lock.holder()
+        running = find_running(known, holder)
+        waiting = sum(proposal.why.who == "dream" for proposal in store.inbox.waiting())
+        stop = _in_the_way(store.store.root, source, last_ns, holder)
     # Whoever holds the lock has put its own time there.
     last = next((record.started for record in known if record.status in ("completed", "undone")), None)
-    stop = _in_the_way(root, settings, last_ns, holder, cwd=cwd, home=home)
-    return Status(known, running, holder, last if running else _seconds(last_ns), stop, waiting)
+    return DreamStatus(known, running, holder, last if running else _seconds(last_ns), stop, waiting)
 
 
-def kept_in(cwd: Path) -> tuple[DreamRecord, ...]:
+def undo_dream(source: MemorySource, dream: str | None) -> UndoneDream:
+    with source.open() as memory:
+        return undo(memory.store("private"), dream, now=time.time())
+
+
+def read_dreams(cwd: Path) -> tuple[DreamRecord, ...]:
     """The dreams of the memory of `cwd`, newest first; nothing is made where there is none."""
-    from ..core.errors import DiskError
-    from ..disk.settings_files import load_settings, user_home
-    from ..disk.trees.rootdir import RootDir
-    from ..layers.l6_dream.record import read_records
-    from ..memory.store.scopes import memory_place
-    from .start import home_of
-
-    if (home := home_of()) is None:
+    if (home := find_home()) is None:
         return ()
     try:
         settings = load_settings(cwd=cwd, environ=os.environ)
@@ -74,20 +79,20 @@ def kept_in(cwd: Path) -> tuple[DreamRecord, ...]:
         return ()
 
 
-def summary(known: tuple[DreamRecord, ...]) -> dict[str, Any]:
+def summarise(known: tuple[DreamRecord, ...]) -> dict[str, Any]:
     """For `lamina stats`."""
     counts = {status: sum(record.status == status for record in known) for status in ("completed", "failed", "killed", "undone")}
     last = next((record for record in known if record.status == "completed"), None)
     return {**counts, "last": _iso(last.ended) if last is not None else None}
 
 
-def summary_line(known: tuple[DreamRecord, ...]) -> str | None:
+def describe_last(known: tuple[DreamRecord, ...]) -> str | None:
     """What the last dream came to; None where there was none."""
     last = next((record for record in known if record.status != "running"), None)
-    return None if last is None else f"Last dream: {minute(last.ended or last.started)}, {sentence(outcome(last))}"
+    return None if last is None else f"Last dream: {minute(last.ended or last.started)}, {sentence(describe_outcome(last))}"
 
 
-def running_in(known: tuple[DreamRecord, ...], holder: DreamLockHolder | None) -> DreamRecord | None:
+def find_running(known: tuple[DreamRecord, ...], holder: DreamLockHolder | None) -> DreamRecord | None:
     """The dream that runs, or whose process died: `holder` tells which."""
     return next((record for record in known if record.status == "running"), None) if holder is not None else None
 
@@ -96,12 +101,9 @@ def _seconds(last_ns: int | None) -> float | None:
     return None if last_ns is None else last_ns / 1e9
 
 
-def _in_the_way(
-    root: RootDir, settings: Settings, last_ns: int | None, holder: DreamLockHolder | None, *, cwd: Path, home: Path | None
-) -> DreamStop | None:
+def _in_the_way(root: RootDir, source: MemorySource, last_ns: int | None, holder: DreamLockHolder | None) -> DreamStop | None:
     """As the end of a turn would find it, for a person who sits there."""
-    from ..layers.l6_dream.gates import DreamStop, check_time, find_stop
-
+    settings = source.settings
     mode = settings.memory_mode["private"]
     if (stop := find_stop(on=settings.dream, remote=settings.remote, lent=settings.memory, mode=mode)) is not None:
         return stop
@@ -110,32 +112,18 @@ def _in_the_way(
     now_ns = time.time_ns()
     if (stop := check_time(last_ns, now_ns, hours=settings.dream_hours, daily=settings.assistant)) is not None:
         return stop
-    if (stop := _lacking(root, settings, last_ns, now_ns, cwd=cwd, home=home)) is not None:
+    if (stop := _lacking(root, source, last_ns, now_ns)) is not None or source.home is None:
         return stop
-    return _spent(settings, home)
-
-
-def _lacking(
-    root: RootDir, settings: Settings, last_ns: int | None, now_ns: int, *, cwd: Path, home: Path | None
-) -> DreamStop | None:
-    from ..disk.paths.project import slug
-    from ..layers.l6_dream.gates import DreamStop, check_sessions, count_newer, transcript_places
-    from ..memory.store.daily_logs import to_distil
-
-    if settings.assistant:
-        return None if to_distil(root, _seconds(last_ns), now_ns / 1e9) else DreamStop("nothing", "no daily log waits")
-    own = home / "projects" / slug(cwd) if home is not None else None
-    wanted = settings.dream_sessions
-    return check_sessions(count_newer(transcript_places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)
-
-
-def _spent(settings: Settings, home: Path | None) -> DreamStop | None:
-    from ..core.budget import limits_of, ran_out
-    from ..disk.home.ledger import UsageLedger
-    from ..layers.l6_dream.gates import DreamStop
-
-    out = ran_out(UsageLedger(home).today(), limits_of(settings)) if home is not None else None
+    out = ran_out(UsageLedger(source.home).today(), limits_of(settings))
     return DreamStop("budget", out.sentence()) if out is not None else None
+
+
+def _lacking(root: RootDir, source: MemorySource, last_ns: int | None, now_ns: int) -> DreamStop | None:
+    if source.settings.assistant:
+        return None if to_distil(root, _seconds(last_ns), now_ns / 1e9) else DreamStop("nothing", "no daily log waits")
+    own = source.home / "projects" / slug(source.cwd) if source.home is not None else None
+    wanted = source.settings.dream_sessions
+    return check_sessions(count_newer(transcript_places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)
 
 
 # For programs
@@ -152,10 +140,7 @@ def to_json(record: DreamRecord) -> dict[str, Any]:
         "started": _iso(record.started),
         "ended": _iso(record.ended),
         "turns": [{"text": turn.text, "calls": turn.calls} for turn in record.turns],
-        "files": list(record.files),
-        "removed": list(record.removed),
-        "merged": list(record.merged),
-        "waiting": list(record.waiting),
+        **{name: list(getattr(record, name)) for name in ("files", "removed", "merged", "waiting")},
         "skipped": [{"file": one.file, "why": one.why} for one in record.skipped],
         "why": record.why,
         "tokens": record.tokens,
@@ -163,7 +148,7 @@ def to_json(record: DreamRecord) -> dict[str, Any]:
     }
 
 
-def status_json(found: Status) -> dict[str, Any]:
+def status_json(found: DreamStatus) -> dict[str, Any]:
     holder = found.holder
     return {
         "running": to_json(found.running) if found.running is not None else None,
@@ -178,17 +163,13 @@ def status_json(found: Status) -> dict[str, Any]:
 
 
 def _iso(seconds: float | None) -> str | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    return None if seconds is None else utc_time(seconds)
 
 
 # For people
 
 
-def minute(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
-
-
-def status_lines(found: Status) -> Iterator[str]:
+def status_lines(found: DreamStatus) -> Iterator[str]:
     if found.running is not None:
         yield f"Running: {_running(found.running, found.holder)}"
     yield f"Last dream: {minute(found.last) if found.last is not None else 'none yet'}"
@@ -198,24 +179,24 @@ def status_lines(found: Status) -> Iterator[str]:
         yield f"Waiting for a yes: {found.waiting} (lamina inbox)"
     for record in found.records:
         if record is not found.running:
-            yield f"  {record.id}  {outcome(record)}"
+            yield f"  {record.id}  {describe_outcome(record)}"
 
 
 def _running(record: DreamRecord, holder: DreamLockHolder | None) -> str:
     if holder is not None and not holder.alive:
         return f"{record.id}, but its process {record.pid} is gone; {PUT_RIGHT}"
-    answers = f"{len(record.turns)} answer{'' if len(record.turns) == 1 else 's'}"
+    answers = counted(len(record.turns), "answer")
     return f"{record.id} since {minute(record.started)}, process {record.pid}, {record.phase}, {answers} so far"
 
 
-def outcome(record: DreamRecord) -> str:
+def describe_outcome(record: DreamRecord) -> str:
     """What a dream came to, as a sentence without its full stop."""
     match record.status:
         case "running":
             return f"was stopped in the middle; {PUT_RIGHT}"
         case "completed":
             cut = f" (cut short: {sentence(record.why)})" if record.why else ""
-            said = f"{', '.join(done(record)) or 'memory was in order, nothing was changed'}{cut}"
+            said = f"{', '.join(list_changes(record)) or 'memory was in order, nothing was changed'}{cut}"
             return f"was taken back in part; {PUT_RIGHT}" if record.phase == "undoing" else said
         case "undone":
             return "was taken back"
@@ -225,15 +206,13 @@ def outcome(record: DreamRecord) -> str:
             return f"{word}: {sentence(record.why) or 'no reason is known'}; {left}"
 
 
-def taken_back(undone: UndoneDream) -> str:
+def describe_undo(undone: UndoneDream) -> str:
     count = len(undone.back)
     what = "1 memory is" if count == 1 else "the index is" if not count and not undone.left else f"{count} memories are"
     return f"Took back dream {undone.record.id}: {what} as before."
 
 
-def done(record: DreamRecord) -> list[str]:
-    from ..memory.store.topic import INDEX
-
+def list_changes(record: DreamRecord) -> list[str]:
     new = {change.file for change in record.changes if not change.before}
     rest = [file for file in record.files if file not in (*record.removed, *record.merged, INDEX)]
     added, changed = [file for file in rest if file in new], [file for file in rest if file not in new]
@@ -251,11 +230,9 @@ def _some(files: Sequence[str]) -> str:
     return ", ".join(file.removesuffix(".md") for file in files[:MOST_NAMED]) + more
 
 
-def details(record: DreamRecord) -> Iterator[str]:
+def list_remarks(record: DreamRecord) -> Iterator[str]:
     """What a person should know besides."""
-    for one in record.skipped[:MOST_NAMED]:
-        yield f"left as it is: {one.file} {one.why}"
-    if len(record.skipped) > MOST_NAMED:
-        yield f"and {len(record.skipped) - MOST_NAMED} more were left as they are; --json lists them"
+    left = [f"left as it is: {one.file} {one.why}" for one in record.skipped]
+    yield from capped(left, MOST_NAMED, "and {} more were left as they are; --json lists them")
     if record.waiting:
         yield "lamina inbox shows what waits for a yes"

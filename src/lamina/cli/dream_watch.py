@@ -7,18 +7,19 @@ that it puts back what it holds. Only a dream whose process is gone is put right
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..core.errors import DiskError
-from .dream_status import outcome, running_in
-from .safe_text import sentence
+from ..disk.locks.dream_lock import DreamLock
+from ..layers.l6_dream.record import DreamRecord, read_record, read_records, request_kill
+from ..layers.l6_dream.run import recover_memory
+from .dream_status import describe_outcome, find_running
+from .safe_text import counted, sentence
+from .start import MemorySource
 
 if TYPE_CHECKING:
-    from ..core.settings import Settings
     from ..disk.trees.rootdir import RootDir
-    from ..layers.l6_dream.record import DreamRecord
 
 # How often a running dream is looked at: a person sees each answer as it comes, and a look is one small file.
 LOOK_SECONDS = 0.2
@@ -28,7 +29,7 @@ NONE_RUNS = "no dream runs here"
 STILL_RUNS = "dream {id} was told to end and has not yet: lamina dream --watch shows when it has"
 
 
-class Telling:
+class DreamNarrator:
     """Says each answer of a dream once, as it comes."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
@@ -38,7 +39,7 @@ class Telling:
 
     def __call__(self, record: DreamRecord) -> None:
         for number, turn in enumerate(record.turns[self._said :], self._said + 1):
-            calls = f" ({turn.calls} call{'' if turn.calls == 1 else 's'})" if turn.calls else ""
+            calls = f" ({counted(turn.calls, 'call')})" if turn.calls else ""
             self._say(f"{number:>3}  {sentence(turn.text) or '…'}{calls}")
         self._said = max(self._said, len(record.turns))
         if record.phase != self._phase and record.status == "running":
@@ -46,20 +47,14 @@ class Telling:
             self._say(f"     {record.phase}")
 
 
-def running(root: RootDir) -> DreamRecord | None:
-    from ..disk.locks.dream_lock import DreamLock
-    from ..layers.l6_dream.record import read_records
-
-    return running_in(tuple(read_records(root)), DreamLock(root).holder())
+def find_running_dream(root: RootDir) -> DreamRecord | None:
+    return find_running(tuple(read_records(root)), DreamLock(root).holder())
 
 
-def followed(
+def follow_dream(
     root: RootDir, record: DreamRecord, *, heard: Callable[[DreamRecord], None], seconds: float | None = None
 ) -> DreamRecord:
     """The record when the dream has ended, or its process is gone, or after so many seconds."""
-    from ..disk.locks.dream_lock import DreamLock
-    from ..layers.l6_dream.record import read_record
-
     began = monotonic()
     while True:
         # Asked before the record is read: who lets go of the lock has written it.
@@ -72,34 +67,24 @@ def followed(
         sleep(LOOK_SECONDS)
 
 
-class Ended(NamedTuple):
-    """`said`: what had to be put right, in sentences. A record that still says "running" is of a dream that did not listen in time."""
-
-    record: DreamRecord
-    said: tuple[str, ...] = ()
-
-
-def ended(cwd: Path, home: Path | None, settings: Settings, *, seconds: float = ENDING_SECONDS) -> Ended:
-    """Ends the dream that runs; DiskError where none does."""
-    from ..layers.l6_dream.record import read_record, request_kill
-    from ..layers.l6_dream.run import recover_memory
-    from ..memory.memory import Memory
-
-    with Memory.open(cwd, home=home, settings=settings) as memory:
+def end_dream(source: MemorySource, *, seconds: float = ENDING_SECONDS) -> tuple[DreamRecord, list[str]]:
+    """Ends the dream that runs, DiskError where none does; with what had to be put right, in sentences. A record that still says
+    "running" is of a dream that did not listen in time."""
+    with source.open() as memory:
         root = memory.store("private").store.root
-        record = running(root)
+        record = find_running_dream(root)
         if record is None:
             raise DiskError(str(memory.path), NONE_RUNS, "lamina dream --status tells of those there were")
         if request_kill(root, record.id):
-            record = followed(root, record, heard=lambda _: None, seconds=seconds)
+            record = follow_dream(root, record, heard=lambda _: None, seconds=seconds)
         if record.status != "running":
-            return Ended(record)
-    said = tuple(recover_memory(cwd, home, settings))  # a living one is left alone
-    with Memory.open(cwd, home=home, settings=settings) as memory:
-        return Ended(read_record(memory.store("private").store.root, record.id) or record, said)
+            return record, []
+    said = recover_memory(*source)  # a living one is left alone
+    with source.open() as memory:
+        return read_record(memory.store("private").store.root, record.id) or record, said
 
 
-def end_of(record: DreamRecord) -> str:
+def describe_end(record: DreamRecord) -> str:
     if record.status == "completed":
-        return f"It was done before it could be ended: {outcome(record)}."
+        return f"It was done before it could be ended: {describe_outcome(record)}."
     return f"Dream {record.id} is ended; memory is as it was before it."

@@ -5,53 +5,48 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from .columns import show
-from .safe_text import document
+from ..core.budget import LedgerLine, Limits, Spent, left, limits_of, ran_out, spent_in
+from ..disk.home.ledger import day_of, read_ledger_day
+from ..disk.home.ledger import list_ledger_days as known
+from ..disk.settings_files import load_settings
+from .console import print_result, print_table
+from .transcripts import list_homes
 
-if TYPE_CHECKING:
-    from ..core.budget import LedgerLine, Limits, Spent
 
-
-def command(where: Path, days: float | None, *, as_json: bool) -> None:
+def print_ledger(where: Path, days: float | None, *, as_json: bool) -> None:
     """Today, or as many of the last days as are asked for; what is left is always of today."""
-    from ..core.budget import left, limits_of, ran_out, spent_in
-    from ..disk.home.ledger import day_of, read_ledger_day
-    from ..disk.home.ledger import list_ledger_days as known
-    from ..disk.settings_files import load_settings
-    from .sessions import homes
-
     now, limits = time.time(), limits_of(load_settings(cwd=where, environ=os.environ))
     today, since = day_of(now), day_of(now - (days or 0) * 86_400)
     lines = [
         (day, line)
-        for home in homes("lamina")
+        for home in list_homes("lamina")
         for day in known(home)
         if since <= day <= today
         for line in read_ledger_day(home, day)
     ]
     spent = spent_in(line for day, line in lines if day == today)
-    out = ran_out(spent, limits)
-    if as_json:
-        facts = {"day": today, "used": to_json(spent), "limits": limits._asdict(), "left": left(spent, limits)}
-        click.echo(document({**facts, "ran_out": out.what if out else None, "rows": [_row_json(row) for row in grouped(lines)]}))
-        return
-    if lines:
-        _table(grouped(lines), days is not None)
-    for sentence in summary(spent, limits):
-        click.echo(sentence)
+    out, rows = ran_out(spent, limits), group_lines(lines)
+    if rows and not as_json:
+        _table(rows, days is not None)
+    facts = {"day": today, "used": to_json(spent), "limits": limits._asdict(), "left": left(spent, limits)}
+    told = {
+        **facts,
+        "ran_out": out.what if out else None,
+        "rows": [dict(zip(KEYS, key, strict=True)) | to_json(one) for key, one in rows],
+    }
+    print_result(told, summarise(spent, limits), as_json=as_json)
 
 
-Row = tuple[tuple[str, str, str], "Spent"]
+KEYS = ("day", "purpose", "project")
+LedgerRow = tuple[tuple[str, str, str], "Spent"]
 
 
-def grouped(lines: list[tuple[str, LedgerLine]]) -> list[Row]:
+def group_lines(lines: list[tuple[str, LedgerLine]]) -> list[LedgerRow]:
     """By day, purpose and project: the newest day first, the dearest of it first."""
-    from ..core.budget import Spent
-
     found: dict[tuple[str, str, str], Spent] = {}
     for day, line in lines:
         key = (day, line.purpose, line.project)
@@ -71,18 +66,13 @@ def to_json(spent: Spent) -> dict[str, Any]:
     }
 
 
-def _row_json(row: Row) -> dict[str, Any]:
-    (day, purpose, project), spent = row
-    return {"day": day, "purpose": purpose, "project": project, **to_json(spent)}
-
-
-def _table(rows: list[Row], by_day: bool) -> None:
+def _table(rows: list[LedgerRow], by_day: bool) -> None:
     header = [*(["day"] if by_day else []), "purpose", "calls", "tokens", "cost", "project"]
     cells = [
         [*([day] if by_day else []), purpose, str(spent.calls), f"{spent.tokens:,}", _money(spent), project]
         for (day, purpose, project), spent in rows
     ]
-    show(header, cells, right=("calls", "tokens", "cost"))
+    print_table(header, cells, right=("calls", "tokens", "cost"))
     click.echo()
 
 
@@ -93,9 +83,7 @@ def _money(spent: Spent) -> str:
     return f"${spent.usd:.4f}" + ("+?" if spent.unpriced else "")
 
 
-def summary(spent: Spent, limits: Limits) -> list[str]:
-    from ..core.budget import ran_out
-
+def summarise(spent: Spent, limits: Limits) -> list[str]:
     said = [
         f"Background work today: {spent.calls:,} of {limits.calls:,} calls, {spent.tokens:,} of {limits.tokens:,} tokens, "
         f"${spent.usd:.4f} of ${limits.dollars:.2f}."

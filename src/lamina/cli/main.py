@@ -16,58 +16,51 @@ import click
 
 from .. import __version__
 from ..core.errors import InputError, LaminaError, SettingError
-from .group import Group
+from .group import CommandGroup
 from .safe_text import mend_streams, sentence
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# Name → module that holds it as `command`; the first line of its help is repeated here so that `--help` imports none of them.
+# Name → the first line of its help, repeated here so that `--help` imports none of them.
 COMMANDS = {
-    "agents": (
-        "agents",
-        "List the agent types that the Agent tool can start here, and what is wrong with files that are none.",
-    ),
-    "chat": ("chat", "Talk, on a terminal or with -p PROMPT for one answer."),
-    "config": ("config", "Show every setting, its value and where it came from, or one of them."),
-    "context": ("context", "Show what fills the window of a session, by kind; with --turn, what one request was made of."),
-    "doctor": ("doctor", "Find what is wrong with memory, instruction files, settings and sessions, and mend it."),
-    "dream": ("dream", "Put memory in order now: merge what says the same, date what was relative, mend the index."),
-    "export": ("export", "Write all memories to TARGET: a directory for claude-code and codex, a file for the other formats."),
-    "forget": (
-        "forget",
-        "Remove a subject from memories, history, transcripts and all else that is kept; nothing brings it back.",
-    ),
-    "import": ("import_", "Take over memories from SOURCE, a file or directory of another program."),
-    "inbox": ("inbox", "Proposals that wait for a yes, as diffs."),
-    "memory": ("memory", "See, save, trace and take back what is remembered."),
-    "migrate": ("migrate", "Let a project that moved keep its memory and sessions."),
-    "replay": (
-        "replay",
-        "Run recorded sessions through the layers again: tokens, cache and money, against other policies and with layers off.",
-    ),
-    "sessions": ("sessions", "List, show and clean up recorded conversations; undo, open again and keep what is in them."),
-    "stats": ("stats", "Show what sessions cost and what the layers saved."),
+    "agents": "List the agent types that the Agent tool can start here, and what is wrong with files that are none.",
+    "chat": "Talk, on a terminal or with -p PROMPT for one answer.",
+    "config": "Show every setting, its value and where it came from, or one of them.",
+    "context": "Show what fills the window of a session, by kind; with --turn, what one request was made of.",
+    "doctor": "Find what is wrong with memory, instruction files, settings and sessions, and mend it.",
+    "dream": "Put memory in order now: merge what says the same, date what was relative, mend the index.",
+    "export": "Write all memories to TARGET: a directory for claude-code and codex, a file for the other formats.",
+    "forget": "Remove a subject from memories, history, transcripts and all else that is kept; nothing brings it back.",
+    "import": "Take over memories from SOURCE, a file or directory of another program.",
+    "inbox": "Proposals that wait for a yes, as diffs.",
+    "memory": "See, save, trace and take back what is remembered.",
+    "migrate": "Let a project that moved keep its memory and sessions.",
+    "replay": "Run recorded sessions through the layers again: tokens, cache and money, against other policies and with layers off.",
+    "sessions": "List, show and clean up recorded conversations; undo, open again and keep what is in them.",
+    "stats": "Show what sessions cost and what the layers saved.",
 }
+# Where a command is not in the module of its name.
+MODULES = {"export": "portable", "import": "portable", "inbox": "memory"}
 
 
 class ReaderGone(Exception):
     """Whoever read our output has seen enough. It is no OSError: of those click makes a failure."""
 
 
-class Commands(Group):
+class LaminaGroup(CommandGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f".{COMMANDS[cmd_name][0]}", __package__).command
+        command: click.Command = getattr(import_module(f".{MODULES.get(cmd_name, cmd_name)}", __package__), f"{cmd_name}_command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+            formatter.write_dl([*COMMANDS.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing and not args:
@@ -93,9 +86,9 @@ class Commands(Group):
         return [*found, *(item for item in more if item.value not in known)]
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LaminaGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "--version", prog_name="lamina")
-def command() -> None:
+def lamina_command() -> None:
     """A seven-layer memory for LLM agents.
 
     \b
@@ -128,10 +121,10 @@ def _silence() -> None:
 
 def _run(argv: list[str] | None) -> int:
     try:
-        result: Any = command.main(args=argv, prog_name="lamina", standalone_mode=False)
+        result: Any = lamina_command.main(args=argv, prog_name="lamina", standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         return _say("stopped", 130)
     except click.exceptions.NoArgsIsHelpError as error:
         # Whoever names a group only wants to know what is in it.
@@ -146,8 +139,6 @@ def _run(argv: list[str] | None) -> int:
         return _say(str(error), 2)
     except LaminaError as error:
         return _say(str(error), 1)
-    except KeyboardInterrupt:
-        return _say("stopped", 130)
     except OSError as error:
         return _say(_reason(error), 1)
     return result if isinstance(result, int) else 0

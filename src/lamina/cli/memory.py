@@ -1,21 +1,21 @@
-"""`lamina memory`: see, save, trace and take back what is remembered."""
+"""`lamina memory`: see, save, trace and take back what is remembered; and `lamina inbox`: proposals that wait for a yes."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import completion as offering
-from .daily import daily_command
-from .group import Group
-from .safe_text import document, printable
+from . import completion, options
+from .console import notice, print_result
+from .group import CommandGroup
+from .memory_access import agent_option, open_memory, with_memory
+from .options import Reported
+from .safe_text import minute, printable, utc_time
 
 if TYPE_CHECKING:
     from ..memory.memory import Memory
@@ -23,227 +23,227 @@ if TYPE_CHECKING:
     from ..memory.store.scan import Header
     from ..memory.store.topic import Topic
 
+_WORDS = {"today": 0, "yesterday": 1}
 TYPES = ("user", "feedback", "project", "reference")
-# Where an option before the command leaves it for the command.
-_AGENT = "lamina.agent"
-
-_cwd = click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose memory.")
-_json = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 
 
-of_agent = click.option(
-    "--agent",
-    metavar="TYPE",
-    expose_value=False,
-    callback=lambda ctx, _, agent: ctx.meta.__setitem__(_AGENT, agent),
-    help="The memory of an agent type, not the project's.",
-)
-
-
-@click.group("memory", cls=Group)
-@of_agent
-def command() -> None:
+@click.group("memory", cls=CommandGroup)
+@agent_option
+def memory_command() -> None:
     """See, save, trace and take back what is remembered."""
 
 
-command.add_command(daily_command)
-
-
-@contextmanager
-def opened(cwd: str) -> Iterator[Memory]:
-    from ..memory.memory import Memory
-    from .agents import memory_of
-
-    agent, where = click.get_current_context().meta.get(_AGENT), Path(cwd).resolve()
-    with Memory.open(where) if agent is None else memory_of(agent, where) as memory:
-        for notice in memory.notices:
-            click.echo(f"lamina: {printable(notice)}", err=True)
-        yield memory
-
-
-@command.command("list")
-@_cwd
-@_json
-def list_command(cwd: str, as_json: bool) -> None:
+@memory_command.command("list")
+@with_memory
+def list_command(memory: Memory) -> Reported:
     """All memories, newest first."""
-    with opened(cwd) as memory:
-        found = memory.headers()
-        if as_json:
-            click.echo(document([_row(header, memory) for header in found]))
-        for header in () if as_json else found:
-            kind = f"[{header.type}] " if header.type else ""
-            click.echo(printable(f"{_day(header.modified)}  {header.name}  {kind}{header.description}"))
-        if not found and not as_json:
-            click.echo("Nothing is remembered here yet.", err=True)
+    found = memory.headers()
+    rows = [_row(header, memory) for header in found]
+    return rows, map(_line, found), "Nothing is remembered here yet."
 
 
-@command.command("show")
-@click.argument("name", shell_complete=offering.memories)
-@_cwd
-@_json
-def show_command(name: str, cwd: str, as_json: bool) -> None:
+@memory_command.command("show")
+@click.argument("name", shell_complete=completion.memories)
+@with_memory
+def show_command(memory: Memory, name: str) -> Reported:
     """One memory, by its name or file."""
-    with opened(cwd) as memory:
-        topic = _known(memory, name)
-        if as_json:
-            click.echo(document(_row(topic, memory) | {"body": topic.body}))
-        else:
-            kind = f" [{topic.type}]" if topic.type else ""
-            click.echo(printable(f"{topic.name}{kind}\n{topic.description}\n{memory.where(topic.file)}\n\n{topic.body}"))
+    topic = _known(memory, name)
+    kind = f" [{topic.type}]" if topic.type else ""
+    text = f"{topic.name}{kind}\n{topic.description}\n{memory.where(topic.file)}\n\n{topic.body}"
+    return _row(topic, memory) | {"body": topic.body}, text
 
 
-@command.command("search")
+@memory_command.command("search")
 @click.argument("query")
 @click.option("-k", "most", type=click.IntRange(1, 1_000), default=5, show_default=True, help="How many at most.")
 @click.option("--explain", is_flag=True, help="With the score, the words that fit, and the evidence.")
-@_cwd
-@_json
-def search_command(query: str, most: int, explain: bool, cwd: str, as_json: bool) -> None:
+@with_memory
+def search_command(memory: Memory, query: str, most: int, explain: bool) -> Reported:
     """The memories that fit QUERY, best first. No model is asked."""
-    with opened(cwd) as memory:
-        found = memory.recall(query, most)
-        if as_json:
-            extra = [{"score": round(each.score, 4), "why": each.why} for each in found]
-            click.echo(document([_row(each.topic, memory) | more for each, more in zip(found, extra, strict=True)]))
-        for each in () if as_json else found:
-            topic = each.topic
-            kind = f"[{topic.type}] " if topic.type else ""
-            click.echo(printable(f"{_day(topic.modified)}  {topic.name}  {kind}{topic.description}"))
-            if explain:
-                click.echo(printable(f"    {each.score:.2f}  {each.why}\n    {each.evidence.state}: {each.evidence.why}"))
-        if not found and not as_json:
-            click.echo("No memory fits that.", err=True)
+    found = memory.recall(query, most)
+    rows = [_row(each.topic, memory) | {"score": round(each.score, 4), "why": each.why} for each in found]
+    lines = [
+        _line(each.topic)
+        + (f"\n    {each.score:.2f}  {each.why}\n    {each.evidence.state}: {each.evidence.why}" if explain else "")
+        for each in found
+    ]
+    return rows, lines, "No memory fits that."
 
 
-@command.command("save")
-@click.argument("name", shell_complete=offering.memories)
+@memory_command.command("save")
+@click.argument("name", shell_complete=completion.memories)
 @click.option("--type", "kind", type=click.Choice(TYPES), help="What it is about.")
 @click.option("--description", default="", help="One line: all that is looked at when memories are chosen.")
 @click.option("--scope", type=click.Choice(("private", "team")), default="private", show_default=True, help="Whose it is.")
 @click.argument("body", required=False)
-@_cwd
-@_json
-def save_command(name: str, kind: Any, description: str, scope: Any, body: str | None, cwd: str, as_json: bool) -> None:
+@with_memory
+def save_command(memory: Memory, name: str, kind: Any, description: str, scope: Any, body: str | None) -> Reported:
     """Save or update a memory. BODY is its text; '-' reads it from standard input."""
     from ..memory.store.contract import Saved
     from ..memory.store.draft import MOST_BYTES
 
     if body == "-":
         body = sys.stdin.buffer.read(MOST_BYTES + 1).decode("utf-8", "replace")
-    with opened(cwd) as memory:
-        done = memory.save(name, type=kind, description=description, body=body or "", scope=scope)
-        if not isinstance(done, Saved):
-            click.echo(document({"proposed": done.id}) if as_json else f"Waiting for a yes: lamina inbox accept {done.id}")
-            return
-        for removed in done.redacted:
-            click.echo(f"lamina: a secret was left out ({removed})", err=True)
-        if done.unfinished:
-            click.echo(f"lamina: {printable(done.unfinished)}", err=True)
-        row = _row(done.topic, memory)
-        click.echo(
-            document(row | {"created": done.created}) if as_json else f"{'Saved' if done.created else 'Updated'} {row['path']}"
-        )
+    done = memory.save(name, type=kind, description=description, body=body or "", scope=scope)
+    if not isinstance(done, Saved):
+        return {"proposed": done.id}, f"Waiting for a yes: lamina inbox accept {done.id}"
+    notice(*(f"a secret was left out ({removed})" for removed in done.redacted))
+    if done.unfinished:
+        notice(done.unfinished)
+    row = _row(done.topic, memory) | {"created": done.created}
+    return row, f"{'Saved' if done.created else 'Updated'} {row['path']}"
 
 
-@command.command("rm")
-@click.argument("name", shell_complete=offering.memories)
-@_cwd
-@_json
-def rm_command(name: str, cwd: str, as_json: bool) -> None:
+@memory_command.command("rm")
+@click.argument("name", shell_complete=completion.memories)
+@with_memory
+def rm_command(memory: Memory, name: str) -> Reported:
     """Move a memory to the trash; restore brings it back."""
-    with opened(cwd) as memory:
-        topic = _known(memory, name)
-        removed = memory.forget(topic.file)
-        # By its name: another memory may get the file.
-        known = f"team/{topic.name}" if topic.file.startswith("team/") else topic.name
-        back = f"Removed {topic.name!r}; lamina memory restore {shlex.quote(known)} brings it back."
-        click.echo(document({"removed": removed, "file": topic.file}) if as_json else printable(back))
+    topic = _known(memory, name)
+    removed = memory.forget(topic.file)
+    # By its name: another memory may get the file.
+    known = f"team/{topic.name}" if topic.file.startswith("team/") else topic.name
+    back = f"Removed {topic.name!r}; lamina memory restore {shlex.quote(known)} brings it back."
+    return {"removed": removed, "file": topic.file}, back
 
 
-@command.command("log")
-@click.argument("name", required=False, shell_complete=offering.memories)
+@memory_command.command("log")
+@click.argument("name", required=False, shell_complete=completion.memories)
 @click.option("--removed", is_flag=True, help="Only what lies in the trash.")
-@_cwd
-@_json
-def log_command(name: str | None, removed: bool, cwd: str, as_json: bool) -> None:
+@with_memory
+def log_command(memory: Memory, name: str | None, removed: bool) -> Reported:
     """Every change with who, why and when, newest first."""
-    with opened(cwd) as memory:
-        versions = trash(memory.log(name)) if removed else memory.log(name)
-        if as_json:
-            click.echo(document([_change(version) for version in versions]))
-        for version in () if as_json else versions:
-            click.echo(printable(f"{version.id}  {_minute(version.time)}  {version.action} {version.name}{_by(version)}"))
+    versions = find_trash(memory.log(name)) if removed else memory.log(name)
+    lines = (f"{one.id}  {minute(one.time)}  {one.action} {one.name}{_by(one)}" for one in versions)
+    return [_change(version) for version in versions], lines
 
 
-@command.command("diff")
-@click.argument("name", required=False, shell_complete=offering.memories)
+@memory_command.command("diff")
+@click.argument("name", required=False, shell_complete=completion.memories)
 @click.option("--version", "version_id", help="A change of the log; without it the newest.")
-@_cwd
-@_json
-def diff_command(name: str | None, version_id: str | None, cwd: str, as_json: bool) -> None:
+@with_memory
+def diff_command(memory: Memory, name: str | None, version_id: str | None) -> Reported:
     """What a change did."""
-    with opened(cwd) as memory:
-        versions = [version for version in memory.log(name) if version_id in (None, version.id)]
-        if not versions:
-            raise click.UsageError("there is no such change: lamina memory log shows them.")
-        diff = memory.diff(versions[0].id)
-        if as_json:
-            click.echo(document(_change(versions[0]) | {"diff": diff}))
-        else:
-            click.echo(printable(diff), nl=False)
+    versions = [version for version in memory.log(name) if version_id in (None, version.id)]
+    if not versions:
+        raise click.UsageError("there is no such change: lamina memory log shows them.")
+    diff = memory.diff(versions[0].id)
+    return _change(versions[0]) | {"diff": diff}, diff.removesuffix("\n") if diff else ()
 
 
-@command.command("blame")
-@click.argument("name", shell_complete=offering.memories)
-@_cwd
-@_json
-def blame_command(name: str, cwd: str, as_json: bool) -> None:
+@memory_command.command("blame")
+@click.argument("name", shell_complete=completion.memories)
+@with_memory
+def blame_command(memory: Memory, name: str) -> Reported:
     """Which change each line of a memory comes from: who, when and why."""
-    with opened(cwd) as memory:
-        _known(memory, name)
-        lines = memory.blame(name)
-        if as_json:
-            rows = [(line.text, _change(line.version) if line.version is not None else None) for line in lines]
-            click.echo(document([{"line": text, "change": change} for text, change in rows]))
-        for line in () if as_json else lines:
-            by = line.version
-            who = "not recorded yet" if by is None else f"{by.id}  {_minute(by.time)}  {by.why.who if by.why else 'outside'}"
-            click.echo(printable(f"{who:<44}  {line.text}"))
+    _known(memory, name)
+    blamed = memory.blame(name)
+    rows = [{"line": line.text, "change": _change(line.version) if line.version is not None else None} for line in blamed]
+    return rows, (f"{_changed_by(line.version):<44}  {line.text}" for line in blamed)
 
 
-@command.command("restore")
-@click.argument("name", shell_complete=offering.removed)
+@memory_command.command("restore")
+@click.argument("name", shell_complete=completion.removed)
 @click.option("--version", "version_id", help="A change of the log; without it the state before the last one.")
-@_cwd
-@_json
-def restore_command(name: str, version_id: str | None, cwd: str, as_json: bool) -> None:
+@with_memory
+def restore_command(memory: Memory, name: str, version_id: str | None) -> Reported:
     """Bring back a memory from the trash or an older version, byte for byte."""
-    with opened(cwd) as memory:
-        topic = memory.restore(name, version_id)
-        row = _row(topic, memory)
-        click.echo(document(row) if as_json else f"Restored {row['path']}")
+    row = _row(memory.restore(name, version_id), memory)
+    return row, f"Restored {row['path']}"
 
 
-@command.command("index")
-@_cwd
-@_json
-def index_command(cwd: str, as_json: bool) -> None:
+@memory_command.command("index")
+@with_memory
+def index_command(memory: Memory) -> Reported:
     """The index as a session is sent it."""
-    with opened(cwd) as memory:
-        found = memory.indexes()
-        if as_json:
-            click.echo(document([{"path": str(index.path), "text": index.text} for index in found]))
-        for index in () if as_json else found:
-            click.echo(printable(index.text))
+    found = memory.indexes()
+    rows = [{"path": str(index.path), "text": index.text} for index in found]
+    return rows, (index.text for index in found)
 
 
-@command.command("path")
-@_cwd
-@_json
-def path_command(cwd: str, as_json: bool) -> None:
+@memory_command.command("path")
+@with_memory
+def path_command(memory: Memory) -> Reported:
     """Where memory lies."""
-    with opened(cwd) as memory:
-        click.echo(document({"path": str(memory.path)}) if as_json else str(memory.path))
+    return {"path": str(memory.path)}, str(memory.path)
+
+
+def _read_day(_: click.Context, __: click.Parameter, text: str | None) -> date | None:
+    """Of the person's own calendar."""
+    if text is None or text in _WORDS:
+        return date.today() - timedelta(days=_WORDS[text]) if text is not None else None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise click.UsageError(f"{printable(text)!r} is no date: write it as 2026-03-31, today or yesterday.") from None
+
+
+@memory_command.command("daily")
+@click.argument("wanted", required=False, metavar="[DATE]", shell_complete=completion.days, callback=_read_day)
+@with_memory
+def daily_command(memory: Memory, wanted: date | None) -> Reported:
+    """The daily logs of assistant mode, newest first, or the one of DATE (2026-03-31, today, yesterday)."""
+    rows = _days(memory, wanted)
+    if wanted is None:
+        lines = (f"{row['date']}  {row['bullets']:>4,} {'bullet' if row['bullets'] == 1 else 'bullets'}" for row in rows)
+        shown = [{name: value for name, value in row.items() if name != "text"} for row in rows]
+        return shown, lines, "There are no daily logs: assistant mode keeps them (lamina.assistant)."
+    if not rows:
+        raise click.UsageError(f"there is no log of {wanted.isoformat()}: lamina memory daily lists those there are.")
+    return rows[0], rows[0]["text"].removesuffix("\n")
+
+
+def _days(memory: Memory, wanted: date | None) -> list[dict[str, Any]]:
+    from ..memory.store.daily_logs import days, read_day
+
+    gated, rows = memory.store("private"), list[dict[str, Any]]()
+    for each in days(gated.store.root) if gated.readable else ():
+        if wanted not in (None, each.day):
+            continue
+        text = read_day(gated.store.root, each.day) or ""
+        bullets = sum(line.startswith("- ") for line in text.splitlines())
+        named = {"date": each.day.isoformat(), "path": str(memory.path / each.file)}
+        rows.append(named | {"bullets": bullets, "bytes": each.size, "text": text})
+    return rows
+
+
+@click.group("inbox", cls=CommandGroup, invoke_without_command=True)
+@agent_option
+@options.cwd()
+@options.as_json
+@click.pass_context
+def inbox_command(ctx: click.Context, cwd: Path, as_json: bool) -> None:
+    """Proposals that wait for a yes, as diffs."""
+    if ctx.invoked_subcommand is not None:
+        # What stands before the command holds for it too.
+        ctx.default_map = {name: {"cwd": cwd, "as_json": as_json} for name in ("accept", "reject")}
+        return
+    with open_memory(cwd) as memory:
+        waiting = memory.waiting()
+        rows = [{"id": one.id, "name": one.name, "diff": one.diff} for one in waiting]
+        lines = (f"{one.id}  {one.name}\n{one.diff}" for one in waiting)
+        print_result(rows, lines, as_json=as_json, none="Nothing waits for a yes.")
+
+
+@inbox_command.command("accept")
+@click.argument("proposal", shell_complete=completion.proposals)
+@with_memory
+def accept_command(memory: Memory, proposal: str) -> Reported:
+    """Say yes to a proposal."""
+    done = memory.accept(proposal)
+    if not isinstance(done, bool) and done.unfinished:
+        notice(done.unfinished)
+    return {"accepted": proposal}, f"Done: {proposal}"
+
+
+@inbox_command.command("reject")
+@click.argument("proposal", shell_complete=completion.proposals)
+@with_memory
+def reject_command(memory: Memory, proposal: str) -> Reported:
+    """Say no to a proposal; nothing changes."""
+    if not memory.reject(proposal):
+        raise click.UsageError(f"no proposal {proposal!r} waits: lamina inbox shows those that do.")
+    return {"rejected": proposal}, f"Dropped: {proposal}"
 
 
 def _known(memory: Memory, name: str) -> Topic:
@@ -259,20 +259,31 @@ def _row(topic: Topic | Header, memory: Memory) -> dict[str, Any]:
         "type": topic.type,
         "description": topic.description,
         "path": str(memory.where(topic.file)),
-        "modified": datetime.fromtimestamp(topic.modified, UTC).isoformat(timespec="seconds"),
+        "modified": utc_time(topic.modified),
     }
 
 
+def _line(topic: Topic | Header) -> str:
+    kind = f"[{topic.type}] " if topic.type else ""
+    return f"{minute(topic.modified)[:10]}  {topic.name}  {kind}{topic.description}"
+
+
 def _change(version: Version) -> dict[str, Any]:
-    time = datetime.fromtimestamp(version.time, UTC).isoformat(timespec="seconds")
     said = version.why
     why = {"who": said.who, "why": said.why, "session_id": said.session, "message": said.message} if said is not None else {}
     if said is not None and said.dream is not None:
         why["dream"] = said.dream
-    return {"id": version.id, "time": time, "name": version.name, "file": version.file, "action": version.action, **why}
+    return {
+        "id": version.id,
+        "time": utc_time(version.time),
+        "name": version.name,
+        "file": version.file,
+        "action": version.action,
+        **why,
+    }
 
 
-def trash(versions: list[Version]) -> list[Version]:
+def find_trash(versions: list[Version]) -> list[Version]:
     """Of the changes, newest first, the removals of what has not come back."""
     from ..memory.store.topic import same_name
 
@@ -290,9 +301,7 @@ def _by(version: Version) -> str:
     return said + (f": {version.why.why}" if version.why.why else "")
 
 
-def _day(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d")
-
-
-def _minute(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
+def _changed_by(version: Version | None) -> str:
+    if version is None:
+        return "not recorded yet"
+    return f"{version.id}  {minute(version.time)}  {version.why.who if version.why else 'outside'}"

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .forget import ask
-from .safe_text import document, printable, sentence
+from . import options
+from .console import notice, print_result
+from .safe_text import counted
 
 if TYPE_CHECKING:
     from ..memory.store.project_identity import Known
@@ -20,19 +21,16 @@ if TYPE_CHECKING:
 @click.option("--from", "source", metavar="OLD", help="The project's old path, or the name of its directory in the home.")
 @click.option("--to", "target", type=click.Path(file_okay=False, exists=True), default=".", help="Its new path; here without it.")
 @click.option("--merge", is_flag=True, help="Also where the new path has memories of its own: both stay.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def command(listing: bool, source: str | None, target: str, merge: bool, yes: bool, as_json: bool) -> int:
+@options.yes
+@options.as_json
+def migrate_command(listing: bool, source: str | None, target: str, merge: bool, yes: bool, as_json: bool) -> int:
     """Let a project that moved keep its memory and sessions."""
     import msgspec
 
-    from ..disk.settings_files import lamina_home
     from ..maintenance.migrate.migrate import migrate, moved_from, refuse, root_commits, topics_in
     from ..memory.store.scopes import project_root
 
-    home = lamina_home(os.environ)
-    if home is None:
-        raise click.UsageError("no home directory is known: set LAMINA_HOME.")
+    home = options.need_home()
     if listing:
         _list(home, as_json)
         return 0
@@ -41,22 +39,14 @@ def command(listing: bool, source: str | None, target: str, merge: bool, yes: bo
     old, because = (moved_from(home, source), "you named it") if source is not None else _only(home, project, roots or ())
     refuse(home, old, project, merge=merge)
     if not yes:
-        said = f"{_many(topics_in(old.directory), 'memory')} and the sessions of {old.path} ({because}) would move to {project}."
-        click.echo(f"lamina: {sentence(said)}", err=True)
-        ask("Move them?")
+        memories = counted(topics_in(old.directory), "memory")
+        notice(f"{memories} and the sessions of {old.path} ({because}) would move to {project}.")
+        options.confirm("Move them?")
     done = migrate(home, old, project, roots, merge=merge)
-    if as_json:
-        click.echo(document(msgspec.to_builtins(done)))
-    else:
-        click.echo(
-            printable(
-                f"Moved {_many(done.memories, 'memory')} and {_many(done.sessions, 'session')} from {done.source} to {done.target}."
-            )
-        )
-        for name in done.merged:
-            click.echo(printable(f"Both had it: {name} is the old one's."))
-    for left in done.left:
-        click.echo(f"lamina: {sentence(left)}", err=True)
+    moved = f"{counted(done.memories, 'memory')} and {counted(done.sessions, 'session')}"
+    both = [f"Both had it: {name} is the old one's." for name in done.merged]
+    print_result(msgspec.to_builtins(done), [f"Moved {moved} from {done.source} to {done.target}.", *both], as_json=as_json)
+    notice(*done.left)
     return 1 if done.left else 0
 
 
@@ -70,10 +60,6 @@ def _only(home: Path, project: Path, roots: tuple[str, ...]) -> tuple[Known, str
         named = ", ".join(str(one.known.path) for one in found)
         raise click.UsageError(f"more than one project that is gone may be this one ({named}): choose with --from.")
     return found[0]
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word.removesuffix('y')}{'ies' if word.endswith('y') else 's'}"
 
 
 def _list(home: Path, as_json: bool) -> None:
@@ -91,13 +77,9 @@ def _list(home: Path, as_json: bool) -> None:
         }
         for known in known_projects(home)
     ]
-    if as_json:
-        click.echo(document(rows))
-        return
-    for row in rows:
-        gone = "" if row["exists"] else "  (gone)"
-        click.echo(
-            printable(f"{_many(row['memories'], 'memory'):>14} {_many(row['sessions'], 'session'):>14}  {row['path']}{gone}")
-        )
-    if not rows:
-        click.echo("Nothing is kept of any project yet.", err=True)
+    lines = (
+        f"{counted(row['memories'], 'memory'):>14} {counted(row['sessions'], 'session'):>14}  {row['path']}"
+        + ("" if row["exists"] else "  (gone)")
+        for row in rows
+    )
+    print_result(rows, lines, as_json=as_json, none="Nothing is kept of any project yet.")

@@ -9,18 +9,18 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
 from uuid import uuid4
 
 from ..core.usage import Usage
 from ..providers.models import cost
 from .safe_text import document, printable
-from .stdout import Sink
+from .stdout import StdoutSink
 
 if TYPE_CHECKING:
     from ..agent.agent import Agent, Answer
     from ..core.reply import Reply
-    from .signals import Watched
+    from .signals import StoppableProvider
 
 Ending: TypeAlias = Literal["success", "error_max_turns", "error_during_execution"]
 
@@ -33,7 +33,12 @@ OURS = ("tool_call", "tool_output")
 REFUSED = "The model declined to answer."
 
 
-class Tally:
+def price(model: str, usage: Usage) -> float | None:
+    """In dollars; None where no prices are known."""
+    return 0.0 if model == FREE else cost(model, usage).usd
+
+
+class TurnTally:
     """What the calls of a turn came to."""
 
     def __init__(self) -> None:
@@ -44,37 +49,24 @@ class Tally:
         self.denials: list[dict[str, Any]] = []
         self._calls: dict[str, dict[str, Any]] = {}
 
-    def answered(self, reply: Reply) -> None:
-        self.turns += 1
-        if reply.usage is None:
-            return
-        self.last = reply.usage
-        self.usage += reply.usage
-        dollars = 0.0 if reply.model == FREE else cost(reply.model, reply.usage).usd
-        self.dollars = None if dollars is None or self.dollars is None else self.dollars + dollars
-
     def heard(self, event: Mapping[str, Any]) -> None:
         if event["type"] == "answer":
-            self.answered(event["reply"])
+            self.turns += 1
+            if (usage := event["reply"].usage) is not None:
+                self.last = usage
+                self.usage += usage
+                dollars = price(event["reply"].model, usage)
+                self.dollars = None if dollars is None or self.dollars is None else self.dollars + dollars
         elif event["type"] == "tool_call":
             self._calls[event["id"]] = {"tool_name": event["name"], "tool_use_id": event["id"], "tool_input": event["input"]}
         elif event["type"] == "tool_result" and event["facts"].get("denied"):
             self.denials.append(self._calls[event["id"]])
 
 
-class Output(Protocol):
-    def begin(self, agent: Agent) -> None: ...
-
-    def event(self, event: dict[str, Any]) -> None:
-        """What the agent does, as it tells it."""
-
-    def end(self, ending: Ending, text: str) -> None: ...
-
-
 class TextOutput:
     """The words of the model as they come, each answer of the turn on a line of its own."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: StdoutSink) -> None:
         self._sink = sink
         self._written = ""
 
@@ -104,7 +96,9 @@ class TextOutput:
 class JsonOutput:
     """One document at the end; with `lines`, one event for everything that happens, and the same document last."""
 
-    def __init__(self, sink: Sink, provider: Watched, tally: Tally, *, lines: bool, partial: bool = False) -> None:
+    def __init__(
+        self, sink: StdoutSink, provider: StoppableProvider, tally: TurnTally, *, lines: bool, partial: bool = False
+    ) -> None:
         self._sink = sink
         self._provider = provider
         self._tally = tally
@@ -124,12 +118,12 @@ class JsonOutput:
         self._event("system", subtype="init", **init)
 
     def event(self, event: dict[str, Any]) -> None:
-        if event["type"] == "tool_result":
-            self._result(event)
-        elif event["type"] == "answer":
-            self._answer(event["reply"])
+        if event["type"] in ("answer", "tool_result"):
+            self._message(event)
         elif event["type"] == "agent_event":
-            self._of_agent(event["event"], event["call"])
+            # What an agent said and got back stands under the call that started it.
+            if event["event"]["type"] in ("answer", "tool_result"):
+                self._message(event["event"], event["call"])
         elif event["type"] == "layer":
             self._layer(event["name"], event["data"])
         elif event["type"] == "agent":
@@ -138,36 +132,24 @@ class JsonOutput:
         elif event["type"] not in OURS and self._partial:
             self._event("stream_event", event=event, parent_tool_use_id=None)
 
-    def _of_agent(self, event: dict[str, Any], call: str) -> None:
-        """What an agent said and got back stands under the call that started it."""
+    def _message(self, event: dict[str, Any], call: str | None = None) -> None:
         if event["type"] == "answer":
-            self._answer(event["reply"], call)
-        elif event["type"] == "tool_result":
-            self._result(event, call)
-
-    def _result(self, event: dict[str, Any], call: str | None = None) -> None:
-        result = {
-            "type": "tool_result",
-            "tool_use_id": event["id"],
-            "content": event["content"],
-            "is_error": event["is_error"],
-        }
-        self._event("user", message={"role": "user", "content": [result]}, parent_tool_use_id=call)
+            self._event("assistant", message=self._answer(event["reply"]), parent_tool_use_id=call)
+            return
+        told = {"tool_use_id": event["id"], "content": event["content"], "is_error": event["is_error"]}
+        self._event("user", message={"role": "user", "content": [{"type": "tool_result", **told}]}, parent_tool_use_id=call)
 
     def _layer(self, name: str, data: dict[str, Any]) -> None:
         """What keeps the conversation inside its window. A compaction has the name other programs know."""
         if name == "compaction":
-            known = {
-                "trigger": data.get("trigger"),
-                "pre_tokens": data.get("tokens_before"),
-                "post_tokens": data.get("tokens_after"),
-            }
+            names = {"trigger": "trigger", "pre_tokens": "tokens_before", "post_tokens": "tokens_after"}
+            known = {name: data.get(own) for name, own in names.items()}
             self._event("system", subtype="compact_boundary", compact_metadata=known)
         else:
             self._event("system", subtype="layer", name=name, data=data)
 
-    def _answer(self, reply: Reply, call: str | None = None) -> None:
-        message = {
+    def _answer(self, reply: Reply) -> dict[str, Any]:
+        return {
             "id": reply.id,
             "type": "message",
             "role": "assistant",
@@ -176,7 +158,6 @@ class JsonOutput:
             "stop_reason": reply.stop_reason,
             "usage": reply.usage.wire() if reply.usage is not None else {},
         }
-        self._event("assistant", message=message, parent_tool_use_id=call)
 
     def end(self, ending: Ending, text: str) -> None:
         tally = self._tally

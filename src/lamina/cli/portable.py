@@ -1,7 +1,8 @@
-"""What `lamina import` and `lamina export` share: the store of a project, and how a report is shown."""
+"""`lamina import` and `lamina export`: memories of other programs into this project's memory, and the other way."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .safe_text import document, printable, sentence
+from ..core.errors import SettingError
+from ..maintenance.transfer.formats import FORMATS, Format
+from . import options
+from .console import notice, print_result
+from .safe_text import capped, sentence
 
 if TYPE_CHECKING:
     from ..maintenance.transfer.import_export import TransferReport
-    from ..maintenance.transfer.plan import Outcome
+    from ..maintenance.transfer.plan import Outcome, TransferItem
     from ..memory.store.modes import GatedStore
 
 # What is worth a line each; what did not change is only counted.
@@ -22,10 +27,43 @@ SHOWN: tuple[Outcome, ...] = ("created", "replaced", "proposed", "conflict", "re
 MOST_SHOWN = 100
 
 
+@click.command("import")
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option("--format", "format", type=click.Choice(FORMATS), help="What the source is; without it, its content tells.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
+@click.option("--replace", is_flag=True, help="Take the imported memory where one of its name says something else.")
+@options.cwd()
+@options.as_json
+def import_command(source: Path, format: Format | None, dry_run: bool, replace: bool, cwd: Path, as_json: bool) -> None:
+    """Take over memories from SOURCE, a file or directory of another program."""
+    from ..maintenance.transfer.import_export import import_into
+    from ..memory.store.contract import Why
+
+    why = Why(who="user", why=f"imported from {source}")
+    with _opened(cwd, writing=True) as store:
+        report = import_into(store, source, format=format, dry_run=dry_run, replace=replace, why=why)
+    _print_report(report, as_json=as_json, what="Memories")
+
+
+@click.command("export")
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option("--format", "format", type=click.Choice(FORMATS), required=True, help="For which program.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
+@click.option("--replace", is_flag=True, help="Replace files that are there with other content.")
+@options.cwd()
+@options.as_json
+def export_command(target: Path, format: Format, dry_run: bool, replace: bool, cwd: Path, as_json: bool) -> None:
+    """Write all memories to TARGET: a directory for claude-code and codex, a file for the other formats."""
+    from ..maintenance.transfer.import_export import export_from
+
+    with _opened(cwd, writing=False) as store:
+        report = export_from(store, target, format, replace=replace, dry_run=dry_run)
+    _print_report(report, as_json=as_json, what="Files")
+
+
 @contextmanager
-def opened(cwd: Path, *, writing: bool) -> Iterator[GatedStore]:
+def _opened(cwd: Path, *, writing: bool) -> Iterator[GatedStore]:
     """The private memory of the project that `cwd` belongs to. Where a person may not write, a dry run says so too."""
-    from ..core.errors import SettingError
     from ..memory.memory import Memory
     from ..memory.store.modes import plan_write
 
@@ -37,40 +75,34 @@ def opened(cwd: Path, *, writing: bool) -> Iterator[GatedStore]:
         yield store
 
 
-def to_json(report: TransferReport) -> dict[str, Any]:
+def _to_json(report: TransferReport) -> dict[str, Any]:
     items = [
         {"name": item.name, "outcome": item.outcome}
         | ({"why": item.why} if item.why else {})
         | ({"redacted": list(item.redacted)} if item.redacted else {})
         for item in report.items
     ]
-    counts: dict[str, int] = {}
-    for item in report.items:
-        counts[item.outcome] = counts.get(item.outcome, 0) + 1
     shown = {"format": report.format, "path": report.place, "dry_run": report.dry_run}
+    counts = Counter(item.outcome for item in report.items)
     return {**shown, "counts": counts, "items": items, "problems": list(report.problems)}
 
 
-def show(report: TransferReport, *, as_json: bool, what: str) -> None:
-    """The report on standard output; what went wrong on standard error, so that a pipe gets the rest."""
-    if as_json:
-        click.echo(document(to_json(report)))
-        return
-    shown = [item for outcome in SHOWN for item in report.items if item.outcome == outcome]
-    for item in shown[:MOST_SHOWN]:
-        secrets = f"secrets taken out: {', '.join(item.redacted)}" if item.redacted else ""
-        notes = "; ".join(filter(None, (item.why, secrets)))
-        click.echo(f"{item.outcome:10}{printable(item.name)}" + (f" ({sentence(notes)})" if notes else ""))
-    if len(shown) > MOST_SHOWN:
-        click.echo(f"… and {len(shown) - MOST_SHOWN:,} more; --json lists all.")
-    click.echo(summary(report, what))
-    for problem in report.problems:
-        click.echo(f"lamina: {sentence(problem)}", err=True)
+def _print_report(report: TransferReport, *, as_json: bool, what: str) -> None:
+    """On standard output; what went wrong on standard error, so that a pipe gets the rest."""
+    print_result(_to_json(report), _lines(report, what), as_json=as_json)
+    notice(*(() if as_json else report.problems))
 
 
-def summary(report: TransferReport, what: str) -> str:
+def _lines(report: TransferReport, what: str) -> Iterator[str]:
+    items = [_line(item) for outcome in SHOWN for item in report.items if item.outcome == outcome]
+    yield from capped(items, MOST_SHOWN, "… and {:,} more; --json lists all.")
     parts = [f"{len(names):,} {outcome}" for outcome in (*SHOWN, "unchanged") if (names := report.named(outcome))]
-    said = ", ".join(parts) or "nothing to do"
     dry = "Dry run, nothing was written: " if report.dry_run else ""
     kept = " What is there was kept; --replace takes the new one." if report.named("conflict") else ""
-    return f"{dry}{what} ({report.format}): {said}.{kept}"
+    yield f"{dry}{what} ({report.format}): {', '.join(parts) or 'nothing to do'}.{kept}"
+
+
+def _line(item: TransferItem) -> str:
+    secrets = f"secrets taken out: {', '.join(item.redacted)}" if item.redacted else ""
+    notes = "; ".join(filter(None, (item.why, secrets)))
+    return f"{item.outcome:10}{item.name}" + (f" ({sentence(notes)})" if notes else "")

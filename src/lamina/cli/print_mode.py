@@ -9,30 +9,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import Aborted, InputError, LaminaError, SettingError
-from .output import JsonOutput, Output, Tally, TextOutput, ending_of
-from .signals import Stop
-from .start import OFFLINE, Wish, home_of, newest, nobody_chosen, notice, open_agent, provider_for, settings_for
-from .stdout import Sink
+from .console import notice
+from .options import find_home
+from .output import JsonOutput, TextOutput, TurnTally, ending_of
+from .signals import StoppableProvider, StopRequest
+from .start import OFFLINE, ChatOptions, find_newest, is_model_unset, load_chat_settings, open_agent, open_chosen_provider
+from .stdout import StdoutSink
 
 if TYPE_CHECKING:
-    from ..agent.agent import Agent, Answer
+    from ..agent.agent import Agent
 
 CUT_OFF = "the answer was cut off at its limit"
 
 
-def answer(prompt: str, wish: Wish, *, form: str = "text", partial: bool = False) -> int:
-    stop, tally = Stop(), Tally()
-    sink = Sink(stop)
+def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bool = False) -> int:
+    stop, tally = StopRequest(), TurnTally()
+    sink = StdoutSink(stop)
     with stop.listening():
-        home = home_of()
-        settings = settings_for(wish, home)
-        for finding in settings.findings:
-            notice(finding.text)
-        again = newest(wish, home) if wish.go_on else wish.resume
-        provider = provider_for(wish.model, settings, stop)
-        if provider.name == "offline" and again is None and nobody_chosen(wish, settings):
+        home = find_home()
+        settings = load_chat_settings(options, home)
+        notice(*(finding.text for finding in settings.findings))
+        again = find_newest(options, home) if options.go_on else options.resume
+        provider = StoppableProvider(open_chosen_provider(options.model, settings), stop)
+        if provider.name == "offline" and again is None and is_model_unset(options, settings):
             notice(OFFLINE)
-        out: Output = TextOutput(sink)
+        out: TextOutput | JsonOutput = TextOutput(sink)
         if form != "text":
             out = JsonOutput(sink, provider, tally, lines=form == "stream-json", partial=partial)
 
@@ -40,13 +41,14 @@ def answer(prompt: str, wish: Wish, *, form: str = "text", partial: bool = False
             tally.heard(event)
             out.event(event)
 
-        with open_agent(wish, settings, provider, home=home, resume=again, on_event=heard) as agent:
-            told = _told(agent, 0)
+        with open_agent(options, settings, provider, home=home, resume=again, on_event=heard) as agent:
+            told = len(agent.session.notices)
+            notice(*agent.session.notices)
             out.begin(agent)
             try:
                 code = _turn(agent, prompt, out, stop)
             finally:
-                _told(agent, told)
+                notice(*agent.session.notices[told:])
         if agent.session.status.write_error:
             notice(agent.session.status.write_error)
     if sink.trouble:
@@ -55,14 +57,7 @@ def answer(prompt: str, wish: Wish, *, form: str = "text", partial: bool = False
     return code
 
 
-def _told(agent: Agent, already: int) -> int:
-    """What the session has to tell a person beyond what it told already: so many notices there are now."""
-    for text in agent.session.notices[already:]:
-        notice(text)
-    return len(agent.session.notices)
-
-
-def _turn(agent: Agent, prompt: str, out: Output, stop: Stop) -> int:
+def _turn(agent: Agent, prompt: str, out: TextOutput | JsonOutput, stop: StopRequest) -> int:
     try:
         with stop.turn(agent.abort):
             done = agent.run(prompt)
@@ -77,12 +72,7 @@ def _turn(agent: Agent, prompt: str, out: Output, stop: Stop) -> int:
         return 2 if isinstance(error, InputError | SettingError) else 1
     ending, words = ending_of(done)
     out.end(ending, words)
-    for text in _remarks(done):
-        notice(text)
+    notice(*done.notices, *([CUT_OFF] if done.ended == "cut off" else ()))
     if ending != "success":
         notice(words)
     return 0 if ending == "success" else 1
-
-
-def _remarks(done: Answer) -> list[str]:
-    return [*done.notices, *([CUT_OFF] if done.ended == "cut off" else ())]

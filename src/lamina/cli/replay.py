@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..core.errors import InputError
 from ..core.policy import POLICIES
 from ..replay.variants import ALL, LAYERS
-from .columns import show
-from .progress import QUIET_SECONDS
-from .safe_text import document, sentence
+from . import options
+from .console import notice, print_result, print_table, terminal_width
+from .progress import ProgressLine
+from .safe_text import capped, sentence
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 # A person reads so many sentences; --json has all.
 MOST_SENTENCES = 10
-# Between two words on how far it is: on a terminal they replace each other, in a file they add up.
-TICK, LINE_TICK = 0.2, 15.0
+# Between two words on how far it is: in a file they add up.
+LINE_SECONDS = 15.0
 # A report that is there already is read before it is replaced.
 MOST_BYTES = 64 << 20
 # Below this not all columns fit.
@@ -57,9 +57,9 @@ NARROWER = 96
 @click.option(
     "--html", "page", metavar="REPORT", type=click.Path(dir_okay=False, path_type=Path), help="Write the report as a page."
 )
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True, path_type=Path), default=Path("."), help="Whose settings.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def command(
+@options.cwd("Whose settings.")
+@options.as_json
+def replay_command(
     recordings: Sequence[Path],
     policies: Sequence[str],
     without: Sequence[str],
@@ -74,30 +74,37 @@ def command(
 
     Sessions are transcripts of Lamina or Claude Code. Nothing of them is changed, and without --ask nothing is asked of a model.
     """
-    from ..core.errors import InputError
     from ..replay.run import replay, transcripts
     from ..replay.variants import variants
 
     for path in recordings:
         if not path.exists():
-            raise InputError(
-                "replay", f"there is no file or directory {path}", "name transcripts, or a directory that holds some"
-            )
+            problem = f"there is no file or directory {path}"
+            raise InputError("replay", problem, "name transcripts, or a directory that holds some")
     _page_before(page)
     files = transcripts(recordings)
-    with _Progress(len(files)) as progress:
-        wanted = _wanted(cwd.resolve(), memory, window)._replace(
-            variants=variants(policies, without), comparison_model=_comparison_model(cwd.resolve(), ask), on_call=progress.call
+    with ProgressLine(line_seconds=LINE_SECONDS) as progress:
+        here = ""
+
+        def on_session(at: int, path: Path) -> None:
+            nonlocal here
+            here = f"session {at + 1:,} of {len(files):,}: {sentence(path.name)}"
+            progress.show(here)
+
+        def on_call(policy: str, call: int, calls: int) -> None:
+            progress.show(f"{here}, {policy}, call {call:,} of {calls:,}")
+
+        wanted = _wanted(cwd, memory, window)._replace(
+            variants=variants(policies, without), comparison_model=_asking(cwd, ask), on_call=on_call
         )
-        report = replay(files, wanted, on_session=progress.session)
+        report = replay(files, wanted, on_session=on_session)
     if not report.sessions:
         raise InputError("replay", _why_none(recordings, files, report), "name transcripts of Lamina or Claude Code")
     if wanted.comparison_model is not None and wanted.comparison_model.trouble is not None:
-        click.echo(f"lamina: {sentence(wanted.comparison_model.trouble)}", err=True)
-    if as_json:
-        click.echo(document(report.to_json()))
-    else:
-        _print(report)
+        notice(wanted.comparison_model.trouble)
+    if not as_json:
+        _print_figures(report)
+    print_result(report.to_json(), (), as_json=as_json)
     if page is not None:  # last: a page that cannot be written does not cost the figures
         _write(page, report)
         if not as_json:
@@ -107,10 +114,10 @@ def command(
 def _wanted(cwd: Path, memory: Path | None, window: int | None) -> ReplayOptions:
     from ..disk.settings_files import load_settings
     from ..replay.run import ReplayOptions, index_reminder, memory_directory
-    from .start import home_of
+    from .options import find_home
 
     in_force = load_settings(cwd=cwd, environ=os.environ)
-    place = memory.resolve() if memory is not None else memory_directory(in_force, cwd=cwd, home=home_of())
+    place = memory.resolve() if memory is not None else memory_directory(in_force, cwd=cwd, home=find_home())
     given = {"memory_directory": str(place)} if place is not None else {}
 
     def settings(arguments: Mapping[str, Any]) -> Settings:
@@ -122,21 +129,17 @@ def _wanted(cwd: Path, memory: Path | None, window: int | None) -> ReplayOptions
     return ReplayOptions((), settings, window, index)
 
 
-def _comparison_model(cwd: Path, times: int | None) -> ComparisonModel | None:
+def _asking(cwd: Path, times: int | None) -> ComparisonModel | None:
     if times is None:
         return None
-    from ..core.errors import InputError
     from ..disk.settings_files import load_settings
-    from ..providers import configured, open_provider
     from ..replay.comparison import ComparisonModel
-    from .start import environment
+    from .start import open_chosen_provider
 
-    settings = load_settings(cwd=cwd, environ=os.environ)
-    environ = environment(settings)
-    named = settings.model or settings.provider or configured(environ)
-    if named == "offline":
+    provider = open_chosen_provider(None, load_settings(cwd=cwd, environ=os.environ))
+    if provider.name == "offline":
         raise InputError("--ask", "no provider is configured", "set ANTHROPIC_API_KEY or OPENAI_API_KEY")
-    return ComparisonModel(open_provider(named, base_url=settings.base_url, environ=environ), times)
+    return ComparisonModel(provider, times)
 
 
 def _why_none(named: Sequence[Path], files: Sequence[Path], report: ReplayReport) -> str:
@@ -147,27 +150,22 @@ def _why_none(named: Sequence[Path], files: Sequence[Path], report: ReplayReport
     return f"none of {len(files):,} files is a recorded session"
 
 
-def _print(report: ReplayReport) -> None:
+def _print_figures(report: ReplayReport) -> None:
     from ..replay.table import COLUMNS, cells, counted, remarks
 
     shown = [at for at, name in enumerate(COLUMNS) if name not in _left_out()]
     rows = [cells(name, figures) for name, figures in report.figures.items()]
-    show([COLUMNS[at] for at in shown], [[row[at] for at in shown] for row in rows], right=COLUMNS[1:])
+    print_table([COLUMNS[at] for at in shown], [[row[at] for at in shown] for row in rows], right=COLUMNS[1:])
     click.echo(f"\n{counted(report.sessions, 'session')}, {counted(report.calls, 'call')}.")
     for remark in remarks(report):
         click.echo(remark)
     told = [*report.skipped, *report.damaged]
-    for one in told[:MOST_SENTENCES]:
-        click.echo(f"lamina: {sentence(one)}", err=True)
-    if len(told) > MOST_SENTENCES:
-        click.echo(f"lamina: and {len(told) - MOST_SENTENCES} more; --json lists them all.", err=True)
+    notice(*capped(told, MOST_SENTENCES, "and {} more; --json lists them all."))
 
 
 def _left_out() -> tuple[str, ...]:
     """A narrow terminal has room for what a policy costs and what it forgets; --json has all."""
-    import shutil
-
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else NARROW
+    room = terminal_width() or NARROW
     less = ("written", "side calls", "breaks", "peak", "files kept") if room < NARROW else ()
     return (*less, "cached") if room < NARROWER else less
 
@@ -183,7 +181,6 @@ def _write(path: Path, report: ReplayReport) -> None:
 
 def _page_before(path: Path | None) -> FileVersion | None:
     """The page that is there and will be replaced. Nothing else is: `--html *.jsonl` names a transcript."""
-    from ..core.errors import InputError
     from ..disk.user_files import read_whole
     from ..replay.html import BEGINNING
 
@@ -193,36 +190,3 @@ def _page_before(path: Path | None) -> FileVersion | None:
     if before.data and not before.data.startswith(BEGINNING.encode()):
         raise InputError("--html", f"{path} is there already and is no page of a report", "name another file")
     return before.version
-
-
-class _Progress:
-    """How far it is, on standard error, for whoever waits longer than a second."""
-
-    def __init__(self, files: int) -> None:
-        self._files = files
-        self._file = ""
-        self._terminal = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
-        self._next = time.monotonic() + QUIET_SECONDS
-        self._drawn = False
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._drawn and self._terminal:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-    def session(self, at: int, path: Path) -> None:
-        self._file = f"session {at + 1:,} of {self._files:,}: {sentence(path.name)}"
-        self._say(self._file)
-
-    def call(self, policy: str, call: int, calls: int) -> None:
-        self._say(f"{self._file}, {policy}, call {call:,} of {calls:,}")
-
-    def _say(self, text: str) -> None:
-        now = time.monotonic()
-        if now < self._next:
-            return
-        self._next, self._drawn = now + (TICK if self._terminal else LINE_TICK), True
-        line = f"\r\x1b[K{text}; Ctrl-C stops" if self._terminal else f"lamina: {text}\n"
-        print(line, end="", file=sys.stderr, flush=True)

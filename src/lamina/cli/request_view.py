@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
-import click
-
+from ..conversation.window.estimate import estimate
+from ..conversation.window.features import measure
 from ..core.blocks import Block
 from ..core.explanation import MEMORY, Changed, Explained, Piece, difference, explain
 from ..core.records import Record
-from .safe_text import document, printable, sentence
+from .console import print_result
+from .safe_text import printable, sentence, shorten
 
 # Of a request with hundreds of blocks the beginning and the end tell most; --json has them all.
 MOST_LINES = 60
@@ -19,22 +21,16 @@ _COLUMNS = 20  # tokens and whether it was cached
 NARROWEST = 60
 
 
-def show(
+def print_request(
     read: Callable[[], Iterable[Record]], session_id: str, number: int, against: int | None, *, as_json: bool, width: int
 ) -> None:
     found = explain(read(), number, tokens_of)
     changed = difference(explain(read(), against, tokens_of), found) if against is not None else None
-    if as_json:
-        click.echo(document({"session_id": session_id, "turn": number, **found.request, **to_json(found, changed, against)}))
-        return
-    for line in lines(found, changed, against, max(NARROWEST, width)):
-        click.echo(line)
+    told = {"session_id": session_id, "turn": number, **found.request, **to_json(found, changed, against)}
+    print_result(told, format_request(found, changed, against, max(NARROWEST, width)), as_json=as_json)
 
 
 def tokens_of(block: Block) -> int:
-    from ..conversation.window.estimate import estimate
-    from ..conversation.window.features import measure
-
     return estimate(measure(block))
 
 
@@ -58,7 +54,7 @@ def _json(piece: Piece) -> dict[str, Any]:
     return {name: getattr(piece, name) for name in ("path", "kind", "why", "tokens", "cached", "record", "words")}
 
 
-def lines(found: Explained, changed: Changed | None, against: int | None, width: int) -> list[str]:
+def format_request(found: Explained, changed: Changed | None, against: int | None, width: int) -> list[str]:
     tokens = sum(piece.tokens for piece in found.pieces)
     shown = [
         printable(
@@ -82,26 +78,17 @@ def lines(found: Explained, changed: Changed | None, against: int | None, width:
 
 
 def _rows(pieces: Sequence[Piece], width: int) -> list[str]:
-    if len(pieces) <= MOST_LINES:
-        return [row for piece in pieces for row in _row(piece, width)]
-    half = MOST_LINES // 2
-    between = f"  … {len(pieces) - MOST_LINES} more blocks (--json shows all)"
-    return [
-        *(row for piece in pieces[:half] for row in _row(piece, width)),
-        between,
-        *(row for piece in pieces[-half:] for row in _row(piece, width)),
-    ]
+    rows = [_row(piece, width) for piece in pieces]
+    if len(rows) > MOST_LINES:
+        half = MOST_LINES // 2
+        rows[half:-half] = [[f"  … {len(pieces) - MOST_LINES} more blocks (--json shows all)"]]
+    return list(chain.from_iterable(rows))
 
 
 def _row(piece: Piece, width: int) -> list[str]:
-    first = f"{piece.tokens:>9,} {SIGNS[piece.cached]:<7} {piece.path}  {sentence(piece.kind)}: {sentence(piece.why)}"
+    first = printable(f"{piece.tokens:>9,} {SIGNS[piece.cached]:<7} {piece.path}  {sentence(piece.kind)}: {sentence(piece.why)}")
     margin = " " * (_COLUMNS - 2)
     if piece.kind == MEMORY:
         # Why it is there is told in full (B10); what it says is in its file.
-        return [_cut(first, width), printable(f"{margin}{sentence(piece.why)}")]
-    return [_cut(first, width), _cut(f"{margin}{sentence(piece.words)}", width)] if piece.words else [_cut(first, width)]
-
-
-def _cut(text: str, width: int) -> str:
-    text = printable(text)
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+        return [shorten(first, width), printable(f"{margin}{sentence(piece.why)}")]
+    return [shorten(first, width), shorten(f"{margin}{sentence(piece.words)}", width)] if piece.words else [shorten(first, width)]

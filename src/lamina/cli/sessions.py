@@ -1,184 +1,219 @@
-"""`lamina sessions`: recorded conversations, Lamina's own and Claude Code's."""
+"""`lamina sessions`: recorded conversations, Lamina's own and Claude Code's: listed, shown, searched, changed and cleaned up.
+
+A session that is open elsewhere, and one that another program wrote, is changed as a new one, which is said; the original stays.
+"""
 
 from __future__ import annotations
 
 import json
-import os
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import completion as offering
-from .columns import show
-from .group import Group
-from .safe_text import document, printable, sentence
-from .session_edits import expand_command, pin_command, snip_command, undo_command
-from .session_search import search_command
+from . import completion, options
+from .console import notice, print_result, print_table
+from .group import CommandGroup
+from .progress import waiting
+from .safe_text import local_time, minute, printable, sentence
 
 if TYPE_CHECKING:
     from ..core.blocks import Block
     from ..disk.transcripts.session_list import SessionInfo
+    from ..session.session import Session
 
 SOURCES = ("all", "lamina", "claude-code")
 # One line of a conversation in the short form.
 SHOWN_CHARS = 400
 
 
-@click.group("sessions", cls=Group)
-def command() -> None:
+@click.group("sessions", cls=CommandGroup)
+def sessions_command() -> None:
     """List, show and clean up recorded conversations; undo, open again and keep what is in them."""
 
 
-for _command in (undo_command, expand_command, pin_command, search_command, snip_command):
-    command.add_command(_command)
-
-
-@command.command("list")
+@sessions_command.command("list")
 @click.option("--all", "everywhere", is_flag=True, help="Sessions of every directory, not only of this one.")
 @click.option("--source", type=click.Choice(SOURCES), default="all", show_default=True, help="Whose sessions.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many, newest first.")
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose sessions.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def list_command(everywhere: bool, source: str, limit: int, cwd: str, as_json: bool) -> None:
+@options.cwd("Whose sessions.")
+@options.as_json
+def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: bool) -> None:
     """List sessions, newest first."""
-    from ..disk.transcripts.session_list import list_sessions
+    from .transcripts import find_sessions
 
-    project = None if everywhere else Path(cwd).resolve()
-    directories = [directory for home in homes(source) for directory in _projects(home, project)]
-    found = [info for info in list_sessions(directories) if source in ("all", info.source)][:limit]
-    if as_json:
-        click.echo(document([_info(info) for info in found]))
-    elif not found:
-        where = "anywhere" if everywhere else f"for {Path(cwd).resolve()}"
-        click.echo(f"No sessions {where}." + ("" if everywhere else " --all lists those of other directories."), err=True)
-    else:
-        _table(found, everywhere)
-
-
-@command.command("show")
-@click.argument("session", shell_complete=offering.sessions)
-@click.option("--full", is_flag=True, help="Whole texts, not only their beginning.")
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose sessions.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def show_command(session: str, full: bool, cwd: str, as_json: bool) -> None:
-    """Show the session SESSION: an id, the beginning of one, or a transcript file."""
-    from ..core.log import Log
-    from ..disk.transcripts.jsonl import Health
-    from ..disk.transcripts.store import read_transcript
-
-    path = locate(session, Path(cwd).resolve())
-    health = Health()
-    records = 0
-
-    def read() -> Any:
-        nonlocal records, health
-        records, health = 0, Health()
-        for record in read_transcript(path, health=health):
-            records += 1
-            yield record
-
-    log = Log.load(read)
-    notes = _notes(log, health, path)
-    if as_json:
-        shown = {
-            "session_id": path.stem,
-            "path": str(path),
-            "records": records,
-            "skipped": health.skipped,
-            "tokens": _tokens(log),
-            "notes": notes,
-            "decisions": [{"id": uuid, "kind": type(decision).__name__.lower()} for uuid, decision in log.decisions.items()],
-            "messages": log.view.messages(),
-        }
-        click.echo(document(shown))
+    in_homes = find_sessions(None if everywhere else cwd, source)
+    found = [info for info in in_homes if source in ("all", info.source)][:limit]
+    if found and not as_json:
+        header = ["id", "when", "size", "from", *(["directory"] if everywhere else []), "about"]
+        rows = [
+            [info.id[:8], minute(info.modified), _size(info.size), info.source, *([info.cwd] if everywhere else []), info.title]
+            for info in found
+        ]
+        print_table(header, rows, right=("size",))
         return
-    click.echo(printable(f"{path.stem}  {records} records, about {_tokens(log):,} tokens in view\n{path}"))
-    for note in notes:
-        click.echo(f"lamina: {sentence(note)}", err=True)
-    _conversation(log, full)
+    where = "anywhere." if everywhere else f"for {cwd}. --all lists those of other directories."
+    print_result([_info(info) for info in found], (), as_json=as_json, none=f"No sessions {where}")
 
 
-@command.command("clean")
+@sessions_command.command("show")
+@click.argument("session", shell_complete=completion.sessions)
+@click.option("--full", is_flag=True, help="Whole texts, not only their beginning.")
+@options.cwd("Whose sessions.")
+@options.as_json
+def show_command(session: str, full: bool, cwd: Path, as_json: bool) -> None:
+    """Show the session SESSION: an id, the beginning of one, or a transcript file."""
+    from ..conversation.window.recount import recount
+    from ..core.log import Log
+    from .transcripts import CountedTranscript, locate
+
+    path = locate(session, cwd)
+    read = CountedTranscript(path)
+    log = Log.load(read)
+    notes, tokens = _notes(log, read.health, path), recount(log.view).tokens
+    shown = {
+        "session_id": path.stem,
+        "path": str(path),
+        "records": read.records,
+        "skipped": read.health.skipped,
+        "tokens": tokens,
+        "notes": notes,
+        "decisions": [{"id": uuid, "kind": type(decision).__name__.lower()} for uuid, decision in log.decisions.items()],
+        "messages": log.view.messages(),
+    }
+    print_result(shown, f"{path.stem}  {read.records} records, about {tokens:,} tokens in view\n{path}", as_json=as_json)
+    if not as_json:
+        notice(*notes)
+        _print_conversation(log, full)
+
+
+@sessions_command.command("clean")
 @click.option("--older-than", "length", metavar="AGE", help="30d, 12w, 6m, 1y; without it what cleanupPeriodDays says.")
 @click.option("--all", "everywhere", is_flag=True, help="Sessions of every directory, not only of this project.")
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--cwd", type=click.Path(file_okay=False, exists=True), default=".", help="Whose sessions.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def clean_command(length: str | None, everywhere: bool, dry_run: bool, yes: bool, cwd: str, as_json: bool) -> None:
+@options.yes
+@options.cwd("Whose sessions.")
+@options.reports
+def clean_command(length: str | None, everywhere: bool, dry_run: bool, yes: bool, cwd: Path) -> options.Reported:
     """Remove old sessions with all that lies beside them; open ones, and those a memory refers to, stay."""
     from .session_clean import clean
 
-    clean(length, Path(cwd).resolve(), everywhere=everywhere, dry_run=dry_run, yes=yes, as_json=as_json)
+    return clean(length, cwd, everywhere=everywhere, dry_run=dry_run, yes=yes)
 
 
-def homes(source: str) -> list[Path]:
-    """The directories that hold `projects/`, each once."""
-    from ..disk.settings_files import lamina_home, user_home
+@sessions_command.command("search")
+@click.argument("term")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many, newest first.")
+@options.cwd("Whose sessions.")
+@options.reports
+def search_command(term: str, limit: int, cwd: Path) -> options.Reported:
+    """Messages and results of earlier sessions that hold TERM. Memory comes first: lamina memory search."""
+    if not term.strip():
+        raise click.UsageError("give a word or a phrase to look for.")
+    from .transcripts import search_sessions
 
-    person = user_home(os.environ)
-    named = os.environ.get("CLAUDE_CONFIG_DIR")
-    claude = Path(named) if named else person / ".claude" if person is not None else None
-    own = lamina_home(os.environ)
-    wanted = [own] if source == "lamina" else [own, claude]
-    return list(dict.fromkeys(path.absolute() for path in wanted if path is not None))
-
-
-def locate(session: str, cwd: Path) -> Path:
-    """The transcript that is meant: a session's id, the beginning of one, or a file; it holds a conversation."""
-    from . import transcript_check as recorded
-
-    path = recorded.file_named(session) or _by_id(session, cwd)
-    recorded.check(path)
-    return path
-
-
-def _by_id(session: str, cwd: Path) -> Path:
-    from ..core.errors import NoSuchSession
-    from ..disk.paths.project import slug
-    from ..disk.transcripts.search import find_transcript
-    from ..session.open import checked_id
-
-    error: NoSuchSession | None = None
-    for home in homes("all"):
-        try:
-            return find_transcript(home / "projects", slug(cwd), checked_id(session))
-        except NoSuchSession as missing:
-            error = error or missing
-    if Path(session).is_file():
-        return Path(session).absolute()
-    raise error or NoSuchSession(session, "any home directory")
+    unread: list[str] = []
+    with waiting("Looking through the sessions"):
+        found = list(islice(search_sessions(term, cwd, unread), limit))
+    notice(*unread)
+    lines = (f"{hit['session_id']}  {hit['time'][:16].replace('T', ' ')}  {hit['role']}: {hit['text']}" for hit in found)
+    none = f"Nobody said {term!r} in a session of {cwd}."
+    return found, lines, none
 
 
-def _projects(home: Path, cwd: Path | None) -> list[Path]:
-    from ..disk.paths.project import slug
-    from ..disk.transcripts.search import project_directories
+@contextmanager
+def _open_session(session: str, cwd: Path) -> Iterator[Session]:
+    """The session, to be changed; what there is to say about opening it goes to stderr."""
+    from ..session.session import Session
+    from .transcripts import locate
 
-    return project_directories(home / "projects") if cwd is None else [home / "projects" / slug(cwd)]
+    with Session("offline", cwd=cwd, resume=locate(session, cwd)) as found:
+        notice(*found.notices)
+        yield found
+
+
+@sessions_command.command("undo")
+@click.argument("session", shell_complete=completion.sessions)
+@click.argument("decision", required=False)
+@options.cwd("Whose session.")
+@options.reports
+def undo_command(session: str, decision: str | None, cwd: Path) -> options.Reported:
+    """Take back a compaction, clearing, snip or pin of SESSION: the last one, or the one DECISION names."""
+    with _open_session(session, cwd) as found:
+        before = found.tokens
+        undone = found.undo(decision)
+        told = {"session_id": found.id, "undone": undone.id, "kind": undone.kind, "tokens_before": before, "tokens": found.tokens}
+    said = f"Undone: {undone.kind} {undone.id[:8]}. The model sees about {told['tokens']:,} tokens again, it was {before:,}."
+    return told, said
+
+
+@sessions_command.command("expand")
+@click.argument("session", shell_complete=completion.sessions)
+@click.argument("node")
+@click.option("--page", type=click.IntRange(min=1), default=1, show_default=True, help="Long ones come in pages.")
+@options.cwd("Whose session.")
+@options.as_json
+def expand_command(session: str, node: str, page: int, cwd: Path, as_json: bool) -> None:
+    """Show what NODE stands for in SESSION: a summary, a snip, a folded turn, a clearing, or a spilled result."""
+    from ..core.log import Log
+    from ..disk.transcripts.store import TranscriptReader, read_transcript
+    from ..layers.l1_results.reopen import spilled_text
+    from ..layers.l4_compact.expand import page_of, stands_for, text_of
+    from ..session.expand import spill_in
+    from .transcripts import locate
+
+    path = locate(session, cwd)
+    spill = spill_in(Log.load(lambda: read_transcript(path)), node)
+    text = spilled_text(spill, path.with_suffix("")) if spill is not None else text_of(stands_for(TranscriptReader(path), node))
+    shown = page_of(text, page)
+    told = {"session_id": path.stem, "node": node, "page": shown.number, "pages": shown.pages, "text": shown.text}
+    print_result(told, shown.text, as_json=as_json)
+    if shown.pages > 1 and not as_json:
+        click.echo(f"Page {shown.number} of {shown.pages}; --page {shown.number % shown.pages + 1} shows another.", err=True)
+
+
+@sessions_command.command("snip")
+@click.argument("session", shell_complete=completion.sessions)
+@click.argument("turns", required=False)
+@options.cwd("Whose session.")
+@options.reports
+def snip_command(session: str, turns: str | None, cwd: Path) -> options.Reported:
+    """Take TURNS (2, or 2-4) of SESSION out of what the model sees; without TURNS, list them."""
+    with _open_session(session, cwd) as found:
+        if turns is None:
+            listed = [{"number": number, **turn._asdict()} for number, turn in enumerate(found.turns, 1)]
+            lines = (f"{row['number']:>3}  {str(row['words'])[:100]}" for row in listed)
+            return {"session_id": found.id, "turns": listed}, lines
+        before = found.tokens
+        node = found.hide_messages(turns=turns)
+        told = {"session_id": found.id, "snipped": node, "tokens_before": before, "tokens": found.tokens}
+    said = f"Taken out ({node[:8]}): the model sees about {told['tokens']:,} tokens, it was {before:,}."
+    return told, said
+
+
+@sessions_command.command("pin")
+@click.argument("session", shell_complete=completion.sessions)
+@click.argument("text", required=False)
+@click.option("--message", metavar="ID", help="Pin a message in view instead of a text.")
+@options.cwd("Whose session.")
+@options.reports
+def pin_command(session: str, text: str | None, message: str | None, cwd: Path) -> options.Reported:
+    """Keep TEXT through every compaction of SESSION; without TEXT, list what is pinned."""
+    with _open_session(session, cwd) as found:
+        pinned = found.pin(text, message=message) if text is not None or message is not None else None
+        pins = found.pins
+    lines = [f"{uuid[:8]}  {json.dumps(printable(kept), ensure_ascii=False)}" for uuid, kept in pins.items()]
+    if pinned is not None:
+        lines = [f"Pinned ({pinned[:8]}): it will stand word for word after every compaction."]
+    return {"session_id": found.id, "pinned": pinned, "pins": pins}, lines, "Nothing is pinned."
 
 
 def _info(info: SessionInfo) -> dict[str, Any]:
     named = {"session_id" if name == "id" else name: getattr(info, name) for name in info.__struct_fields__}
-    return named | {"modified": _time(info.modified).isoformat(timespec="seconds")}
-
-
-def _time(seconds: float) -> datetime:
-    """A file's time as a person's; one beyond all calendars becomes the nearest that is in them."""
-    try:
-        return datetime.fromtimestamp(seconds).astimezone()
-    except (ValueError, OverflowError, OSError):
-        return (datetime.max if seconds > 0 else datetime.min).replace(tzinfo=UTC)
-
-
-def _table(found: list[SessionInfo], everywhere: bool) -> None:
-    header = ["id", "when", "size", "from", *(["directory"] if everywhere else []), "about"]
-    rows = []
-    for info in found:
-        when = _time(info.modified).strftime("%Y-%m-%d %H:%M")
-        rows.append([info.id[:8], when, _size(info.size), info.source, *([info.cwd] if everywhere else []), info.title])
-    show(header, rows, right=("size",))
+    return named | {"modified": local_time(info.modified).isoformat(timespec="seconds")}
 
 
 def _size(size: int) -> str:
@@ -203,17 +238,13 @@ def _notes(log: Any, health: Any, path: Path) -> list[str]:
     return [note for note in notes if note]
 
 
-def _tokens(log: Any) -> int:
-    from ..conversation.window.recount import recount
-
-    return recount(log.view).tokens
-
-
-def _conversation(log: Any, full: bool) -> None:
+def _print_conversation(log: Any, full: bool) -> None:
     for item in log.view.items:
         for block in item.blocks:
             label, body = _shown(block, item.role, item.kind)
-            body = printable(body) if full else _short(printable(body))
+            body = printable(body)
+            if not full and len(body) > SHOWN_CHARS:
+                body = f"{body[:SHOWN_CHARS]}… ({len(body):,} characters)"
             click.echo(f"\n{click.style(sentence(label), bold=True)}  {sentence(item.time)}\n{body}")
 
 
@@ -236,7 +267,3 @@ def _shown(block: Block, role: str, kind: str) -> tuple[str, str]:
             return who, f"[{block.wire['type']}]"
         case _:
             return who, f"[{block.kind}]"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}… ({len(text):,} characters)"

@@ -30,19 +30,19 @@ SIGPIPE = 13
 _HEARD = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
-class Stop:
+class StopRequest:
     """Who wants an end, and what has to be told."""
 
     def __init__(self) -> None:
-        self._wished = threading.Event()
+        self._requested = threading.Event()
         self._abort: Callable[[], None] | None = None
         self._asking = False
         self._interrupts = 0
         self.signal = 0  # the last one heard
 
     @property
-    def wished(self) -> bool:
-        return self._wished.is_set()
+    def requested(self) -> bool:
+        return self._requested.is_set()
 
     @property
     def leaving(self) -> bool:
@@ -54,10 +54,10 @@ class Stop:
         """The exit code; a reader that has seen enough is no failure."""
         return 0 if self.signal in (0, SIGPIPE) else ENDED_BY + self.signal
 
-    def wish(self, number: int) -> None:
+    def request(self, number: int) -> None:
         """May be called from a handler and from any thread."""
         self.signal = number
-        self._wished.set()
+        self._requested.set()
         if self._abort is not None:
             self._abort()
 
@@ -82,7 +82,7 @@ class Stop:
         """While a turn is under way, `abort` is what ends it."""
         self._interrupts = 0
         if not self.leaving:
-            self._wished.clear()
+            self._requested.clear()
             self.signal = 0
         self._abort = abort
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
@@ -104,7 +104,7 @@ class Stop:
 
     def _hear(self, number: int, _: FrameType | None) -> None:
         if self._asking and self._abort is not None:
-            self.wish(number)
+            self.request(number)
             raise KeyboardInterrupt
         if self._abort is None:
             if number == signal.SIGINT:
@@ -114,51 +114,37 @@ class Stop:
         self._interrupts += number == signal.SIGINT
         if self._interrupts > 2:
             os._exit(ENDED_BY + number)
-        self.wish(number)
+        self.request(number)
         if self._interrupts == 2:
             raise KeyboardInterrupt
 
 
-class Watched:
+class StoppableProvider:
     """A provider that begins no call once an end is wished, and counts the time of its calls.
 
     An agent forgets an abort when a turn begins; a signal that came just before must not be lost.
     """
 
-    def __init__(self, provider: Provider, stop: Stop) -> None:
+    def __init__(self, provider: Provider, stop: StopRequest) -> None:
         self._provider = provider
         self._stop = stop
         self.seconds = 0.0
-
-    @property
-    def name(self) -> str:
-        return self._provider.name
-
-    @property
-    def model(self) -> str:
-        return self._provider.model
+        self.name, self.model = provider.name, provider.model
+        self.render, self.read, self.ask_async = provider.render, provider.read, provider.ask_async
 
     @property
     def capabilities(self) -> Capabilities:
+        """A provider learns what its server refuses."""
         return self._provider.capabilities
 
     def with_model(self, model: str) -> Provider:
         change: Callable[[str], Provider] | None = getattr(self._provider, "with_model", None)
-        return Watched(change(model), self._stop) if change is not None else self
-
-    def render(self, request: Wire) -> Wire:
-        return self._provider.render(request)
-
-    def read(self, response: object) -> Reply:
-        return self._provider.read(response)
-
-    async def ask_async(self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None) -> Reply:
-        return await self._provider.ask_async(request, purpose=purpose, on_event=on_event)
+        return StoppableProvider(change(model), self._stop) if change is not None else self
 
     def ask(
         self, request: Wire, *, purpose: str = "chat", on_event: OnEvent | None = None, abort: threading.Event | None = None
     ) -> Reply:
-        if self._stop.wished:
+        if self._stop.requested:
             raise Aborted
         began = time.monotonic()
         try:

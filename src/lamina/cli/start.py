@@ -7,30 +7,32 @@ as such, so that nothing in them sets paths, endpoints or hooks (F2).
 from __future__ import annotations
 
 import os
-import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from .safe_text import sentence
+from ..core.errors import DiskError
+from ..disk.home.approvals import Approvals, load_approvals
+from ..disk.home.trust import while_trusted
+from ..disk.paths.project import slug
+from ..disk.settings_files import load_settings, user_home
+from ..disk.transcripts.search import newest_transcript
 
 if TYPE_CHECKING:
     from ..agent.agent import Agent
     from ..core.settings import Settings
-    from ..disk.home.approvals import Approvals
-    from ..fork.tool_runner import AskPerson
+    from ..memory.memory import Memory
     from ..permissions.decision import Mode
-    from ..providers import OnEvent
-    from .signals import Stop, Watched
+    from ..providers import Provider
+    from .signals import StoppableProvider
 
 OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so the offline stand-in answers"
 # A window of this size is never filled by what stands before the messages; below it that is counted once.
 ROOMY = 40_000
 
 
-class Wish(NamedTuple):
+class ChatOptions(NamedTuple):
     """What the command line asks for."""
 
     cwd: Path
@@ -44,46 +46,44 @@ class Wish(NamedTuple):
     bare: bool = False
 
 
-def notice(text: str) -> None:
-    """To the person, beside the answer; a terminal that is gone is no reason to fail."""
-    with suppress(OSError):
-        print(f"lamina: {sentence(text)}", file=sys.stderr)
+class MemorySource(NamedTuple):
+    """Whose memory, and what the settings make of it."""
+
+    cwd: Path
+    home: Path | None
+    settings: Settings
+
+    def open(self) -> Memory:
+        from ..memory.memory import Memory
+
+        return Memory.open(self.cwd, home=self.home, settings=self.settings)
 
 
-def home_of() -> Path | None:
-    from ..disk.settings_files import lamina_home
-
-    return lamina_home(os.environ)
-
-
-def check_rules(wish: Wish) -> None:
+def check_rules(options: ChatOptions) -> None:
     """A rule that cannot be read is a slip of the pen, and said before anything runs."""
     from ..core.settings import Permissions
     from ..permissions.rules import read_rules
 
-    for found in read_rules(Permissions(allow=wish.allow, deny=wish.deny)).findings:
+    for found in read_rules(Permissions(allow=options.allow, deny=options.deny)).findings:
         raise click.UsageError(found.text)
 
 
-def settings_for(wish: Wish, home: Path | None) -> Settings:
+def load_chat_settings(options: ChatOptions, home: Path | None) -> Settings:
     """Hooks and permissions of the working tree count if the person trusts it as it is now."""
-    from ..disk.home.trust import while_trusted
-    from ..disk.settings_files import load_settings
-
     given: dict[str, Any] = (
-        {"permissions": {"allow": list(wish.allow), "deny": list(wish.deny)}} if wish.allow or wish.deny else {}
+        {"permissions": {"allow": list(options.allow), "deny": list(options.deny)}} if options.allow or options.deny else {}
     )
-    if wish.bare:
+    if options.bare:
         given["lamina"] = {"bare": True}
 
     def load(trusted: bool) -> Settings:
         # Without `home`, which is the environment's: what is wrong with that variable is then among the findings.
-        return load_settings(cwd=wish.cwd, environ=os.environ, command_line=given, trusted=trusted)
+        return load_settings(cwd=options.cwd, environ=os.environ, command_line=given, trusted=trusted)
 
-    return while_trusted(home, wish.cwd, load) if home is not None else load(False)
+    return while_trusted(home, options.cwd, load) if home is not None else load(False)
 
 
-def environment(settings: Settings) -> dict[str, str]:
+def _environment(settings: Settings) -> dict[str, str]:
     """The process environment with the keys and addresses of the settings, for providers alone."""
     environ = dict(os.environ)
     keys = {"ANTHROPIC_API_KEY": settings.anthropic_api_key, "OPENAI_API_KEY": settings.openai_api_key}
@@ -92,91 +92,79 @@ def environment(settings: Settings) -> dict[str, str]:
     return environ | {name: place for name, place in places.items() if place is not None}
 
 
-def provider_for(spec: str | None, settings: Settings, stop: Stop) -> Watched:
-    """Who answers: by name, by the settings, by the keys there are, else the offline stand-in (O2)."""
+def open_chosen_provider(spec: str | None, settings: Settings) -> Provider:
+    """Who answers: by name, by the settings, by the keys there are, else the offline stand-in."""
     from ..providers import configured, open_provider
-    from .signals import Watched
 
-    environ = environment(settings)
+    environ = _environment(settings)
     named = spec or settings.model or settings.provider or configured(environ)
-    opened = open_provider(named, base_url=settings.base_url, environ=environ)
-    return Watched(opened, stop)
+    return open_provider(named, base_url=settings.base_url, environ=environ)
 
 
-def nobody_chosen(wish: Wish, settings: Settings) -> bool:
-    return not (wish.model or settings.model or settings.provider)
+def is_model_unset(options: ChatOptions, settings: Settings) -> bool:
+    return not (options.model or settings.model or settings.provider)
 
 
-def newest(wish: Wish, home: Path | None) -> Path:
-    from ..disk.paths.project import slug
-    from ..disk.transcripts.search import newest_transcript
-
-    return newest_transcript((home or Path()) / "projects", slug(wish.cwd))
+def find_newest(options: ChatOptions, home: Path | None) -> Path:
+    return newest_transcript((home or Path()) / "projects", slug(options.cwd))
 
 
-def approvals_for(cwd: Path, home: Path | None) -> tuple[Approvals, str | None]:
+def read_approvals(cwd: Path, home: Path | None) -> tuple[Approvals, str | None]:
     """Which files outside the project the person let its instructions include, and what is wrong with the note of it."""
-    from ..core.errors import DiskError
-    from ..disk.home.approvals import Approvals, load_approvals
-
     if home is None:
         return Approvals(), None
     try:
-        return load_approvals(home, project_at(cwd)), None
+        return load_approvals(home, find_project(cwd)), None
     except DiskError as error:
         return Approvals(), str(error)
 
 
-def project_at(cwd: Path) -> Path:
-    from ..disk.settings_files import user_home
+def find_project(cwd: Path) -> Path:
     from ..prompt.instructions import project_of
 
     return project_of(Path(os.path.realpath(cwd)), user_home(os.environ))
 
 
 def open_agent(
-    wish: Wish,
+    options: ChatOptions,
     settings: Settings,
-    provider: Watched,
+    provider: StoppableProvider,
     *,
     home: Path | None,
     resume: str | Path | None,
-    ask: AskPerson | None = None,
-    on_event: OnEvent | None = None,
-    interactive: bool = False,
+    **listeners: Any,
 ) -> Agent:
+    """`listeners` are what `Agent.open` takes to ask the person and to tell them what happens."""
     from ..agent.agent import Agent
     from ..maintenance.start_checks import run_start_checks
 
-    approvals, problem = approvals_for(wish.cwd, home)
+    approvals, problem = read_approvals(options.cwd, home)
     agent = Agent.open(
         provider,
-        cwd=wish.cwd,
+        cwd=options.cwd,
         home=home,
         settings=settings,
         resume=resume,
         approved=approvals.answer,
-        mode=wish.mode,
-        ask=ask,
-        on_event=on_event,
-        interactive=interactive,
+        mode=options.mode,
+        **listeners,
     )
     agent.notify(*(found.text for found in agent.rules.findings), *([problem] if problem else ()))
-    agent.notify(*run_start_checks(wish.cwd, home, settings, environ=os.environ), *_cramped(agent))
-    if wish.rounds is not None:
-        agent.rounds = wish.rounds
+    agent.notify(*run_start_checks(options.cwd, home, settings, environ=os.environ), *_warn_of_small_window(agent))
+    if options.rounds is not None:
+        agent.rounds = options.rounds
     return agent
 
 
-def _cramped(agent: Agent) -> list[str]:
+def _warn_of_small_window(agent: Agent) -> list[str]:
     """A window that the prompt fills by half before anything is said: no compaction makes room there."""
     with agent.session._working() as c:
         effective = c.limits.effective
         if effective >= ROOMY:
             return []
-        from .context import prompt_tokens
+        from .context_report import estimate_prompt
 
-        taken = prompt_tokens(c.prompt.system, c.prompt.tools, c.count)
+        taken = estimate_prompt(c.prompt.system, c.prompt.tools, c.count)
     if taken * 2 < effective:
         return []
     return [

@@ -12,14 +12,14 @@ import os
 import sys
 import threading
 
-from .signals import SIGHUP, SIGPIPE, Stop
+from .signals import SIGHUP, SIGPIPE, StopRequest
 
 # A file that takes no more.
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
-class Sink:
-    def __init__(self, stop: Stop) -> None:
+class StdoutSink:
+    def __init__(self, stop: StopRequest) -> None:
         self._stop = stop
         self.lock = threading.RLock()
         self.gone = False
@@ -44,4 +44,4 @@ class Sink:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.__stdout__.fileno() if sys.__stdout__ is not None else nowhere)
         os.close(nowhere)
-        self._stop.wish(SIGPIPE if self.trouble or isinstance(error, BrokenPipeError) else SIGHUP)
+        self._stop.request(SIGPIPE if self.trouble or isinstance(error, BrokenPipeError) else SIGHUP)

@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from lamina.cli import export, import_
+from lamina.cli.portable import export_command, import_command
 from lamina.core.errors import InputError, SettingError
 from lamina.memory.memory import Memory
 
@@ -29,12 +29,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.spec("B13")
 def test_an_import_is_reported_line_by_line_and_what_is_odd_on_stderr(project: Path) -> None:
-    dry = run(import_.command, "mem0.json", "--dry-run")
+    dry = run(import_command, "mem0.json", "--dry-run")
     assert dry.stdout == "created   Uses Postgres\nDry run, nothing was written: Memories (mem0): 1 created.\n"
-    first = run(import_.command, "mem0.json")
+    first = run(import_command, "mem0.json")
     assert (first.exit_code, first.stdout) == (0, "created   Uses Postgres\nMemories (mem0): 1 created.\n")
     assert first.stderr == "lamina: results[1]: has no text under `memory` and is left out\n"
-    assert run(import_.command, "mem0.json").stdout == "Memories (mem0): 1 unchanged.\n"
+    assert run(import_command, "mem0.json").stdout == "Memories (mem0): 1 unchanged.\n"
 
 
 @pytest.mark.spec("B13")
@@ -43,25 +43,25 @@ def test_what_was_written_here_comes_back_from_its_export_as_it_is(form: str, pr
     with Memory.open(project) as memory:
         memory.save("testing-db", type="feedback", description="Tests use a real database", body="Mocks once hid a migration.")
         memory.save("deploys", type="project", description="On Tuesdays", body="On Tuesdays.\n\nAt noon.")
-    assert run(export.command, "out", "--format", form).exit_code == 0
-    assert run(import_.command, "out", "--format", form).stdout.endswith("2 unchanged.\n")
+    assert run(export_command, "out", "--format", form).exit_code == 0
+    assert run(import_command, "out", "--format", form).stdout.endswith("2 unchanged.\n")
 
 
 def test_a_conflict_names_the_way_out(project: Path) -> None:
-    run(import_.command, "mem0.json")
+    run(import_command, "mem0.json")
     (project / "a.md").write_text("---\nname: Uses Postgres\ndescription: No\n---\n\nMySQL.\n")
-    found = run(import_.command, "a.md")
+    found = run(import_command, "a.md")
     assert found.stdout.splitlines() == [
         "conflict  Uses Postgres (description and body differ)",
         "Memories (claude-code): 1 conflict. What is there was kept; --replace takes the new one.",
     ]
-    assert run(import_.command, "a.md", "--replace").stdout.splitlines()[-1] == "Memories (claude-code): 1 replaced."
+    assert run(import_command, "a.md", "--replace").stdout.splitlines()[-1] == "Memories (claude-code): 1 replaced."
 
 
 @pytest.mark.spec("B13")
 def test_an_export_and_its_report_as_one_document(project: Path) -> None:
-    run(import_.command, "mem0.json")
-    found = run(export.command, "memory.jsonl", "--format", "mcp-memory", "--json")
+    run(import_command, "mem0.json")
+    found = run(export_command, "memory.jsonl", "--format", "mcp-memory", "--json")
     assert json.loads(found.stdout) == {
         "format": "mcp-memory",
         "path": "memory.jsonl",
@@ -74,14 +74,14 @@ def test_an_export_and_its_report_as_one_document(project: Path) -> None:
 
 
 def test_a_source_that_is_not_there_is_misuse(project: Path) -> None:
-    found = run(import_.command, "gone.json")
+    found = run(import_command, "gone.json")
     assert isinstance(found.exception, InputError)
-    assert run(export.command, "x", "--format", "yaml").exit_code == 2
+    assert run(export_command, "x", "--format", "yaml").exit_code == 2
 
 
 @pytest.mark.spec("B13", "B5")
 def test_memory_that_is_read_only_takes_no_import_not_even_a_dry_one(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(import_.command, "mem0.json")
+    run(import_command, "mem0.json")
     monkeypatch.setenv("LAMINA_MEMORY_MODE", "read-only")
-    assert isinstance(run(import_.command, "mem0.json", "--dry-run").exception, SettingError)
-    assert run(export.command, "m.json", "--format", "mem0").stdout == "created   m.json\nFiles (mem0): 1 created.\n"
+    assert isinstance(run(import_command, "mem0.json", "--dry-run").exception, SettingError)
+    assert run(export_command, "m.json", "--format", "mem0").stdout == "created   m.json\nFiles (mem0): 1 created.\n"

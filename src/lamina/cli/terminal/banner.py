@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING
 from ... import __version__
 from ...core.blocks import Text, ToolUse
 from ...core.view import Item
-from ..start import OFFLINE, nobody_chosen
-from .screen import fit
-from .trust_questions import remarks
+from ..completion import SHORT_ID
+from ..console import fit
+from ..start import OFFLINE, is_model_unset
+from .trust_questions import describe_findings
 
 if TYPE_CHECKING:
     from .loop import Chat
 
-__all__ = ["Item", "farewell", "greet", "recap"]
-
-SHORT_ID = 8
 # Of the last answer, so that the person knows where they were.
 MOST_LINES = 8
 UNFINISHED = "Its last turn was not finished: /retry carries on with it."
@@ -28,16 +26,15 @@ UNFINISHED = "Its last turn was not finished: /retry carries on with it."
 def greet(chat: Chat) -> None:
     screen, session = chat.screen, chat.agent.session
     dash = f" {screen.marks.dash} "
-    name, where = f"Lamina {__version__}", f"{at_home(session.cwd)}{dash}session {session.id[:SHORT_ID]}"
+    name, where = f"Lamina {__version__}", f"{shorten_home(session.cwd)}{dash}session {session.id[:SHORT_ID]}"
     if len(f"{name}{dash}{chat.provider.model}{dash}{where}") < screen.width:
         screen.painted((name, "bold"), (f"{dash}{chat.provider.model}{dash}{where}", "plain"))
     else:
         screen.painted((name, "bold"), (f"{dash}{chat.provider.model}", "plain"))
         screen.note(where)
     screen.line(f"/help lists the commands{dash}Ctrl-C stops{dash}Ctrl-D leaves", "dim")
-    for text in remarks(chat.settings):
-        screen.note(f"lamina: {text}", "yellow")
-    if chat.provider.name == "offline" and nobody_chosen(chat.wish, chat.settings):
+    chat.warn(describe_findings(chat.settings))
+    if chat.provider.name == "offline" and is_model_unset(chat.options, chat.settings):
         screen.note(f"{OFFLINE[0].upper()}{OFFLINE[1:]}.", "yellow")
     chat.tell_notices()
     recap(chat)
@@ -55,26 +52,25 @@ def recap(chat: Chat) -> None:
         lines = answers[-1].strip().split("\n")
         if len(lines) > MOST_LINES:
             screen.line(screen.marks.cut, "dim")
-        for line in lines[-MOST_LINES:]:
-            screen.line(line, "dim")
-    if unfinished(items):
+        screen.line("\n".join(lines[-MOST_LINES:]), "dim")
+    if is_unfinished(items):
         screen.note(UNFINISHED, "yellow")
 
 
-def unfinished(items: Sequence[Item]) -> bool:
+def is_unfinished(items: Sequence[Item]) -> bool:
     """Whether the last thing said still waits for the model: words or results without an answer, or a call without a result."""
     last = next((item for item in reversed(items) if item.kind == "said"), None)
     return last is not None and (last.role == "user" or any(isinstance(block, ToolUse) for block in last.blocks))
 
 
-def farewell(chat: Chat) -> None:
+def say_farewell(chat: Chat) -> None:
     """How to come back, if there is something to come back to."""
     session = chat.agent.session
     if session.path is not None and chat.has_spoken:
         chat.screen.note(f"lamina --resume {session.id[:SHORT_ID]} goes on with this session.", "dim")
 
 
-def at_home(path: Path) -> str:
+def shorten_home(path: Path) -> str:
     home = os.environ.get("HOME", "")
     inside = home not in ("", "/") and (str(path) == home or str(path).startswith(f"{home}/"))
     return f"~{str(path)[len(home) :]}" if inside else str(path)

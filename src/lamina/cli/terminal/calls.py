@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..safe_text import counted
 from .screen import Style
 
 # Lines of a change that are shown on each side; the whole of it is in the call.
@@ -24,21 +25,21 @@ TITLE = 300
 OURS = ("[exit code", "[The whole output is in")
 
 
-class Shown(NamedTuple):
+class PreviewLine(NamedTuple):
     text: str
     style: Style = "plain"
 
 
-def title(name: str, given: object, cwd: Path, home: Path | None = None) -> str:
+def describe_call(name: str, given: object, cwd: Path, home: Path | None = None) -> str:
     """What is called with what, in one line. Paths in `home`, Lamina's own, are told from the project's part of it on."""
     arguments = given if isinstance(given, Mapping) else {}
     match name:
         case "Bash":
             what = _text(arguments, "command")
         case "Read" | "Write" | "Edit":
-            what = near(_text(arguments, "file_path"), cwd, home) + _range(arguments)
+            what = shorten_path(_text(arguments, "file_path"), cwd, home) + _range(arguments)
         case "Grep":
-            where = near(_text(arguments, "path"), cwd, home)
+            where = shorten_path(_text(arguments, "path"), cwd, home)
             what = f"{_text(arguments, 'pattern')!r}" + (f" in {where}" if where else "")
         case "Glob":
             what = _text(arguments, "pattern")
@@ -51,13 +52,13 @@ def title(name: str, given: object, cwd: Path, home: Path | None = None) -> str:
             what = f"to {_text(arguments, 'to')}: {_text(arguments, 'summary') or _text(arguments, 'message')}"
         case "TodoWrite":
             todos = arguments.get("todos")
-            what = _count(len(todos), "to-do") if isinstance(todos, list) else ""
+            what = counted(len(todos), "to-do") if isinstance(todos, list) else ""
         case _:
             what = json.dumps(given, ensure_ascii=False, default=str) if given else ""
     return " ".join(f"{name} {what}".split())[:TITLE]
 
 
-def near(path: str, cwd: Path, home: Path | None = None) -> str:
+def shorten_path(path: str, cwd: Path, home: Path | None = None) -> str:
     """A path as it is seen from the working directory."""
     if not path or not os.path.isabs(path):
         return path
@@ -76,7 +77,7 @@ def _range(arguments: Mapping[str, Any]) -> str:
     return f":{first}-{first + limit - 1}" if isinstance(limit, int) else f":{first}-"
 
 
-def outcome(name: str, given: object, content: object, facts: Mapping[str, Any], *, is_error: bool) -> str:
+def describe_result(name: str, given: object, content: object, facts: Mapping[str, Any], *, is_error: bool) -> str:
     """What came of a call, in half a line."""
     text = content if isinstance(content, str) else ""
     if facts.get("denied"):
@@ -88,17 +89,17 @@ def outcome(name: str, given: object, content: object, facts: Mapping[str, Any],
     match name:
         case "Read" if "lines" in facts:
             whole = f" of {facts['total']:,}" if facts.get("more") and "total" in facts else ""
-            return f"{_count(facts['lines'], 'line')}{whole}"
+            return f"{counted(facts['lines'], 'line')}{whole}"
         case "Write" if "lines" in facts:
-            return f"{'new, ' if facts.get('created') else ''}{_count(facts['lines'], 'line')}"
+            return f"{'new, ' if facts.get('created') else ''}{counted(facts['lines'], 'line')}"
         case "Edit" if "line" in facts:
             return _changed(given, facts)
         case "Grep" if "lines" in facts:
-            return f"{_count(facts['lines'], 'line')} in {_count(facts['files'], 'file')}"
+            return f"{counted(facts['lines'], 'line')} in {counted(facts['files'], 'file')}"
         case "Glob" if "files" in facts:
-            return _count(facts["files"], "file")
+            return counted(facts["files"], "file")
         case "Agent" if "calls" in facts:
-            return f"{_count(facts['calls'], 'call')}, {facts['seconds']:.0f} s, {facts['tokens']:,} tokens"
+            return f"{counted(facts['calls'], 'call')}, {facts['seconds']:.0f} s, {facts['tokens']:,} tokens"
         case "Agent" if facts.get("background"):
             return f"in the background as {facts['agent']}"
         case _:
@@ -135,11 +136,7 @@ def _first(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-def preview(name: str, given: object) -> list[Shown]:
+def preview_call(name: str, given: object) -> list[PreviewLine]:
     """What the call would do, for the question: the command, the change, or the arguments as they are."""
     arguments = given if isinstance(given, Mapping) else {}
     match name:
@@ -147,7 +144,7 @@ def preview(name: str, given: object) -> list[Shown]:
             return [*_bounded(_text(arguments, "command"), MOST_COMMAND, "", "bold")]
         case "Edit":
             old, new = _text(arguments, "old_string"), _text(arguments, "new_string")
-            everywhere = [Shown("everywhere in the file", "yellow")] if arguments.get("replace_all") is True else []
+            everywhere = [PreviewLine("everywhere in the file", "yellow")] if arguments.get("replace_all") is True else []
             return [*everywhere, *_bounded(old, MOST_CHANGED, "- ", "red"), *_bounded(new, MOST_CHANGED, "+ ", "green")]
         case "Write":
             return [*_bounded(_text(arguments, "content"), MOST_CHANGED, "+ ", "green")]
@@ -157,7 +154,7 @@ def preview(name: str, given: object) -> list[Shown]:
             return [*_bounded(json.dumps(given, ensure_ascii=False, indent=2, default=str), MOST_CHANGED, "", "plain")]
 
 
-def _bounded(text: str, most: int, sign: str, style: Style) -> Iterator[Shown]:
+def _bounded(text: str, most: int, sign: str, style: Style) -> Iterator[PreviewLine]:
     lines = text.split("\n")
     if len(lines) > 1 and not lines[-1]:
         lines = lines[:-1]
@@ -165,9 +162,9 @@ def _bounded(text: str, most: int, sign: str, style: Style) -> Iterator[Shown]:
         return
     for line in lines[:most]:
         more = f" … and {len(line) - LONGEST:,} more characters" if len(line) > LONGEST else ""
-        yield Shown(f"{sign}{line[:LONGEST]}{more}", style)
+        yield PreviewLine(f"{sign}{line[:LONGEST]}{more}", style)
     if len(lines) > most:
-        yield Shown(f"… and {len(lines) - most:,} more lines that are not shown here", "yellow")
+        yield PreviewLine(f"… and {len(lines) - most:,} more lines that are not shown here", "yellow")
 
 
 def _text(arguments: Mapping[str, Any], name: str) -> str:

@@ -13,13 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 from ...core.errors import LaminaError
 from ...permissions.verdicts import Mode, read_mode
-from ..context import report_on, spilled_in
-from ..context_lines import lines
+from ..context_report import find_spills, format_context, report_on
 from . import compact_command as compacting
-from . import dream_command as dreaming
 from . import memory_command as memories
 from . import session_picker as sessions
-from .screen import clean, folded
 from .undo import undo_turn
 
 if TYPE_CHECKING:
@@ -42,40 +39,39 @@ MODE_WORDS: dict[Mode, str] = {
     "all": "everything may be done that no rule denies",
 }
 
+DREAM_TAKES = "[status|kill|undo [ID]]"
+DREAM_WORDS = {"status": "how it stands", "kill": "end the one that runs", "undo": "take back the last one"}
 
-class Command(NamedTuple):
+
+class ChatCommand(NamedTuple):
     about: str
     run: Run
     takes: str = ""
 
 
-class Called(NamedTuple):
-    name: str
-    rest: str
-
-
-def parse(text: str) -> Called | None:
+def parse(text: str) -> tuple[str, str] | None:
+    """The name of a command and what stands behind it."""
     found = _COMMAND.fullmatch(text.strip())
-    return Called(found["name"].lower(), (found["rest"] or "").strip()) if found else None
+    return (found["name"].lower(), (found["rest"] or "").strip()) if found else None
 
 
-def find(name: str) -> Command | None:
+def find(name: str) -> ChatCommand | None:
     """By its name, or by a beginning that no other has."""
     begun = [command for each, command in COMMANDS.items() if each.startswith(name) and len(name) >= SHORTEST]
     return COMMANDS.get(name) or (begun[0] if len(begun) == 1 else None)
 
 
-def run(chat: Chat, called: Called) -> None:
-    command = find(called.name)
+def run(chat: Chat, name: str, rest: str) -> None:
+    command = find(name)
     if command is None:
-        near = get_close_matches(called.name, COMMANDS, 1, 0.5)
+        near = get_close_matches(name, COMMANDS, 1, 0.5)
         meant = f"did you mean /{near[0]}?" if near else "/help lists them."
-        chat.screen.note(f"There is no command /{called.name}; {meant}", "red")
+        chat.screen.note(f"There is no command /{name}; {meant}", "red")
         return
     try:
-        command.run(chat, called.rest)
+        command.run(chat, rest)
     except LaminaError as error:
-        chat.screen.note(f"lamina: {error}", "red")
+        chat.fail(error)
 
 
 def _help(chat: Chat, rest: str) -> None:
@@ -83,15 +79,14 @@ def _help(chat: Chat, rest: str) -> None:
     column = max(map(len, names.values())) + 4
     for name, command in COMMANDS.items():
         chat.screen.listed(names[name], "cyan", command.about, column)
-    for text in KEYS:
-        chat.screen.note(text, "dim", indent="  ")
+    chat.screen.notes(KEYS, "dim", indent="  ")
 
 
 def _context(chat: Chat, rest: str) -> None:
     with chat.agent.session._working() as c:
         report = report_on(c.log.view, c.count, c.limits, model=c.prompt.model, autocompact=c.autocompact, memo=c.memo)
-        report = report._replace(spilled=spilled_in(c.log))
-    for text, style in lines(report, chat.screen.width):
+        report = report._replace(spilled=find_spills(c.log))
+    for text, style in format_context(report, chat.screen.width):
         chat.screen.line(text, style or "plain")
 
 
@@ -110,36 +105,34 @@ def _model(chat: Chat, rest: str) -> None:
     chat.screen.note(f"{chat.provider.model} answers from here on; its first request is read without the cache.", "dim")
 
 
-def _resume(chat: Chat, rest: str) -> None:
-    chosen = rest or sessions.choose(chat.screen, chat.questions, sessions.others(chat))
-    if chosen is not None:
-        sessions.resume(chat, chosen)
-
-
 def _pin(chat: Chat, rest: str) -> None:
     with chat.agent.session._working() as c:
         if not rest:
             pins = [pin.text or f"message {pin.target}" for pin in c.log.view.pins.values()]
             for text in pins or ["Nothing is pinned; /pin TEXT keeps a text through every compaction."]:
-                for line in text.splitlines():
-                    chat.screen.note(line, indent="  ")
+                chat.screen.notes(text.splitlines(), indent="  ")
             return
     chat.agent.session.pin(rest)
     chat.screen.note("Pinned: it will stand word for word after every compaction.", "dim")
 
 
 def _undo(chat: Chat, rest: str) -> None:
-    with chat.agent.session._working() as c:
+    session = chat.agent.session
+    with session._working() as c:
         decision = rest or compacting.newest_decision(c)
         if decision:
-            compacting.undo_decision(chat, decision)
-            return
-        removed = undo_turn(c)
-    chat.screen.note(removed.sentence() if removed else "There is nothing to take back.", "dim")
+            undone = session.undo(decision)
+            said = f"Undone: {undone.kind} {undone.id[:8]}. The model sees about {session.tokens:,} tokens."
+        else:
+            removed = undo_turn(c)
+            said = removed.sentence() if removed else "There is nothing to take back."
+    chat.screen.note(said, "dim")
 
 
-def _retry(chat: Chat, rest: str) -> None:
-    chat.turn(chat.agent.go_on)
+def _dream(chat: Chat, rest: str) -> None:
+    from .dream_command import run_dream_command
+
+    run_dream_command(chat, rest)
 
 
 def _permissions(chat: Chat, rest: str) -> None:
@@ -153,8 +146,7 @@ def _permissions(chat: Chat, rest: str) -> None:
     rules = chat.agent.rules
     for name, found in (("deny", rules.deny), ("ask", rules.ask), ("allow", rules.allow)):
         for rule in found:
-            for line in folded(clean(f"{name:<6} {rule.text}"), chat.screen.width - 1, "  ", " " * 7):
-                chat.screen.line(line)
+            chat.screen.fold(f"{name:<6} {rule.text}", "plain", "  ", " " * 7)
     if not (rules.deny or rules.ask or rules.allow):
         chat.screen.note("There are no rules; an answer of `a` to a question makes one.", "dim", indent="  ")
 
@@ -163,20 +155,22 @@ def _exit(chat: Chat, rest: str) -> None:
     raise EOFError
 
 
-COMMANDS: dict[str, Command] = {
-    "help": Command("this list", _help),
-    "context": Command("what fills the window", _context),
-    "clear": Command("start a new session; this one is kept", _clear),
-    "compact": Command("summarise what was said, or show what that would do", compacting.compact, "[--preview] [INSTRUCTIONS]"),
-    "snip": Command("take turns out of what the model sees, or list them", compacting.snip, "[N|N-M]"),
-    "expand": Command("what a summary, a folded turn or a marker stands for", compacting.expand, "ID [PAGE]"),
-    "model": Command("who answers, or another model from here on", _model, "[NAME]"),
-    "resume": Command("go on with an earlier session", _resume, "[ID]"),
-    "memory": Command("what is remembered and what of it came here, or one memory", memories.memory, "[NAME]"),
-    "dream": Command("put memory in order now, or see, end and take back dreams", dreaming.dream, dreaming.TAKES),
-    "pin": Command("keep a text through every compaction, or list such texts", _pin, "[TEXT]"),
-    "undo": Command("take back the last turn, or a compaction", _undo, "[ID]"),
-    "retry": Command("carry on after a turn that failed or was stopped", _retry),
-    "permissions": Command("the mode and the rules, or another mode", _permissions, "[MODE]"),
-    "exit": Command("leave", _exit),
+COMMANDS: dict[str, ChatCommand] = {
+    "help": ChatCommand("this list", _help),
+    "context": ChatCommand("what fills the window", _context),
+    "clear": ChatCommand("start a new session; this one is kept", _clear),
+    "compact": ChatCommand(
+        "summarise what was said, or show what that would do", compacting.compact, "[--preview] [INSTRUCTIONS]"
+    ),
+    "snip": ChatCommand("take turns out of what the model sees, or list them", compacting.snip, "[N|N-M]"),
+    "expand": ChatCommand("what a summary, a folded turn or a marker stands for", compacting.expand, "ID [PAGE]"),
+    "model": ChatCommand("who answers, or another model from here on", _model, "[NAME]"),
+    "resume": ChatCommand("go on with an earlier session", sessions.resume, "[ID]"),
+    "memory": ChatCommand("what is remembered and what of it came here, or one memory", memories.show_memory, "[NAME]"),
+    "dream": ChatCommand("put memory in order now, or see, end and take back dreams", _dream, DREAM_TAKES),
+    "pin": ChatCommand("keep a text through every compaction, or list such texts", _pin, "[TEXT]"),
+    "undo": ChatCommand("take back the last turn, or a compaction", _undo, "[ID]"),
+    "retry": ChatCommand("carry on after a turn that failed or was stopped", lambda chat, _: chat.turn(chat.agent.go_on)),
+    "permissions": ChatCommand("the mode and the rules, or another mode", _permissions, "[MODE]"),
+    "exit": ChatCommand("leave", _exit),
 }

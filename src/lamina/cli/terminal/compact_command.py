@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...conversation.compaction.commit import Compacted
-from ...core.errors import Aborted, LaminaError
+from ...conversation.state import Conversation
+from ...core.errors import Aborted
 from ...core.records import Boundary, Span
 from ...layers.l4_compact.step import CompactionPreview
-from .calls import near
-from .input_line import quiet
-from .screen import clean, fit
+from ..console import fit
+from .calls import shorten_path
+from .input_line import suppress_echo
+from .screen import clean
 
 if TYPE_CHECKING:
-    from ...conversation.state import Conversation
     from .loop import Chat
 
 PREVIEW = "--preview"
@@ -27,12 +28,11 @@ WAYS = {"notes": "with the notes, without a call", "ahead": "with a summary made
 def compact(chat: Chat, rest: str) -> None:
     """/compact [--preview] [INSTRUCTIONS]"""
     if rest.split(None, 1)[:1] == [PREVIEW]:
-        for line in foreseen(chat.agent.session.preview_compaction(), chat.wish.cwd):
-            chat.screen.note(line)
+        chat.screen.notes(describe_preview(chat.agent.session.preview_compaction(), chat.options.cwd))
         return
     chat.screen.wait(COMPACTING)
     try:
-        with quiet(), chat.stop.turn(chat.agent.abort):
+        with suppress_echo(), chat.stop.turn(chat.agent.abort):
             done = chat.agent.compact(rest)
     except Aborted:
         chat.screen.calm()
@@ -40,12 +40,11 @@ def compact(chat: Chat, rest: str) -> None:
         return
     finally:
         chat.screen.calm()
-    for line in told(done, chat.wish.cwd):
-        chat.screen.note(line, "plain" if done.done else "yellow")
+    chat.screen.notes(describe_compaction(done, chat.options.cwd), "plain" if done.done else "yellow")
     chat.tell_notices()
 
 
-def told(done: Compacted, cwd: Path) -> list[str]:
+def describe_compaction(done: Compacted, cwd: Path) -> list[str]:
     if not done.done:
         why = (done.why or "there is nothing to summarise").rstrip(".")
         # What is said of a summary that was refused speaks of "it".
@@ -64,7 +63,7 @@ def told(done: Compacted, cwd: Path) -> list[str]:
     return lines
 
 
-def foreseen(found: CompactionPreview, cwd: Path) -> list[str]:
+def describe_preview(found: CompactionPreview, cwd: Path) -> list[str]:
     if found.why:
         return [f"Nothing would be compacted: {found.why}."]
     lines = [
@@ -81,7 +80,7 @@ def foreseen(found: CompactionPreview, cwd: Path) -> list[str]:
 
 
 def _near(files: Sequence[str], cwd: Path) -> str:
-    return ", ".join(near(file, cwd) for file in files)
+    return ", ".join(shorten_path(file, cwd) for file in files)
 
 
 def snip(chat: Chat, rest: str) -> None:
@@ -119,13 +118,3 @@ def newest_decision(c: Conversation) -> str | None:
             stands = not isinstance(decision, Boundary) or uuid in c.log.tree.members
             return uuid if stands and (not said or decision.time >= said[-1]) else None
     return None
-
-
-def undo_decision(chat: Chat, node: str) -> None:
-    try:
-        undone = chat.agent.session.undo(node)
-    except LaminaError as error:
-        chat.screen.note(f"lamina: {error}", "red")
-        return
-    tokens = chat.agent.session.tokens
-    chat.screen.note(f"Undone: {undone.kind} {undone.id[:8]}. The model sees about {tokens:,} tokens.", "dim")

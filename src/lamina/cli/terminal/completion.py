@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -25,16 +25,13 @@ _ARGUMENT = re.compile(r"/(?P<name>[a-z]+) +(?P<word>\S*)")
 _FILE = re.compile(r"(?:^|(?<=\s))@(?P<path>\S*)\Z")
 
 
-class Choice(NamedTuple):
-    word: str
-    about: str = ""
-
-
+# A word, and what is said of it.
+Choice: TypeAlias = tuple[str, str]
 # Command → what may stand behind it; asked when it is needed.
 Arguments: TypeAlias = Mapping[str, Callable[[], Iterable[Choice]]]
 
 
-class Completing(Completer):
+class ChatCompleter(Completer):
     def __init__(self, cwd: Path, commands: Mapping[str, str], arguments: Arguments) -> None:
         self._cwd = cwd
         self._commands = commands
@@ -43,7 +40,7 @@ class Completing(Completer):
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         text = document.text_before_cursor
         if _COMMAND.fullmatch(text):
-            return _offers(text, [Choice(f"/{name}", about) for name, about in self._commands.items()])
+            return _offers(text, [(f"/{name}", about) for name, about in self._commands.items()])
         if (found := _ARGUMENT.fullmatch(text)) and (choices := self._arguments.get(found["name"])):
             return _offers(found["word"], choices())
         if found := _FILE.search(text):
@@ -52,9 +49,9 @@ class Completing(Completer):
 
 
 def _offers(begun: str, choices: Iterable[Choice]) -> Iterator[Completion]:
-    for choice in choices:
-        if choice.word.startswith(begun):
-            yield Completion(choice.word, start_position=-len(begun), display_meta=choice.about)
+    for word, about in choices:
+        if word.startswith(begun):
+            yield Completion(word, start_position=-len(begun), display_meta=about)
 
 
 def files(cwd: Path, begun: str) -> list[Choice]:
@@ -68,4 +65,4 @@ def files(cwd: Path, begun: str) -> list[Choice]:
         return []
     wanted = [name for name in names if name.startswith(start) and (start.startswith(".") or not name.startswith("."))]
     fit = sorted(name for name in wanted if name.isprintable() and not any(map(str.isspace, name)))
-    return [Choice(f"{lead}{name}") for name in fit[:MOST_OFFERED]]
+    return [(f"{lead}{name}", "") for name in fit[:MOST_OFFERED]]

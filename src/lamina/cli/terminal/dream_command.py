@@ -5,93 +5,56 @@ A dream that is started here is waited for, as a compaction is; Ctrl-C ends it. 
 
 from __future__ import annotations
 
-import time
 from threading import Event
 from typing import TYPE_CHECKING
 
-from ..dream_status import details, done, outcome, status_lines, status_of, taken_back
-from ..dream_watch import STILL_RUNS, Telling, end_of, ended
+from ...agent.manual_dream import run_by_hand
+from ..dream_status import describe_outcome, describe_undo, list_changes, list_remarks, read_status, status_lines, undo_dream
+from ..dream_watch import STILL_RUNS, DreamNarrator, describe_end, end_dream
+from .commands import DREAM_TAKES
+from .input_line import suppress_echo
 
 if TYPE_CHECKING:
-    from ...layers.l6_dream.record import DreamRecord
     from .loop import Chat
 
-TAKES = "[status|kill|undo [ID]]"
-WORDS = {"status": "how it stands", "kill": "end the one that runs", "undo": "take back the last one"}
 
-
-def dream(chat: Chat, rest: str) -> None:
+def run_dream_command(chat: Chat, rest: str) -> None:
     word, _, more = rest.partition(" ")
     match word:
         case "":
             _now(chat)
         case "status":
-            _status(chat)
+            chat.screen.notes(status_lines(read_status(chat.memory_source)), indent="  ")
         case "kill":
-            _kill(chat)
+            record, said = end_dream(chat.memory_source)
+            chat.warn(said)
+            chat.screen.note(STILL_RUNS.format(id=record.id) if record.status == "running" else describe_end(record))
         case "undo":
             _undo(chat, more.strip() or None)
         case _:
-            chat.screen.note(f"There is no /dream {word}; there is /dream {TAKES}.", "red")
+            chat.screen.note(f"There is no /dream {word}; there is /dream {DREAM_TAKES}.", "red")
 
 
 def _now(chat: Chat) -> None:
-    from ...agent.manual_dream import run_by_hand
-    from .input_line import quiet
-
-    abort = Event()
-    with quiet(), chat.stop.turn(abort.set):
-        came = run_by_hand(
-            chat.provider,
-            cwd=chat.wish.cwd,
-            home=chat.home,
-            settings=chat.settings,
-            abort=abort,
-            heard=Telling(lambda text: chat.screen.note(text, "dim")),
-        )
-    for text in came.recovered:
-        chat.screen.note(f"lamina: {text}", "yellow")
-    if came.record is not None:
-        _tell(chat, came.record)
-    elif came.stop is not None:
-        chat.screen.note(f"No dream: {came.stop.why}.", "yellow")
-
-
-def _tell(chat: Chat, record: DreamRecord) -> None:
-    if record.status != "completed":
-        chat.screen.note(f"The dream {outcome(record)}.", "yellow")
-        return
-    back = " /dream undo takes it back." if done(record) else ""
-    chat.screen.note(f"Dreamt: {outcome(record)}.{back}")
-    for line in details(record):
-        chat.screen.note(line, "dim", indent="  ")
-
-
-def _status(chat: Chat) -> None:
-    from ...memory.memory import Memory
-
-    with Memory.open(chat.wish.cwd, home=chat.home, settings=chat.settings) as memory:
-        found = status_of(memory, chat.settings, cwd=chat.wish.cwd, home=chat.home)
-    for line in status_lines(found):
-        chat.screen.note(line, indent="  ")
-
-
-def _kill(chat: Chat) -> None:
-    record, said = ended(chat.wish.cwd, chat.home, chat.settings)
-    for text in said:
-        chat.screen.note(f"lamina: {text}", "yellow")
-    chat.screen.note(STILL_RUNS.format(id=record.id) if record.status == "running" else end_of(record))
+    abort, telling = Event(), DreamNarrator(lambda text: chat.screen.note(text, "dim"))
+    with suppress_echo(), chat.stop.turn(abort.set):
+        came = run_by_hand(chat.provider, **chat.memory_source._asdict(), abort=abort, heard=telling)
+    chat.warn(came.recovered)
+    record = came.record
+    if record is None:
+        if came.stop is not None:
+            chat.screen.note(f"No dream: {came.stop.why}.", "yellow")
+    elif record.status != "completed":
+        chat.screen.note(f"The dream {describe_outcome(record)}.", "yellow")
+    else:
+        back = " /dream undo takes it back." if list_changes(record) else ""
+        chat.screen.note(f"Dreamt: {describe_outcome(record)}.{back}")
+        chat.screen.notes(list_remarks(record), "dim", indent="  ")
 
 
 def _undo(chat: Chat, which: str | None) -> None:
-    from ...layers.l6_dream.undo import undo
-    from ...memory.memory import Memory
-
-    with Memory.open(chat.wish.cwd, home=chat.home, settings=chat.settings) as memory:
-        undone = undo(memory.store("private"), which, now=time.time())
-    for text in undone.said:
-        chat.screen.note(f"lamina: {text}", "yellow")
+    undone = undo_dream(chat.memory_source, which)
+    chat.warn(undone.said)
     if undone.back or not undone.said:
-        chat.screen.note(taken_back(undone))
-    for one in undone.left:
-        chat.screen.note(f"{one.file} {one.why}", "dim", indent="  ")
+        chat.screen.note(describe_undo(undone))
+    chat.screen.notes((f"{one.file} {one.why}" for one in undone.left), "dim", indent="  ")

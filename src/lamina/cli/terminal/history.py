@@ -25,7 +25,7 @@ LONGEST = 4_000
 MOST_BYTES = 8 << 20
 
 
-class History(PromptHistory):
+class ChatHistory(PromptHistory):
     def __init__(self, home: Path | None) -> None:
         super().__init__()
         self._path = home / FILE_NAME if home is not None else None
@@ -35,7 +35,7 @@ class History(PromptHistory):
         if self._path is None:
             return []
         try:
-            return reversed(lines_in(read(self._path, MOST_BYTES)))
+            return reversed(read_lines(read(self._path, MOST_BYTES)))
         except DiskError:
             return []
 
@@ -44,12 +44,12 @@ class History(PromptHistory):
         if self._path is None or not text or text[0].isspace() or len(text) > LONGEST:
             return
         try:
-            update(self._path, lambda old: with_line(old, text), durability="process")
+            update(self._path, lambda old: append_line(old, text), durability="process")
         except DiskError:
             return
 
 
-def lines_in(content: bytes | None) -> list[str]:
+def read_lines(content: bytes | None) -> list[str]:
     """The texts of a history file; what is no text is passed over."""
     found: list[str] = []
     for line in (content or b"").split(b"\n"):
@@ -62,9 +62,9 @@ def lines_in(content: bytes | None) -> list[str]:
     return found
 
 
-def with_line(content: bytes | None, text: str) -> bytes:
+def append_line(content: bytes | None, text: str) -> bytes:
     """The file with one text more; the same text twice in a row is kept once."""
-    kept = lines_in(content)
+    kept = read_lines(content)
     if not kept or kept[-1] != text:
         kept.append(text)
     return "".join(f"{json.dumps(one)}\n" for one in kept[-MOST_LINES:]).encode()

@@ -30,7 +30,7 @@ _STYLE = Style.from_dict({"prompt": "bold", "bottom-toolbar": "noreverse fg:ansi
 _PLAIN = Style.from_dict({"bottom-toolbar": "noreverse"})
 
 
-class Line:
+class PromptLine:
     """The prompt of a chat."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Line:
             history=history,
             completer=completer,
             complete_while_typing=True,
-            key_bindings=keys(next_mode),
+            key_bindings=bind_keys(next_mode),
             multiline=True,
             bottom_toolbar=toolbar,
             prompt_continuation="  ",
@@ -60,7 +60,7 @@ class Line:
 
     def read(self) -> str:
         """A text; EOFError or KeyboardInterrupt where the person is done."""
-        with ended():
+        with end_input():
             return self._session.prompt([("class:prompt", "> ")], pre_run=self._before)
 
 
@@ -72,15 +72,15 @@ class PlainLine:
 
     def read(self) -> str:
         self._before()
-        lines = [plain("> ")]
+        lines = [read_plain("> ")]
         while lines[-1].endswith("\\"):
             lines[-1] = lines[-1][:-1]
-            lines.append(plain("  "))
+            lines.append(read_plain("  "))
         return "\n".join(lines)
 
 
-def plain(prompt: str) -> str:
-    with ended():
+def read_plain(prompt: str) -> str:
+    with end_input():
         sys.stdout.write(prompt)
         sys.stdout.flush()
         line = sys.stdin.buffer.readline()
@@ -92,21 +92,21 @@ def plain(prompt: str) -> str:
 def ask(question: str, *, colours: bool, moves: bool) -> str:
     """A short answer, typed after the question was seen."""
     if not moves:
-        forget_typed()
-        return plain(question).strip()
+        drop_typed()
+        return read_plain(question).strip()
     session: PromptSession[str] = PromptSession(
         history=DummyHistory(),
         style=_STYLE if colours else _PLAIN,
         color_depth=None if colours else ColorDepth.DEPTH_1_BIT,
     )
     clear_typeahead(session.input)
-    forget_typed()
-    with ended():
+    drop_typed()
+    with end_input():
         return session.prompt([("class:prompt", question)]).strip()
 
 
 @contextmanager
-def ended() -> Iterator[None]:
+def end_input() -> Iterator[None]:
     """A terminal that was closed is the end of the input, whatever the line editor says of it."""
     try:
         yield
@@ -114,7 +114,7 @@ def ended() -> Iterator[None]:
         raise EOFError from error
 
 
-def keys(next_mode: Callable[[], None]) -> KeyBindings:
+def bind_keys(next_mode: Callable[[], None]) -> KeyBindings:
     bound = KeyBindings()
 
     @bound.add("enter")
@@ -145,7 +145,7 @@ def keys(next_mode: Callable[[], None]) -> KeyBindings:
     return bound
 
 
-def forget_typed() -> None:
+def drop_typed() -> None:
     """Drop what waits in the terminal's own buffer."""
     if tty is not None:
         with suppress(*_FAULTS):
@@ -153,7 +153,7 @@ def forget_typed() -> None:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def suppress_echo() -> Iterator[None]:
     """While a turn runs, what is typed is not shown in the middle of the answer: it waits for the next prompt."""
     before = _silenced()
     try:

@@ -7,66 +7,67 @@ signal or the end of the terminal, the session is closed and its transcript whol
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ...agent.agent import Agent, Answer
 from ...core.errors import Aborted, LaminaError
-from ..output import REFUSED, Tally
-from ..signals import Stop
-from ..start import Wish, home_of, newest, open_agent, provider_for, settings_for
-from ..stdout import Sink
-from . import banner as greeting
-from . import commands
+from ...core.view import Item
+from ..options import find_home
+from ..output import REFUSED, TurnTally
+from ..signals import StoppableProvider, StopRequest
+from ..start import ChatOptions, MemorySource, find_newest, load_chat_settings, open_agent, open_chosen_provider
+from ..stdout import StdoutSink
+from . import banner, commands
 from . import session_picker as sessions
-from .completion import Completing
-from .history import History
-from .input_line import Line, PlainLine, quiet
-from .questions import Permission, Questions
-from .screen import Screen
-from .status_line import NO_WORK, Status, fitted, parts, work_of
+from .completion import ChatCompleter
+from .history import ChatHistory
+from .input_line import PlainLine, PromptLine, suppress_echo
+from .questions import PermissionQuestions, Questions
+from .screen import Screen, Style
+from .status_line import NO_WORK, describe_status, describe_work, fit_parts
 from .trust_questions import settle_includes, settle_settings
-from .turn_display import Telling
+from .turn_display import TurnDisplay
 
 LEAVE = "Press Ctrl-C again, or Ctrl-D, to leave."
 CUT_OFF = "The answer was cut off at its limit; say so and it goes on."
 SDKS = ("anthropic", "openai")
 
 
-def chat(wish: Wish) -> int:
-    stop = Stop()
+def chat(options: ChatOptions) -> int:
+    stop = StopRequest()
     with stop.listening():
-        return Chat(wish, stop, Screen(Sink(stop))).run()
+        return Chat(options, stop, Screen(StdoutSink(stop))).run()
 
 
 class Chat:
-    def __init__(self, wish: Wish, stop: Stop, screen: Screen) -> None:
-        self.wish = wish
+    def __init__(self, options: ChatOptions, stop: StopRequest, screen: Screen) -> None:
+        self.options = options
         self.stop = stop
         self.screen = screen
-        self.home = home_of()
+        self.home = find_home()
         self.questions = Questions(screen, stop)
-        settle_settings(screen, self.questions, self.home, wish.cwd)
-        self.settings = settings_for(wish, self.home)
-        settle_includes(screen, self.questions, self.home, wish.cwd, self.settings)
-        self.telling = Telling(screen, wish.cwd, self.home)
-        self.tally = Tally()
-        self.provider = provider_for(wish.model, self.settings, stop)
+        settle_settings(screen, self.questions, self.home, options.cwd)
+        self.settings = load_chat_settings(options, self.home)
+        settle_includes(screen, self.questions, self.home, options.cwd, self.settings)
+        self.display = TurnDisplay(screen, options.cwd, self.home)
+        self.tally = TurnTally()
+        self.provider = StoppableProvider(open_chosen_provider(options.model, self.settings), stop)
         self._kept: tuple[str, ...] = ()  # rules of this chat's "always"
         self._told = 0  # of the session's notices
         self._loading = False
-        self.agent = self._open(self._first())
+        self.agent: Agent = self._open(self._first())
         self.line = self._line()
 
-    def _line(self) -> Line | PlainLine:
+    def _line(self) -> PromptLine | PlainLine:
         if not self.screen.moves:
             return PlainLine(self._preload)
         about = {name: command.about for name, command in commands.COMMANDS.items()}
-        return Line(
-            history=History(self.home),
-            completer=Completing(self.wish.cwd, about, sessions.arguments(self)),
+        return PromptLine(
+            history=ChatHistory(self.home),
+            completer=ChatCompleter(self.options.cwd, about, sessions.collect_arguments(self)),
             toolbar=self._toolbar,
             next_mode=self._next_mode,
             colours=self.screen.colours,
@@ -76,16 +77,16 @@ class Chat:
     # Sessions
 
     def _first(self) -> str | Path | None:
-        if self.wish.go_on:
-            return newest(self.wish, self.home)
-        if self.wish.resume == "":
-            return sessions.choose(self.screen, self.questions, sessions.here(self.wish.cwd))
-        return self.wish.resume
+        if self.options.go_on:
+            return find_newest(self.options, self.home)
+        if self.options.resume == "":
+            return sessions.choose(self.screen, self.questions, sessions.list_here(self.options.cwd))
+        return self.options.resume
 
     def _open(self, resume: str | Path | None) -> Agent:
-        ask = Permission(self.screen, self.stop, cwd=self.wish.cwd, keep=self.keep_rule)
+        ask = PermissionQuestions(self.screen, self.stop, cwd=self.options.cwd, keep=self.keep_rule)
         agent = open_agent(
-            self.wish,
+            self.options,
             self.settings,
             self.provider,
             home=self.home,
@@ -101,28 +102,32 @@ class Chat:
     def reopen(self, resume: str | Path | None) -> None:
         """Another session, new or old; the one before is closed once the new one is open."""
         old = self.agent
-        self.wish = self.wish._replace(mode=old.mode)
-        self.settings = settings_for(self.wish, self.home)
+        self.options = self.options._replace(mode=old.mode)
+        self.settings = load_chat_settings(self.options, self.home)
         self.agent = self._open(resume)
         self._leave(old)
         if self.agent.mail is not None:
             self.agent.mail.open()  # the mailbox was the old one's until now
-        self.tally = Tally()
+        self.tally = TurnTally()
         self._told = 0
+
+    @property
+    def memory_source(self) -> MemorySource:
+        return MemorySource(self.options.cwd, self.home, self.settings)
 
     @property
     def has_spoken(self) -> bool:
         return any(item.kind == "said" for item in self.items())
 
-    def items(self) -> list[greeting.Item]:
+    def items(self) -> list[Item]:
         with self.agent.session._working() as conversation:
             return list(conversation.log.view.items)
 
     def use_model(self, name: str) -> None:
-        provider = provider_for(name, self.settings, self.stop)
+        provider = StoppableProvider(open_chosen_provider(name, self.settings), self.stop)
         self.agent.session.switch_model(provider)
         self.provider = provider
-        self.wish = self.wish._replace(model=name)
+        self.options = self.options._replace(model=name)
         self._loading = False
         self._preload()
         self.tell_notices()
@@ -131,11 +136,11 @@ class Chat:
 
     def run(self) -> int:
         try:
-            greeting.greet(self)
+            banner.greet(self)
             # One Ctrl-C more while the first is being told of: they mean it.
             with suppress(KeyboardInterrupt):
                 self._talk()
-            greeting.farewell(self)
+            banner.say_farewell(self)
         finally:
             self._leave(self.agent)
         return self.stop.code if self.stop.leaving else 0
@@ -148,9 +153,9 @@ class Chat:
         try:
             agent.close()
         finally:
-            self.telling.end()
+            self.display.end()
             if agent.session.status.write_error:
-                self.screen.note(f"lamina: {agent.session.status.write_error}", "red")
+                self.fail(agent.session.status.write_error)
 
     def _talk(self) -> None:
         warned = False
@@ -171,33 +176,32 @@ class Chat:
             return
         called = commands.parse(text)
         if called is not None:
-            commands.run(self, called)
+            commands.run(self, *called)
         else:
             self.turn(lambda: self.agent.run(text))
 
     def turn(self, say: Callable[[], Answer]) -> None:
         """One turn, to its end or until the person stops it."""
-        self.telling.begin()
+        self.display.begin()
         answer: Answer | None = None
         try:
-            with quiet(), self.stop.turn(self.agent.abort):
+            with suppress_echo(), self.stop.turn(self.agent.abort):
                 answer = say()
         except Aborted as stopped:
-            self.telling.end()
+            self.display.end()
             self.screen.note(str(stopped), "yellow")
         except LaminaError as error:
-            self.telling.end()
-            self.screen.note(f"lamina: {error}", "red")
+            self.display.end()
+            self.fail(error)
         finally:
-            self.telling.end()
+            self.display.end()
         self._after(answer)
 
     def _after(self, answer: Answer | None) -> None:
-        for text in answer.notices if answer is not None else ():
-            self.screen.note(text, "dim")
+        self.screen.notes(answer.notices if answer is not None else (), "dim")
         self.tell_notices()
         if self.agent.session.status.write_error:
-            self.screen.note(f"lamina: {self.agent.session.status.write_error}", "red")
+            self.fail(self.agent.session.status.write_error)
         match answer.ended if answer is not None else None:
             case "cut off":
                 self.screen.note(CUT_OFF, "yellow")
@@ -214,14 +218,19 @@ class Chat:
 
     def _heard(self, event: dict[str, Any]) -> None:
         self.tally.heard(event)
-        self.telling.event(event)
+        self.display.event(event)
 
     def tell_notices(self) -> None:
         """What the session has found since it was last asked."""
         notices = self.agent.session.notices
-        for text in notices[self._told :]:
-            self.screen.note(f"lamina: {text}", "yellow")
+        self.warn(notices[self._told :])
         self._told = len(notices)
+
+    def warn(self, texts: Iterable[str], style: Style = "yellow") -> None:
+        self.screen.notes((f"lamina: {text}" for text in texts), style)
+
+    def fail(self, error: object) -> None:
+        self.warn([str(error)], "red")
 
     # Permissions
 
@@ -233,7 +242,7 @@ class Chat:
         self._kept = (*self._kept, rule)
         if self.home is None:
             return "It holds in this chat only: no home directory is known."
-        if add_local_rule(self.home, self.wish.cwd, rule):
+        if add_local_rule(self.home, self.options.cwd, rule):
             return f"Kept in {LOCAL_PATH}."
         return f"Kept in {LOCAL_PATH}, where it waits until you trust this directory; in this chat it holds now."
 
@@ -251,9 +260,9 @@ class Chat:
         dollars, beside = tally.dollars, session.status.side_cost.usd
         spent = dollars + beside if dollars is not None and beside is not None else dollars
         resting = f"rests until tomorrow ({session.status.budget_exhausted})" if session.status.budget_exhausted else NO_WORK
-        work = work_of(session.status.background_jobs, agent.agents.states if agent.agents is not None else ()) or resting
-        status = Status(session.window_state, tally.last, spent, tally.usage, agent.mode, work)
-        return fitted(parts(status), self.screen.width, self.screen.marks.dash)
+        work = describe_work(session.status.background_jobs, agent.agents.states if agent.agents is not None else ()) or resting
+        status = describe_status(session.window_state, tally.last, spent, tally.usage, agent.mode, work)
+        return fit_parts(status, self.screen.width, self.screen.marks.dash)
 
     def _preload(self) -> None:
         """An SDK takes a second or two to import: the person is typing meanwhile."""

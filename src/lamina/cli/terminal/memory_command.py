@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .loop import Chat
 
 
-class Came(NamedTuple):
+class RecalledMemory(NamedTuple):
     """A memory that was brought to a message of this conversation."""
 
     file: str
@@ -19,22 +19,22 @@ class Came(NamedTuple):
     in_view: bool
 
 
-def came(records: Iterable[Record], branch: Collection[str], view: Collection[str]) -> list[Came]:
+def find_recalled(records: Iterable[Record], branch: Collection[str], view: Collection[str]) -> list[RecalledMemory]:
     """What was brought, in its order. What stands on another branch, taken back since, is left out."""
-    found: list[Came] = []
+    found: list[RecalledMemory] = []
     for record in records:
         if not isinstance(record, Event) or record.name != "recall":
             continue
         attachment, files, why = (record.data.get(key) for key in ("attachment", "files", "why"))
         if attachment in branch and isinstance(files, list) and isinstance(why, list):
-            found += [Came(str(file), str(reason), attachment in view) for file, reason in zip(files, why, strict=False)]
+            found += [
+                RecalledMemory(str(file), str(reason), attachment in view) for file, reason in zip(files, why, strict=False)
+            ]
     return found
 
 
-def memory(chat: Chat, rest: str) -> None:
-    from ...memory.memory import Memory
-
-    with Memory.open(chat.wish.cwd, home=chat.home, settings=chat.settings) as memory:
+def show_memory(chat: Chat, rest: str) -> None:
+    with chat.memory_source.open() as memory:
         if rest:
             topic = memory.get(rest)
             chat.screen.line(topic.body if topic is not None else f"Nothing of the name {rest!r} is remembered.")
@@ -56,7 +56,7 @@ def _brought(chat: Chat) -> None:
         return
     with chat.agent.session._working() as c:
         branch, view = set(c.log.tree.members), {item.uuid for item in c.log.view.items}
-    brought = came(read_transcript(path), branch, view)
+    brought = find_recalled(read_transcript(path), branch, view)
     if brought:
         chat.screen.note("Came to this conversation:", "dim")
     for one in brought:

@@ -9,18 +9,15 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ...core.blocks import ToolUse
 from ...core.errors import LaminaError
 from ...fork.tool_runner import Consent, No
-from .calls import preview, title
+from ...permissions.decision import Ask
+from ..signals import StopRequest
+from .calls import describe_call, preview_call
 from .input_line import ask
-from .screen import Screen, clean, folded
-
-if TYPE_CHECKING:
-    from ...core.blocks import ToolUse
-    from ...permissions.decision import Ask
-    from ..signals import Stop
+from .screen import Screen
 
 YES = frozenset({"y", "yes"})
 ALWAYS = frozenset({"a", "always"})
@@ -30,7 +27,7 @@ NO_RULE = "There is no rule to offer for this: say y or n."
 
 
 class Questions:
-    def __init__(self, screen: Screen, stop: Stop) -> None:
+    def __init__(self, screen: Screen, stop: StopRequest) -> None:
         self._screen = screen
         self._stop = stop
 
@@ -54,10 +51,10 @@ class Questions:
             self._screen.line("Say y or n.", "dim")
 
 
-class Permission(Questions):
+class PermissionQuestions(Questions):
     """May this call run?"""
 
-    def __init__(self, screen: Screen, stop: Stop, *, cwd: Path, keep: Callable[[str], str]) -> None:
+    def __init__(self, screen: Screen, stop: StopRequest, *, cwd: Path, keep: Callable[[str], str]) -> None:
         """`keep` makes a rule of the person's "always" and says in a sentence where it is kept."""
         super().__init__(screen, stop)
         self._cwd = cwd
@@ -80,22 +77,20 @@ class Permission(Questions):
                     self._screen.line(f"  {UNCLEAR if rest else NO_RULE}", "dim")
                 case _:
                     return No(answer)
-        self._stop.wish(self._stop.signal or signal.SIGINT)
+        self._stop.request(self._stop.signal or signal.SIGINT)
         return "no"
 
     def _show(self, call: ToolUse, verdict: Ask) -> None:
         screen = self._screen
         screen.calm()
         # A command stands below, whole; in the title it would stand twice.
-        what = call.name if call.name == "Bash" else title(call.name, call.input, self._cwd)
+        what = call.name if call.name == "Bash" else describe_call(call.name, call.input, self._cwd)
         screen.painted((f"{screen.marks.asks} ", "yellow"), (what, "bold"))
-        for shown in preview(call.name, call.input):
-            for line in folded(clean(shown.text), screen.width - 1, "    ", "    "):
-                screen.line(line, shown.style)
+        for shown in preview_call(call.name, call.input):
+            screen.fold(shown.text, shown.style, "    ", "    ")
         screen.note(verdict.why, "dim", indent="  ")
         if verdict.suggestion is not None:
-            for line in folded(clean(f"a always: {verdict.suggestion}"), screen.width - 1, "  ", "    "):
-                screen.line(line, "dim")
+            screen.fold(f"a always: {verdict.suggestion}", "dim", "  ", "    ")
         screen.note(f"y yes {screen.marks.dash} n no, or say what to do instead", "dim", indent="  ")
 
     def _always(self, rule: str) -> Consent:

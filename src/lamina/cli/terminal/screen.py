@@ -13,14 +13,14 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from prompt_toolkit.utils import get_cwidth
+from rich.cells import cell_len
 
+from ..console import fit
 from ..safe_text import printable
-from ..stdout import Sink
+from ..stdout import StdoutSink
 
 Style: TypeAlias = Literal["plain", "bold", "dim", "red", "green", "yellow", "cyan"]
 
@@ -38,7 +38,7 @@ MOST_BELOW = 5
 LEAST_BESIDE = 36
 
 
-class Marks:
+class ScreenMarks:
     """Signs for the terminal's own characters."""
 
     def __init__(self, encoding: str | None) -> None:
@@ -49,13 +49,13 @@ class Marks:
 
 
 class Screen:
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: StdoutSink) -> None:
         self._sink = sink
         self._lock = sink.lock
         term = os.environ.get("TERM", "")
         self.moves = term not in ("", "dumb", "unknown") or os.name == "nt"
         self.colours = self.moves and not os.environ.get("NO_COLOR")
-        self.marks = Marks(sys.stdout.encoding)
+        self.marks = ScreenMarks(sys.stdout.encoding)
         self._at_left = True
         self._passing = ""  # what the passing line says; empty: there is none
         self._below: tuple[str, ...] = ()  # what passes below it
@@ -95,8 +95,16 @@ class Screen:
 
     def note(self, text: str, style: Style = "plain", indent: str = "") -> None:
         """A sentence to the person, broken between words."""
-        for one in wrapped(clean(text), self.width - 1, indent):
+        for one in wrap_text(clean(text), self.width - 1, indent):
             self.line(one, style)
+
+    def notes(self, texts: Iterable[str], style: Style = "plain", indent: str = "") -> None:
+        for text in texts:
+            self.note(text, style, indent)
+
+    def fold(self, text: str, style: Style, indent: str, hang: str) -> None:
+        """A line that is shown whole, in pieces."""
+        self.line("\n".join(fold_text(clean(text), self.width - 1, indent, hang)), style)
 
     def listed(self, name: str, style: Style, about: str, column: int) -> None:
         """A name and what it means, the latter from its own column on, or below where there is no room beside it."""
@@ -105,7 +113,7 @@ class Screen:
             self.line(f"  {name}", style)
             self.note(about, indent=" " * 6)
             return
-        first, *rest = wrapped(clean(about), room, " " * column)
+        first, *rest = wrap_text(clean(about), room, " " * column)
         self.painted((f"  {name}".ljust(column), style), (first[column:], "plain"))
         for one in rest:
             self.line(one)
@@ -125,15 +133,6 @@ class Screen:
                 self._at_left = True
 
     # What passes
-
-    @contextmanager
-    def waiting(self, what: str) -> Iterator[None]:
-        """While something takes its time, a line says so."""
-        self.wait(what)
-        try:
-            yield
-        finally:
-            self.calm()
 
     def wait(self, what: str) -> None:
         with self._lock:
@@ -193,41 +192,28 @@ def clean(text: str) -> str:
     return printable(text.replace("\r", "")).replace("\t", TAB)
 
 
-def fit(text: str, width: int, cut: str = "…") -> str:
-    """At most so many columns; wide characters take two."""
-    if get_cwidth(text) <= width:
-        return text
-    room, kept = width - get_cwidth(cut), ""
-    for char in text:
-        room -= get_cwidth(char)
-        if room < 0:
-            break
-        kept += char
-    return kept + cut
-
-
-def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+def wrap_text(text: str, width: int, indent: str = "") -> list[str]:
     """Lines of at most so many columns, broken between words; a word that is longer than a line stays whole."""
     lines, line = list[str](), indent
     for word in text.split():
-        if line != indent and get_cwidth(f"{line} {word}") > width:
+        if line != indent and cell_len(f"{line} {word}") > width:
             lines.append(line)
             line = indent
         line = f"{line} {word}" if line != indent else f"{indent}{word}"
     return [*lines, line]
 
 
-def folded(text: str, width: int, indent: str = "", hang: str = "") -> list[str]:
+def fold_text(text: str, width: int, indent: str = "", hang: str = "") -> list[str]:
     """A line in pieces of at most so many columns, broken between words where there are any: nothing is lost, and nothing added but
     the indents; `hang` stands behind the indent of each piece but the first."""
     lines, line = list[str](), indent
     width = max(width, len(indent + hang) + 2)  # room for the widest character
     for piece in re.findall(r"\S+|\s+", text):
-        if line.strip() and get_cwidth(line + piece.rstrip()) > width:
+        if line.strip() and cell_len(line + piece.rstrip()) > width:
             lines.append(line)
             line = indent + hang
         line += piece
-        while get_cwidth(line) > width and line.strip():
+        while cell_len(line) > width and line.strip():
             head = fit(line, width, "")
             lines.append(head)
             line = indent + hang + line[len(head) :]

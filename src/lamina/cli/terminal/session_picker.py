@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...disk.paths.project import slug
-from ...disk.transcripts.session_list import SessionInfo, list_sessions
-from ..sessions import homes, locate
-from .banner import SHORT_ID, recap
+from ...disk.transcripts.session_list import SessionInfo
+from ..completion import SHORT_ID
+from ..console import fit
+from ..safe_text import minute
+from ..transcripts import find_sessions, locate
+from .banner import recap
 from .completion import Arguments, Choice
 from .questions import Questions
-from .screen import Screen, clean, fit
+from .screen import Screen, clean
 
 if TYPE_CHECKING:
     from .loop import Chat
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
 MOST_LISTED = 15
 
 
-def here(cwd: Path, *, but: Path | None = None) -> list[SessionInfo]:
+def list_here(cwd: Path, *, but: Path | None = None) -> list[SessionInfo]:
     """Newest first, without the one that is open."""
-    found = list_sessions([home / "projects" / slug(cwd) for home in homes("all")])
-    return [info for info in found if info.path != str(but)][:MOST_LISTED]
+    return [info for info in find_sessions(cwd) if info.path != str(but)][:MOST_LISTED]
 
 
 def choose(screen: Screen, questions: Questions, found: list[SessionInfo]) -> str | None:
@@ -34,24 +34,28 @@ def choose(screen: Screen, questions: Questions, found: list[SessionInfo]) -> st
         screen.note("There are no other sessions in this directory.", "dim")
         return None
     for number, info in enumerate(found, 1):
-        when = datetime.fromtimestamp(info.modified).strftime("%m-%d %H:%M")
         whose = "" if info.source == "lamina" else f" ({info.source})"
-        screen.line(fit(clean(f"{number:>3}  {info.id[:SHORT_ID]}  {when}  {info.title}{whose}"), screen.width - 1))
+        screen.line(
+            fit(clean(f"{number:>3}  {info.id[:SHORT_ID]}  {minute(info.modified)[5:]}  {info.title}{whose}"), screen.width - 1)
+        )
     answer = questions.read("Which one? Number or id, Enter for none: ")
-    return named(answer, found) if answer else None
+    return resolve_choice(answer, found) if answer else None
 
 
-def named(word: str, found: list[SessionInfo]) -> str:
+def resolve_choice(word: str, found: list[SessionInfo]) -> str:
     """A number of the list, or an id as it is."""
     return found[int(word) - 1].path if word.isdecimal() and 1 <= int(word) <= len(found) else word
 
 
-def others(chat: Chat) -> list[SessionInfo]:
-    return here(chat.wish.cwd, but=chat.agent.session.path)
+def list_others(chat: Chat) -> list[SessionInfo]:
+    return list_here(chat.options.cwd, but=chat.agent.session.path)
 
 
-def resume(chat: Chat, word: str) -> None:
-    path = locate(named(word, others(chat)), chat.wish.cwd)
+def resume(chat: Chat, rest: str) -> None:
+    word = rest or choose(chat.screen, chat.questions, list_others(chat))
+    if word is None:
+        return
+    path = locate(resolve_choice(word, list_others(chat)), chat.options.cwd)
     if path == chat.agent.session.path:
         chat.screen.note("That is the session you are in.", "dim")
         return
@@ -61,25 +65,19 @@ def resume(chat: Chat, word: str) -> None:
     recap(chat)
 
 
-def arguments(chat: Chat) -> Arguments:
+def collect_arguments(chat: Chat) -> Arguments:
     """What may stand behind a command, for completion."""
     from ...providers.models import table
-    from .commands import MODE_WORDS
-    from .dream_command import WORDS as DREAM_WORDS
-
-    def models() -> Iterable[Choice]:
-        return [Choice("offline", "needs nothing"), *(Choice(name) for name in sorted(table().models))]
+    from .commands import DREAM_WORDS, MODE_WORDS
 
     def memories() -> Iterable[Choice]:
-        from ...memory.memory import Memory
-
-        with Memory.open(chat.wish.cwd, home=chat.home, settings=chat.settings) as memory:
-            return [Choice(header.name, header.description) for header in memory.headers()]
+        with chat.memory_source.open() as memory:
+            return [(header.name, header.description) for header in memory.headers()]
 
     return {
-        "dream": lambda: [Choice(word, about) for word, about in DREAM_WORDS.items()],
+        "dream": DREAM_WORDS.items,
         "memory": memories,
-        "model": models,
-        "resume": lambda: [Choice(info.id[:SHORT_ID], info.title) for info in others(chat)],
-        "permissions": lambda: [Choice(mode, words) for mode, words in MODE_WORDS.items()],
+        "model": lambda: [("offline", "needs nothing"), *((name, "") for name in sorted(table().models))],
+        "resume": lambda: [(info.id[:SHORT_ID], info.title) for info in list_others(chat)],
+        "permissions": MODE_WORDS.items,
     }

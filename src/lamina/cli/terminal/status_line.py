@@ -6,7 +6,6 @@ Pure. What matters most stands first, and what does not fit into a narrow termin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ...conversation.window.thresholds import WindowState
 from ...core.usage import Usage
@@ -16,42 +15,32 @@ from ...layers.l7_agents.summary import PURPOSE as SUMMARIES
 NO_WORK = "none"
 
 
-class Status(NamedTuple):
-    window: WindowState
-    last: Usage | None  # of the last call
-    dollars: float | None  # None: the model has no known price
-    usage: Usage
-    mode: str
-    work: str = NO_WORK  # in the background
-
-
-def work_of(jobs: Sequence[str], agents: Sequence[AgentState]) -> str:
+def describe_work(jobs: Sequence[str], agents: Sequence[AgentState]) -> str:
     """Background work in a person's words: an agent is known by what it is doing, or else by its task."""
     doing = {agent.name: f"agent: {agent.summary or agent.description}" for agent in agents}
     return ", ".join(doing.get(job, job) for job in jobs if job != SUMMARIES)
 
 
-def parts(status: Status) -> list[str]:
-    found = [f"context {status.window.percent_left:.0f}% left{_warning(status.window)}"]
-    if status.last is not None and status.last.prompt:
-        found.append(f"cache {status.last.cache_read / status.last.prompt:.0%}")
-    found.append(_cost(status))
-    return [*found, f"mode {status.mode}", f"background: {status.work}"]
-
-
-def _warning(window: WindowState) -> str:
+def describe_status(
+    window: WindowState, last: Usage | None, dollars: float | None, usage: Usage, mode: str, work: str = NO_WORK
+) -> list[str]:
+    """`last` is of the last call; `dollars` is None where the model has no known price; `work` goes on in the background."""
+    warning = " (nearly full)" if window.above_error else " (filling up)" if window.above_warning else ""
     if window.at_blocking:
-        return " (full: /compact, /clear or /undo)"
-    return " (nearly full)" if window.above_error else " (filling up)" if window.above_warning else ""
+        warning = " (full: /compact, /clear or /undo)"
+    cost = f"{usage.total:,} tokens"
+    if dollars is not None:
+        cost = f"${dollars:.4f}" if dollars < 1 else f"${dollars:,.2f}"
+    return [
+        f"context {window.percent_left:.0f}% left{warning}",
+        *([f"cache {last.cache_read / last.prompt:.0%}"] if last is not None and last.prompt else ()),
+        cost,
+        f"mode {mode}",
+        f"background: {work}",
+    ]
 
 
-def _cost(status: Status) -> str:
-    if status.dollars is None:
-        return f"{status.usage.total:,} tokens"
-    return f"${status.dollars:.4f}" if status.dollars < 1 else f"${status.dollars:,.2f}"
-
-
-def fitted(found: list[str], width: int, dash: str = "·") -> str:
+def fit_parts(found: list[str], width: int, dash: str = "·") -> str:
     """As many parts as there is room for; the first stays whatever the width."""
     line = found[0]
     for part in found[1:]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from prompt_toolkit.utils import get_cwidth
+from rich.cells import cell_len
 
 from .screen import Style
 
@@ -18,7 +18,7 @@ _FENCE = re.compile(r" {0,3}(```|~~~)")
 _HEADING = re.compile(r"#{1,6}\Z")
 
 
-class Flow:
+class TextStream:
     def __init__(self, styled: Callable[[str, Style], str]) -> None:
         self._styled = styled
         self._column = 0
@@ -37,7 +37,7 @@ class Flow:
             elif char == " ":
                 out.append(self._flush(width))
                 out.append(self._blank(width))
-            elif not self._fenced and get_cwidth(char) > 1:
+            elif not self._fenced and not char.isascii() and cell_len(char) > 1:
                 # Scripts without blanks may be broken between any two characters.
                 out.append(self._flush(width))
                 self._word = char
@@ -66,7 +66,7 @@ class Flow:
         if not self._line and _HEADING.match(word):
             self._heading = True
         self._line += word
-        wide = get_cwidth(word)
+        wide = cell_len(word)
         broken = "\n" if not self._fenced and self._column and self._column + wide > width else ""
         self._column = wide if broken else self._column + wide
         return broken + self._coloured(word)

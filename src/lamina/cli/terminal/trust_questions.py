@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...core.errors import DiskError
+from ...core.settings import Settings
 from ...disk.home.approvals import record_approval
 from ...disk.home.trust import trust, trusted, what_it_would_enable
 from ...disk.settings_files import user_home
 from ...prompt.instructions import load_instructions
-from ..start import approvals_for, project_at
+from ..start import find_project, read_approvals
 from .questions import Questions
 from .screen import Screen
-
-if TYPE_CHECKING:
-    from ...core.settings import Settings
 
 # As the settings' own room words it.
 _WAITS = "waits until you trust this directory"
@@ -31,8 +28,7 @@ def settle_settings(screen: Screen, questions: Questions, home: Path | None, cwd
     if home is None or not lines or trusted(home, cwd):
         return
     screen.line(f"Files in {cwd} want to set:", "yellow")
-    for line in lines:
-        screen.line(f"    {line}")
+    screen.line("\n".join(f"    {line}" for line in lines))
     if not questions.yes_or_no("Do you trust them? Hooks are commands that run on your machine."):
         return
     if what_it_would_enable(cwd) != lines:
@@ -48,7 +44,7 @@ def settle_includes(screen: Screen, questions: Questions, home: Path | None, cwd
     """Files outside the project that its instruction files include."""
     if home is None:
         return
-    approvals, problem = approvals_for(cwd, home)
+    approvals, problem = read_approvals(cwd, home)
     found = load_instructions(
         cwd=cwd,
         home=home,
@@ -61,12 +57,12 @@ def settle_includes(screen: Screen, questions: Questions, home: Path | None, cwd
         screen.note(f"{waiting.real_path} lies outside the project{named}.", "yellow")
         allowed = questions.yes_or_no("May it be sent to the model as part of the instructions?")
         try:
-            record_approval(home, project_at(cwd), waiting.real_path, allowed=allowed)
+            record_approval(home, find_project(cwd), waiting.real_path, allowed=allowed)
         except DiskError as error:
             screen.note(f"That could not be noted: {error}", "red")
 
 
-def remarks(settings: Settings) -> list[str]:
+def describe_findings(settings: Settings) -> list[str]:
     """What the settings' room found; everything that waits for trust in one line."""
     waiting = dict.fromkeys(found.key for found in settings.findings if _WAITS in found.text)
     others = [found.text for found in settings.findings if _WAITS not in found.text]

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .calls import outcome, title
-from .screen import Screen, clean, fit
-from .text_stream import Flow
+from ..console import fit
+from ..safe_text import counted
+from .calls import describe_call, describe_result
+from .screen import Screen, clean
+from .text_stream import TextStream
 
 THINKING = "thinking"
 ANSWERING = "waiting for the model"
@@ -20,7 +22,7 @@ ANSWERING = "waiting for the model"
 TAIL = 4_000
 
 
-def said_of(name: str, data: Mapping[str, Any]) -> str | None:
+def describe_event(name: str, data: Mapping[str, Any]) -> str | None:
     match name:
         case "compaction" if data.get("trigger") == "auto":
             before, after = data.get("tokens_before"), data.get("tokens_after")
@@ -42,7 +44,7 @@ def said_of(name: str, data: Mapping[str, Any]) -> str | None:
             return None
 
 
-class Telling:
+class TurnDisplay:
     """Listens to an agent (`on_event`)."""
 
     def __init__(self, screen: Screen, cwd: Path, home: Path | None = None) -> None:
@@ -55,7 +57,7 @@ class Telling:
         self._progress: dict[str, int] = {}  # calls that running agents have made
         self._spoke = False  # the answer under way has words in it
         self._held: list[str] = []  # what happened beside the answer while it was written
-        self._flow = Flow(screen.styled)
+        self._flow = TextStream(screen.styled)
 
     def begin(self) -> None:
         self._close()
@@ -90,7 +92,9 @@ class Telling:
                 self._close()
                 self._screen.wait(ANSWERING)
             case "tool_call":
-                self._call(event)
+                with self._lock:
+                    self._running[event["id"]] = (event["name"], event["input"])
+                self._screen.wait(self._what_runs())
             case "tool_output":
                 self._output(event)
             case "tool_result":
@@ -115,11 +119,6 @@ class Telling:
             self._spoke = True
         self._screen.raw(self._flow.feed(clean(text), self._screen.width))
 
-    def _call(self, event: dict[str, Any]) -> None:
-        with self._lock:
-            self._running[event["id"]] = (event["name"], event["input"])
-        self._screen.wait(self._what_runs())
-
     def _output(self, event: dict[str, Any]) -> None:
         """The last lines of the command that printed last."""
         with self._lock:
@@ -138,7 +137,7 @@ class Telling:
 
     def _layer(self, name: str, data: Mapping[str, Any]) -> None:
         """What changed the conversation itself, in half a line; what only keeps books is not worth one."""
-        if (words := said_of(name, data)) is not None:
+        if (words := describe_event(name, data)) is not None:
             if self._spoke:
                 self._held.append(words)
                 return
@@ -149,13 +148,12 @@ class Telling:
     def _what_runs(self) -> str:
         with self._lock:
             running = list(self._running.values())
-            first = next(iter(self._running), "")
-            calls = self._progress.get(first, 0)
+            calls = self._progress.get(next(iter(self._running), ""), 0)
         if not running:
             return ANSWERING
-        far = f", {calls} call{'' if calls == 1 else 's'}" if calls else ""
+        far = f", {counted(calls, 'call')}" if calls else ""
         more = f" and {len(running) - 1} more" if len(running) > 1 else ""
-        return title(*running[0], self._cwd, self._home) + far + more
+        return describe_call(*running[0], self._cwd, self._home) + far + more
 
     def _result(self, event: dict[str, Any]) -> None:
         with self._lock:
@@ -163,8 +161,8 @@ class Telling:
             self._tails.pop(event["id"], None)
             self._progress.pop(event["id"], None)
         self._screen.below(())
-        said = outcome(name, given, event["content"], event["facts"], is_error=event["is_error"])
-        self.line(title(name, given, self._cwd, self._home), said, is_error=event["is_error"])
+        said = describe_result(name, given, event["content"], event["facts"], is_error=event["is_error"])
+        self.line(describe_call(name, given, self._cwd, self._home), said, is_error=event["is_error"])
         self._screen.wait(self._what_runs())
 
     def line(self, what: str, said: str, *, is_error: bool) -> None:

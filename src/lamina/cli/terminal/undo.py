@@ -6,42 +6,44 @@ changed stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...conversation.revision import rewind
 from ...conversation.state import Conversation
 from ...core.blocks import Text, ToolResult, ToolUse
 from ...core.view import Item
+from ..safe_text import counted, shorten
 
 # Tools that leave something behind.
 CHANGING = frozenset({"Write", "Edit", "Bash"})
 SHOWN = 70
 
 
-class Removed(NamedTuple):
+class RemovedTurn(NamedTuple):
     said: str
     answers: int
     calls: tuple[str, ...]
 
     def sentence(self) -> str:
-        said = " ".join(self.said.split())
-        words = said if len(said) <= SHOWN else f"{said[: SHOWN - 1]}…"
-        calls = f", {len(self.calls)} tool calls" if len(self.calls) > 1 else ", 1 tool call" if self.calls else ""
-        answers = "no answer" if not self.answers else f"{self.answers} answer{'s' if self.answers > 1 else ''}"
+        words = shorten(" ".join(self.said.split()), SHOWN)
+        calls = f", {counted(len(self.calls), 'tool call')}" if self.calls else ""
+        answers = counted(self.answers, "answer") if self.answers else "no answer"
         stay = " Files that were changed stay changed." if CHANGING.intersection(self.calls) else ""
         return f'Taken back: "{words}", {answers}{calls}.{stay}'
 
 
-def undo_turn(c: Conversation) -> Removed | None:
+def undo_turn(c: Conversation) -> RemovedTurn | None:
     """None where the person has said nothing that could be taken back."""
     items = c.log.view.items
     last = next((at for at in range(len(items) - 1, -1, -1) if _is_said(items[at])), None)
     if last is None:
         return None
-    removed = _removed(items[last:])
+    gone = items[last:]
+    said = " ".join(block.text for block in gone[0].blocks if isinstance(block, Text))
+    answers = {item.key or item.uuid for item in gone if item.role == "assistant"}
+    calls = [block.name for item in gone for block in item.blocks if isinstance(block, ToolUse)]
     rewind(c, c.log.tree.nodes[items[last].uuid].parent)
-    return removed
+    return RemovedTurn(said, len(answers), tuple(calls))
 
 
 def _is_said(item: Item) -> bool:
@@ -49,10 +51,3 @@ def _is_said(item: Item) -> bool:
     if item.role != "user" or item.kind != "said" or item.synthetic:
         return False
     return any(not isinstance(block, ToolResult) for block in item.blocks)
-
-
-def _removed(items: Sequence[Item]) -> Removed:
-    said = " ".join(block.text for block in items[0].blocks if isinstance(block, Text))
-    answers = {item.key or item.uuid for item in items if item.role == "assistant"}
-    calls = [block.name for item in items for block in item.blocks if isinstance(block, ToolUse)]
-    return Removed(said, len(answers), tuple(calls))

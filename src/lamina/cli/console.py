@@ -1,0 +1,85 @@
+"""What a command prints: one document, lines or a table on standard output, remarks on standard error.
+
+A table is whole in a pipe; on a terminal it is never wider than that, so that a row stays one line.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import click
+
+from .safe_text import document, printable, sentence
+
+GAP = "  "
+# Less of the last column says nothing.
+LEAST = 8
+
+
+def notice(*texts: str) -> None:
+    """To the person, beside the answer; a terminal that is gone is no reason to fail."""
+    for text in texts:
+        with suppress(OSError):
+            print(f"lamina: {sentence(text)}", file=sys.stderr)
+
+
+def color() -> bool | None:
+    """For `click.echo`: None is only on a terminal."""
+    return False if os.environ.get("NO_COLOR") else None
+
+
+def terminal_width() -> int | None:
+    """None: standard output is no terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def print_result(value: Any, lines: str | Iterable[str], none: str = "", *, as_json: bool) -> None:
+    """`value` as a document, or the lines; `none` is said where there are none."""
+    if as_json:
+        click.echo(document(value))
+        return
+    printed = False
+    for line in (lines,) if isinstance(lines, str) else lines:
+        click.echo(printable(line))
+        printed = True
+    if none and not printed:
+        click.echo(none, err=True)
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Collection[str] = ()) -> None:
+    """The last column takes what room there is; those named in `right` are numbers."""
+    from rich.cells import cell_len
+
+    cells = [[sentence(cell) for cell in row] for row in (header, *rows)]
+    wide = [max(map(cell_len, column)) for column in zip(*cells, strict=True)][:-1]
+    width = terminal_width()
+    room = None if width is None else max(LEAST, width - sum(wide) - len(GAP) * len(wide))
+
+    def padded(text: str, at: int) -> str:
+        blanks = " " * (wide[at] - cell_len(text))
+        return blanks + text if header[at] in right else text + blanks
+
+    for number, row in enumerate(cells):
+        last = row[-1] if room is None else fit(row[-1], room)
+        line = GAP.join([*(padded(cell, at) for at, cell in enumerate(row[:-1])), last]).rstrip()
+        click.echo(line if number else click.style(line, bold=True), color=color())
+
+
+def fit(text: str, width: int, cut: str = "…") -> str:
+    """At most so many columns; wide characters take two."""
+    from rich.cells import cell_len
+
+    if cell_len(text) <= width:
+        return text
+    room, kept = width - cell_len(cut), ""
+    for char in text:
+        room -= cell_len(char)
+        if room < 0:
+            break
+        kept += char
+    return kept + cut

@@ -1,0 +1,234 @@
+"""What fills the window of a session, counted by kind, and how `lamina context` and /context show it to a person.
+
+The parts are estimates; what the system prompt and the tools take is the difference to what the model last reported, once it has
+reported anything. Nothing is wider than the terminal; the bars are left out where nobody looks at them.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from ..conversation.window.breakdown import Breakdown, break_down
+from ..conversation.window.breakdown import Item as LabelledBlock
+from ..conversation.window.count import Count
+from ..conversation.window.estimate import estimate
+from ..conversation.window.features import Memo, measure_all
+from ..conversation.window.recount import recount
+from ..conversation.window.thresholds import Thresholds, WindowState, state_of, thresholds
+from ..conversation.window.window import ModelFacts, window_for
+from ..core.blocks import Wire, canonical, text
+from ..core.errors import InputError
+from ..core.log import Log
+from ..core.records import Message, Record, Spill
+from ..core.settings import Settings
+from ..core.view import View
+from ..providers.models import known
+from .safe_text import capped, printable, shorten
+
+Style: TypeAlias = Literal["", "green", "yellow", "red"]
+
+# Of files read more than once the dearest are listed; --json has them all.
+MOST_REPEATS = 10
+# Of results in files the newest are listed.
+MOST_SPILLED = 10
+# In a narrower terminal the bars leave no room for the names.
+BARS_FROM = 60
+WIDEST = 100
+_NUMBERS = 18  # "  1,234,567   12%  "
+SOURCES = {
+    "argument": "as the session was opened",
+    "setting": "by the settings",
+    "environment": "by the environment",
+    "suffix": "by the model's name",
+    "model": "as the model has it",
+    "header": "by the beta header",
+    "default": "assumed",
+}
+
+
+# Injected context that tells the model what to heed and to know, as against what happens around it.
+MEMORY_KINDS = frozenset({"instructions", "nested_memory", "memory", "recall", "relevant_memories"})
+SUMMARY_KINDS = frozenset({"summary", "partial", "snip", "collapse"})
+
+
+class WindowReport(NamedTuple):
+    model: str
+    tokens: int
+    limits: Thresholds
+    state: WindowState
+    system: int  # the system prompt and the tools
+    parts: Breakdown
+    spilled: tuple[Spill, ...] = ()  # results that lie in files; a preview of each is in the window
+    autocompact: bool = True
+    source: str = ""  # where the window's size was found; empty where nobody knows
+
+
+def report_on_transcript(read: Callable[[], Iterable[Record]], settings: Settings) -> WindowReport:
+    """On a transcript as it stands."""
+    model = ""
+
+    def noting() -> Iterator[Record]:
+        nonlocal model
+        for record in read():
+            if isinstance(record, Message) and record.model and not record.silent:
+                model = record.model
+            yield record
+
+    log = Log.load(noting)
+    view = log.view
+    if not view.items:
+        raise InputError("session", "it holds no messages that Lamina can read", "lamina sessions list shows those that do")
+    info = known(model)
+    facts = {model: ModelFacts(info.window, info.max_output, info.needs_header_for_1m)} if info is not None else {}
+    policy = settings.policy.window
+    window = window_for(model, setting=settings.context_window, known=facts, default=policy.default_window)
+    limits = thresholds(
+        window.tokens, window.max_output, policy, settings.autocompact_percent, compact_in=settings.auto_compact_window
+    )
+    report = report_on(view, recount(view), limits, model=model, autocompact=settings.auto_compact)
+    return report._replace(spilled=find_spills(log), source=window.source)
+
+
+def find_spills(log: Log) -> tuple[Spill, ...]:
+    return tuple(made for made in log.decisions.values() if isinstance(made, Spill))
+
+
+def report_on(
+    view: View, count: Count, limits: Thresholds, *, model: str, autocompact: bool, memo: Memo | None = None
+) -> WindowReport:
+    """On a view and its count; pure."""
+    parts = break_down(_label_blocks(view), count.calibration, memo)
+    if count.reported:
+        tokens = count.tokens
+        system = max(0, tokens - parts.total)
+    else:
+        # What the recorded prompt is likely to take.
+        system = estimate_prompt(view.snapshot.system, view.snapshot.tools, count) if view.snapshot is not None else 0
+        tokens = parts.total + system
+    state = state_of(max(tokens, count.judged), limits, autocompact_on=autocompact)
+    return WindowReport(model, tokens, limits, state, system, parts, autocompact=autocompact)
+
+
+def estimate_prompt(system: list[Wire], tools: list[Wire], count: Count) -> int:
+    """What stands before the messages, estimated."""
+    said = [text(canonical(part).decode("utf-8", "replace")) for part in (system, tools)]
+    return estimate(measure_all(said), count.calibration)
+
+
+def _label_blocks(view: View) -> Iterator[LabelledBlock]:
+    for item, block in view.blocks():
+        if item.kind in SUMMARY_KINDS:
+            yield item.role, block, "summary"
+        elif item.kind.startswith("attachment:"):
+            yield item.role, block, "memory" if item.kind.removeprefix("attachment:") in MEMORY_KINDS else "attachment"
+        else:
+            yield item.role, block, None
+
+
+def to_json(report: WindowReport) -> dict[str, Any]:
+    """`window.size` is what the model takes in all, `window.effective` what is left of it beside room for an answer: that is what
+    `tokens` and `percent_left` count against."""
+    limits = {name: getattr(report.limits, name) for name in ("effective", "warning", "autocompact", "blocking")}
+    return {
+        "model": report.model,
+        "tokens": report.tokens,
+        "percent_left": round(report.state.percent_left, 1),
+        "window": {"size": report.limits.window, "source": report.source or None, **limits, "auto_compact": report.autocompact},
+        "system_and_tools": report.system,
+        **report.parts.to_json(),
+        "spilled": [{"tool_use_id": each.tool_use_id, "path": each.path, "bytes": each.size} for each in report.spilled],
+    }
+
+
+def list_kinds(report: WindowReport) -> list[tuple[str, int]]:
+    parts = report.parts
+    kinds = [
+        ("system prompt and tools", report.system),
+        ("what you said", parts.human),
+        ("answers", parts.assistant),
+        ("thinking", parts.thinking),
+        *((f"calls of {name}", tokens) for name, tokens in parts.requests.items()),
+        *((f"results of {name}", tokens) for name, tokens in parts.results.items()),
+        ("memory and instructions", parts.memory),
+        ("attachments", parts.attachments),
+        ("summaries", parts.summary),
+        ("other", parts.other),
+    ]
+    return [(printable(name), tokens) for name, tokens in kinds if tokens]
+
+
+def format_context(report: WindowReport, width: int, *, picture: bool = True) -> list[tuple[str, Style]]:
+    """For a person, in a terminal of this width; `picture`: with bars."""
+    width = min(width, WIDEST)
+    found = list_kinds(report)
+    named = min(max((len(name) for name, _ in found), default=0), max(8, width - _NUMBERS - 4))
+    room = width - named - _NUMBERS - 2 if picture and width >= BARS_FROM else 0
+    most = max((tokens for _, tokens in found), default=1)
+    # The parts are estimates: all of them together may be more than what was reported, no part is more than all of them.
+    whole = max(1, sum(tokens for _, tokens in found))
+    used = f"about {report.tokens:,} of {report.limits.effective:,} tokens, {report.state.percent_left:.0f}% left"
+    bar_line: list[tuple[str, Style]] = []
+    if picture:
+        drawn = draw_bar(1 - report.state.percent_left / 100, max(8, min(width, 60) - 2), whole=True)
+        full = report.state.at_blocking or report.state.above_autocompact
+        bar_line = [(f"[{drawn}]", "red" if full else "yellow" if report.state.above_warning else "green")]
+    head = _wrapped(f"{report.model or 'no model yet'}: {used}", width)
+    shown = [text for sentence in _window(report) for text in _wrapped(sentence, width)]
+    for name, tokens in found:
+        drawn = draw_bar(tokens / most, room) if room > 0 else ""
+        shown.append(f"  {shorten(name, named):<{named}}{tokens:>11,}{tokens / whole:>5.0%}  {drawn}".rstrip())
+    plain = [*shown, *_repeats(report, width), *_spilled(report, width)]
+    return [*((text, "") for text in head), *bar_line, *((text, "") for text in plain)]
+
+
+def _window(report: WindowReport) -> Iterator[str]:
+    """Which window is counted against, and what happens where in it."""
+    limits, why = report.limits, f" ({SOURCES[report.source]})" if report.source else ""
+    reserve = limits.window - limits.effective
+    if limits.window and reserve:
+        yield (
+            f"The window has {limits.window:,} tokens{why}; {reserve:,} are kept for the answer, "
+            f"the other {limits.effective:,} count."
+        )
+    elif limits.window:
+        yield f"The window has {limits.window:,} tokens{why}."
+    compaction = f"compaction from {limits.autocompact:,}" if report.autocompact else "no compaction by itself"
+    yield f"Warning from {limits.warning:,}, {compaction}, full at {limits.blocking:,}."
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(printable(text), max(10, width - 1)) or [""]
+
+
+def _repeats(report: WindowReport, width: int) -> Iterator[str]:
+    repeats = report.parts.repeats
+    if repeats:
+        yield f"Files read more than once, and what the later reads cost ({sum(each.tokens for each in repeats):,} in all):"
+    rows = [f"  {_fit_end(each.path, max(8, width - 26))}  {each.reads} times{each.tokens:>11,}" for each in repeats]
+    yield from capped(rows, MOST_REPEATS, "  and {} more")
+
+
+def _spilled(report: WindowReport, width: int) -> Iterator[str]:
+    if report.spilled:
+        yield f"Results too large to show, in files ({sum(each.size for each in report.spilled):,} bytes in all):"
+    for each in report.spilled[-MOST_SPILLED:]:
+        yield f"  {_fit_end(each.path, max(8, width - 18))}{each.size:>15,}"
+    if len(report.spilled) > MOST_SPILLED:
+        yield f"  and {len(report.spilled) - MOST_SPILLED} before them"
+
+
+def draw_bar(share: float, width: int, *, whole: bool = False) -> str:
+    """`whole` shows the empty part too. What is there is never shown as nothing."""
+    utf = (sys.stdout.encoding or "").lower().startswith("utf")
+    full, empty = ("█", "░") if utf else ("#", ".")
+    filled = min(width, max(1 if share > 0 else 0, round(share * width)))
+    return full * filled + (empty * (width - filled) if whole else "")
+
+
+def _fit_end(path: str, width: int) -> str:
+    """Of a path the end tells more than the beginning."""
+    path = printable(path)
+    return path if len(path) <= width else f"…{path[-(width - 1) :]}"

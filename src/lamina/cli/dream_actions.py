@@ -1,0 +1,140 @@
+"""What `lamina dream` does: runs a dream to its end, shows, follows, ends and takes back dreams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+
+import click
+
+from ..disk.trees.rootdir import RootDir
+from ..layers.l6_dream.record import DreamRecord, read_records
+from ..layers.l6_dream.run import DreamOutcome
+from .console import notice, print_result
+from .dream_status import (
+    PUT_RIGHT,
+    describe_outcome,
+    describe_undo,
+    list_changes,
+    list_remarks,
+    read_status,
+    status_json,
+    status_lines,
+    to_json,
+    undo_dream,
+)
+from .dream_watch import STILL_RUNS, DreamNarrator, describe_end, end_dream, find_running_dream, follow_dream
+from .safe_text import document, minute, printable, sentence
+from .signals import StoppableProvider, StopRequest
+from .start import ChatOptions, MemorySource, is_model_unset, open_chosen_provider
+
+OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so memory is put in order by rules, without a model"
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def show_status(source: MemorySource, *, as_json: bool) -> int:
+    found = read_status(source)
+    print_result(status_json(found), status_lines(found), as_json=as_json)
+    return 0
+
+
+def run_now(source: MemorySource, model: str | None, *, as_json: bool) -> int:
+    from ..agent.manual_dream import run_by_hand
+
+    stop, abort = StopRequest(), Event()
+    notice(*(finding.text for finding in source.settings.findings))
+    with stop.listening():
+        provider = StoppableProvider(open_chosen_provider(model, source.settings), stop)
+        if provider.name == "offline" and is_model_unset(ChatOptions(source.cwd, model), source.settings):
+            notice(OFFLINE)
+        with stop.turn(abort.set):
+            came = run_by_hand(provider, **source._asdict(), abort=abort, heard=DreamNarrator(_say))
+    notice(*came.recovered)
+    return _came(came, stop, as_json=as_json)
+
+
+def _came(came: DreamOutcome, stop: StopRequest, *, as_json: bool) -> int:
+    record = came.record
+    if record is None:
+        gate, why = (came.stop.gate, came.stop.why) if came.stop is not None else ("failures", "it did not begin")
+        print_result({"stopped": gate, "why": why}, (), as_json=as_json)
+        notice(f"no dream: {why}")
+        return 1
+    if as_json:
+        click.echo(document(to_json(record)))
+    if record.status == "completed":
+        if not as_json:
+            _tell(record)
+        return 0
+    notice(f"the dream {describe_outcome(record)}")
+    return stop.code if stop.requested and stop.code else 1
+
+
+def _tell(record: DreamRecord) -> None:
+    click.echo(f"Dreamt: {printable(describe_outcome(record))}.")
+    for line in list_remarks(record):
+        click.echo(f"  {sentence(line)}")
+    if list_changes(record):
+        _say("lamina dream --undo takes it back.")
+
+
+def watch(source: MemorySource, *, as_json: bool) -> int:
+    with source.open() as memory:
+        root = memory.store("private").store.root
+        record = find_running_dream(root)
+        if record is None:
+            return _nothing_runs(root, as_json=as_json)
+        _say(f"Dream {record.id} since {minute(record.started)}; Ctrl-C ends the watching, not the dream.")
+        try:
+            record = follow_dream(root, record, heard=DreamNarrator(_say))
+        except KeyboardInterrupt:
+            _say("The dream goes on; lamina dream --kill ends it.")
+            return 130
+    if as_json:
+        click.echo(document(to_json(record)))
+    elif record.status == "running":
+        _say(f"Its process {record.pid} is gone; {PUT_RIGHT}.")
+    elif record.status == "completed":
+        _tell(record)
+    else:
+        click.echo(f"The dream {printable(describe_outcome(record))}.")
+    return 0 if record.status == "completed" else 1
+
+
+def _nothing_runs(root: RootDir, *, as_json: bool) -> int:
+    last = next(iter(read_records(root)), None)
+    told = f" The last one, {last.id}: {printable(describe_outcome(last))}." if last is not None else ""
+    print_result(to_json(last) if last is not None else None, (), as_json=as_json, none=f"No dream runs.{told}")
+    return 0
+
+
+def kill(source: MemorySource, *, as_json: bool) -> int:
+    record, said = end_dream(source)
+    notice(*said)
+    if as_json:
+        click.echo(document(to_json(record)))
+    if record.status == "running":
+        raise click.ClickException(f"{STILL_RUNS.format(id=record.id)}.")
+    if not as_json:
+        click.echo(printable(describe_end(record)))
+    return 0
+
+
+def undo(source: MemorySource, dream: str | None, *, as_json: bool) -> int:
+    undone = undo_dream(source, dream)
+    notice(*undone.said)
+
+    def lines() -> Iterator[str]:
+        if undone.said and not undone.back:
+            yield f"Dream {undone.record.id} {describe_outcome(undone.record)}."
+            return
+        yield describe_undo(undone)
+        for one in undone.left:
+            yield f"  {sentence(f'{one.file} {one.why}')}"
+
+    left = [{"file": one.file, "why": one.why} for one in undone.left]
+    print_result({"id": undone.record.id, "back": list(undone.back), "left": left}, lines(), as_json=as_json)
+    return 0
