@@ -19,8 +19,9 @@ from typing import Any
 
 from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
+from lamina.disk.files import DREAM_LOCK as LOCK
 from lamina.disk.paths.project import slug
-from lamina.layers.l6_dream.trigger import LOCK, State, begin_dream
+from lamina.layers.l6_dream.trigger import DreamState, begin_dream
 from lamina.memory.memory import Memory
 
 
@@ -68,7 +69,7 @@ def _measure(name: str, home: Path, project: Path, days: int, settings: Settings
             begin_dream(c)
             took.append((time.perf_counter() - began) * 1e6)
         calls = _calls(lambda: begin_dream(c))
-        assert c.layer_state(State).failures == 0
+        assert c.layer_state(DreamState).failures == 0
     took.sort()
     said = ", ".join(f"{count} {call}" for call, count in calls.items()) or "none"
     print(f"{name:<42}{took[len(took) // 2]:>10.1f}{took[len(took) * 99 // 100]:>10.1f}  {said}")

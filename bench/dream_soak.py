@@ -26,10 +26,9 @@ from tests.layers.l6_dream.staged import Dream, memory, save, some  # noqa: E402
 
 from lamina.core.errors import LaminaError  # noqa: E402
 from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock  # noqa: E402
-from lamina.layers.l6_dream.record import Record, is_open, new_id, records  # noqa: E402
-from lamina.layers.l6_dream.recovery import recover  # noqa: E402
-from lamina.layers.l6_dream.stage import begin  # noqa: E402
-from lamina.layers.l6_dream.undo import undo  # noqa: E402
+from lamina.layers.l6_dream.record import DreamRecord, is_open, new_id, read_records  # noqa: E402
+from lamina.layers.l6_dream.stage import stage_copy  # noqa: E402
+from lamina.layers.l6_dream.undo import recover, undo  # noqa: E402
 from lamina.memory.store.index import read_entries  # noqa: E402
 from lamina.memory.store.modes import GatedStore  # noqa: E402
 
@@ -66,8 +65,8 @@ def dreamer(base: Path, until: float) -> None:
 
 
 def one_dream(gated: GatedStore, hold: HeldDreamLock, chance: random.Random) -> None:
-    record = Record(new_id(time.time()), time.time(), os.getpid(), "hand")
-    one = Dream(gated, begin(gated, record), record, hold)
+    record = DreamRecord(new_id(time.time()), time.time(), os.getpid(), "hand")
+    one = Dream(gated, stage_copy(gated, record), record, hold)
     merged = [file for file in one.stage.base if file.startswith("t")]
     if len(merged) > 2:
         kept, gone = chance.sample(merged, 2)
@@ -117,7 +116,7 @@ def report(base: Path, kills: int) -> int:
         told = {path.name.removeprefix("told-"): path.read_text() for path in base.glob("told-*")}
         missing = [name for name, said in told.items() if said not in getattr(gated.get(name), "body", "")]
         index = sorted({entry.file for entry in read_entries(gated.index())} ^ {topic.file for topic in gated.topics()})
-        unfinished = [record.id for record in records(gated.store.root) if is_open(record)]
+        unfinished = [record.id for record in read_records(gated.store.root) if is_open(record)]
         print(f"{kills} kills, {len(gated.log())} changes; facts lost {lost}, saves lost {missing}", end=", ")
         print(f"wrong in the index {index}, open {unfinished}")
         return int(bool(lost or missing or unfinished or index))

@@ -12,13 +12,13 @@ from typing import Any
 from lamina.agent.agent import Agent
 from lamina.conversation.isolate import take_job_results
 from lamina.core.settings import Settings
+from lamina.disk.files import DREAM_LOCK as LOCK
 from lamina.disk.paths.project import slug
 from lamina.disk.settings_files import lamina_home
 from lamina.disk.trees.rootdir import RootDir
 from lamina.fork.fork import directive_in
 from lamina.layers.l6_dream.directive import read_directive
-from lamina.layers.l6_dream.record import Record, records
-from lamina.layers.l6_dream.trigger import LOCK
+from lamina.layers.l6_dream.record import DreamRecord, read_records
 from lamina.memory.memory import Memory
 from lamina.memory.store.contract import ChangeReason
 from lamina.testing import MessagesServer, Received
@@ -70,9 +70,9 @@ def last(memory: Path) -> int | None:
     return (memory / LOCK).stat().st_mtime_ns if (memory / LOCK).exists() else None
 
 
-def kept(memory: Path) -> list[Record]:
+def kept(memory: Path) -> list[DreamRecord]:
     with RootDir.open(memory, create=False) as root:
-        return records(root)
+        return read_records(root)
 
 
 class Dreamer:

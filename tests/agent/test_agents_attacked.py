@@ -381,7 +381,7 @@ def test_a_report_of_ten_megabytes_costs_a_file_and_no_window(
 
 def test_half_of_a_character_in_a_report_is_replaced(opened: Open, messages_server: MessagesServer) -> None:
     from lamina.agent import reports
-    from lamina.layers.l7_agents.report import State
+    from lamina.layers.l7_agents.report import AgentState
 
     agent = opened()
     messages_server.reply(text="Hello.")
@@ -390,7 +390,7 @@ def test_half_of_a_character_in_a_report_is_replaced(opened: Open, messages_serv
     with agent.session._working() as conversation:
         agent.session.add_user("And?")
         for number, said in enumerate(("\ud800 half", "\udcff" * 40_000)):
-            state = State(id=f"x{number}", type="fork", description="\ud83d", background=True, status="done")
+            state = AgentState(id=f"x{number}", type="fork", description="\ud83d", background=True, status="done")
             reports.enter(conversation, state, said, [])
     assert agent.go_on().text == "Yes."
     assert "half" in texts(last_of_parent(messages_server).messages[-1])[1]

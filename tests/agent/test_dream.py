@@ -22,8 +22,8 @@ from lamina.disk.trees.rootdir import RootDir
 from lamina.layers.l6_dream.bounds import FIRST
 from lamina.layers.l6_dream.directive import ROUNDS
 from lamina.layers.l6_dream.gates import MOST_FAILURES
-from lamina.layers.l6_dream.record import Record, kill_request
-from lamina.layers.l6_dream.step import sentence
+from lamina.layers.l6_dream.record import DreamRecord, request_kill
+from lamina.layers.l6_dream.step import describe_dream
 from lamina.layers.l6_dream.trigger import begin_dream
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer
@@ -237,7 +237,7 @@ def test_a_dream_that_is_killed_leaves_everything_as_it_was(opened: Open, messag
     assert script.there.wait(PATIENCE)
     assert last(memory) != before
     with RootDir.open(memory, create=False) as root:
-        assert kill_request(root, kept(memory)[0].id)
+        assert request_kill(root, kept(memory)[0].id)
     one.settle()
     script.go.set()
     [record] = kept(memory)
@@ -484,7 +484,7 @@ def test_a_turn_that_is_too_early_pays_one_stat(opened: Open, project: Path) -> 
     ],
 )
 def test_what_came_of_it_is_one_sentence(given: dict[str, Any], said: str) -> None:
-    assert sentence(Record(id="x", started=0.0, pid=1, by="hand", **given)) == said
+    assert describe_dream(DreamRecord(id="x", started=0.0, pid=1, by="hand", **given)) == said
 
 
 @pytest.mark.spec("B6", "D3")

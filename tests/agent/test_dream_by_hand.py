@@ -15,7 +15,7 @@ from lamina.agent.manual_dream import run_by_hand
 from lamina.core.settings import Settings
 from lamina.disk.locks.dream_lock import DreamLock, NotWon
 from lamina.disk.trees.rootdir import RootDir
-from lamina.layers.l6_dream.record import Record
+from lamina.layers.l6_dream.record import DreamRecord
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer
 
@@ -30,7 +30,7 @@ CALM = Settings(history_git=False)
 def test_it_is_the_same_dream_with_a_provider(messages_server: MessagesServer, project: Path) -> None:
     memory = remembered(project, hours=1, sessions=0)
     Script(messages_server, ORIENT, MERGE)
-    heard: list[Record] = []
+    heard: list[DreamRecord] = []
     outcome = run_by_hand(provider_at(messages_server), cwd=project, settings=CALM, heard=heard.append)
     assert outcome.record is not None
     assert (outcome.record.status, outcome.record.by, outcome.record.merged) == ("completed", "hand", ("importer.md",))

@@ -16,7 +16,7 @@ from lamina.conversation.isolate import take_job_results
 from lamina.core.errors import Aborted
 from lamina.core.settings import Settings
 from lamina.fork.fork import directive_in
-from lamina.layers.l5_extract.due import MOST_FAILURES
+from lamina.layers.l5_extract.plan import MOST_FAILURES
 from lamina.layers.l5_extract.writer import MOST_BYTES, MOST_FILES
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer, Received

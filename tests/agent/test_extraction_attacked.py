@@ -16,7 +16,7 @@ from lamina.agent.agent import Agent
 from lamina.cli.terminal.undo import undo_turn
 from lamina.core.settings import Settings
 from lamina.fork.fork import directive_in
-from lamina.layers.l5_extract import run as run_module
+from lamina.layers.l5_extract import review as review_module
 from lamina.layers.l5_extract.trigger import begin_extraction
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer, Received
@@ -62,7 +62,7 @@ def test_a_fault_of_ours_at_the_end_of_a_turn_is_told_and_not_raised(
         raise ValueError("a fault")
 
     one = watched()
-    monkeypatch.setattr(run_module, "skips", broken)
+    monkeypatch.setattr(review_module, "skip_reason", broken)
     one.agent.run("Hello.")
     assert [data["why"] for name, data in one.told if name == "layer_failed"] == ["ValueError: a fault"]
 
@@ -81,7 +81,7 @@ def test_a_fault_in_the_trailing_review_does_not_lose_what_the_first_one_did(
     def broken(*_: object) -> None:
         raise ValueError("a fault")
 
-    monkeypatch.setattr(run_module, "skips", broken)
+    monkeypatch.setattr(review_module, "skip_reason", broken)
     gate.set()
     one.settle()
     assert one.files == ["MEMORY.md", "testing-db.md"]

@@ -12,7 +12,7 @@ from lamina.agent.agent import Agent
 from lamina.core.policy import CLASSIC, AgentPolicy, Policy
 from lamina.core.settings import Settings
 from lamina.disk.session_files.agent_states import read_states
-from lamina.layers.l7_agents.report import restorables
+from lamina.layers.l7_agents.report import list_restorables
 from lamina.testing import MessagesServer, Received
 
 from .agents import Open, events, for_parent, for_subagent, in_background, wait_for
@@ -71,7 +71,7 @@ def test_a_fork_of_the_agent_says_what_it_does_and_it_is_shown_everywhere(
     [state] = agent.agents.states
     assert state.summary == "Reading add in calc.py"
     assert state.line.endswith("Reading add in calc.py")
-    assert "Reading add in calc.py" in restorables(agent.agents.catalog, agent.agents.states)[0].text
+    assert "Reading add in calc.py" in list_restorables(agent.agents.catalog, agent.agents.states)[0].text
     assert agent.session.path is not None
     [row] = read_states(agent.session.path.with_suffix(""))
     assert (row["id"], row["status"], row["summary"]) == (state.id, "running", "Reading add in calc.py")

@@ -17,8 +17,8 @@ from lamina.cli.terminal.status_line import describe_work
 from lamina.cli.terminal.turn_display import TurnDisplay, describe_event
 from lamina.disk.home.mailbox import Mailbox, MailboxAddress
 from lamina.disk.session_files.agent_states import write_states
-from lamina.layers.l7_agents.letters import read_line
-from lamina.layers.l7_agents.report import State
+from lamina.layers.l7_agents.messages import read_message
+from lamina.layers.l7_agents.report import AgentState
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
@@ -205,7 +205,7 @@ def test_a_message_from_the_command_line_lies_in_the_mailbox(tmp_path: Path) -> 
     )  # half a character, as a shell hands it on
     assert done.returncode == 0
     [(name, line)] = box.take(tmp_path / "t.jsonl").lines
-    letter = read_line(line)
+    letter = read_message(line)
     assert letter is not None
     assert (letter.sender, letter.text) == ("command-line", "Stop before the release.?")
     assert json.loads(done.stdout) == {"message": name, "to": "alice", "team": "build"}
@@ -215,7 +215,7 @@ def test_a_message_from_the_command_line_lies_in_the_mailbox(tmp_path: Path) -> 
 
 @pytest.mark.spec("A7")
 def test_the_status_line_says_what_an_agent_is_doing() -> None:
-    agent = State(id="1a2b", type="fork", description="find the bug", background=True)
+    agent = AgentState(id="1a2b", type="fork", description="find the bug", background=True)
     jobs = ("notes", agent.name, "agent_summary")
     assert describe_work(jobs, [agent]) == "notes, agent: find the bug"
     assert describe_work(jobs, [replace(agent, summary="Reading add in calc.py")]) == "notes, agent: Reading add in calc.py"

@@ -27,8 +27,8 @@ from lamina.cli.terminal.screen import Screen
 from lamina.core.blocks import Wire
 from lamina.core.reply import Reply
 from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
-from lamina.layers.l6_dream.record import Record, Skipped, new_id, write_record
-from lamina.layers.l6_dream.rollback import Undone
+from lamina.layers.l6_dream.record import DreamRecord, SkippedChange, new_id, write_record
+from lamina.layers.l6_dream.undo import UndoneDream
 from lamina.memory.memory import Memory
 from lamina.memory.store.contract import ChangeReason
 from lamina.providers import OnEvent
@@ -215,7 +215,7 @@ def test_a_dream_whose_process_died_is_told_apart_and_put_right(memory: Memory) 
         with Memory.open(".") as own:
             root = own.store().store.root
             assert isinstance(DreamLock(root).acquire(None), HeldDreamLock)
-            write_record(root, Record(id=new_id(time.time()), started=time.time(), pid=os.getpid(), by="session"))
+            write_record(root, DreamRecord(id=new_id(time.time()), started=time.time(), pid=os.getpid(), by="session"))
             os._exit(0)
 
     os.waitpid(run_child(die), 0)
@@ -265,12 +265,12 @@ def test_the_chat_dreams_shows_and_takes_back(
         (("a.md",), (), "1 memory is"),
         (("a.md", "b.md"), (), "2 memories are"),
         ((), (), "the index is"),
-        ((), (Skipped("a.md", "was changed"),), "0 memories are"),
+        ((), (SkippedChange("a.md", "was changed"),), "0 memories are"),
     ],
 )
-def test_what_was_taken_back_is_counted(back: tuple[str, ...], left: tuple[Skipped, ...], said: str) -> None:
-    record = Record(id=new_id(0.0), started=0.0, pid=1, by="hand")
-    assert describe_undo(Undone(record, back, left)) == f"Took back dream {record.id}: {said} as before."
+def test_what_was_taken_back_is_counted(back: tuple[str, ...], left: tuple[SkippedChange, ...], said: str) -> None:
+    record = DreamRecord(id=new_id(0.0), started=0.0, pid=1, by="hand")
+    assert describe_undo(UndoneDream(record, back, left)) == f"Took back dream {record.id}: {said} as before."
 
 
 @pytest.mark.spec("W2", "O1")

@@ -29,26 +29,23 @@ from ..core.settings import Permissions, Settings
 from ..disk.settings_files import lamina_home
 from ..fork import loop
 from ..fork.host import Host, Source
-from ..fork.tool_runner import AskPerson, Consent, Desk, No, Ran, run_calls
+from ..fork.tool_runner import AskPerson, Consent, No, Ran, run_calls
 from ..hooks.events import Event as HookEvent
 from ..hooks.events import HookOutcome
 from ..hooks.run import run_hooks
 from ..layers.l6_dream.trigger import recover_dreams
-from ..layers.l7_agents.call import agent_tool
-from ..layers.l7_agents.files import Catalog, load_kinds
-from ..layers.l7_agents.send import send_tool
-from ..layers.l7_agents.types import AGENT, picked
+from ..layers.l7_agents.tools import agent_tool, send_tool
+from ..layers.l7_agents.types import AGENT, Catalog, load_agent_types, pick_tools
 from ..memory.memory import agent_memory_mode
-from ..permissions.decision import may_read
 from ..permissions.rules import PermissionRules, read_rules
-from ..permissions.verdicts import AskUser, Mode, PermissionContext, read_mode
+from ..permissions.verdicts import AskUser, Mode, read_mode
 from ..prompt.instruction_files import Approved
 from ..prompt.system import system_prompt, with_section
 from ..providers import OnEvent, Provider
 from ..session.session import Session
 from ..tools.registry import builtin_tools
 from ..tools.todo import render_todos
-from ..tools.tool import Context, Tool, definition
+from ..tools.tool import Tool, definition
 from .agent_tool import DEEPEST, Delegating
 from .driver import CallEvents, Driver
 from .memory_binding import Remembering
@@ -56,6 +53,7 @@ from .messaging import Mailing
 from .reminders import Briefing
 from .subagent import Hire, Under, extra_roots, subagent_session, with_section_behind
 from .subagent_memory import OwnMemory
+from .tool_access import desk_for
 
 if TYPE_CHECKING:
     from ..conversation.compaction.commit import Compacted
@@ -127,32 +125,29 @@ class Agent:
         self.environ = {**(os.environ if environ is None else environ), **session.settings.env}
         # Output too large to show is kept beside the transcript; a session in memory keeps none.
         scratch = session.path.with_suffix("") / "tool-results" if session.path is not None else None
-        roots = extra_roots(session, self.environ)
         self.memory = Remembering(session) if under is None else OwnMemory(session, under.kind)
-        self.context = Context(
+        desk = desk_for(
+            self.tools,
             cwd=session.cwd,
-            roots=(session.cwd, *roots),
             environ=self.environ,
+            home=session.home,
+            memory_dir=self.memory.directory,
+            mode=under.mode if under is not None else lambda: self.mode,
+            rules=under.rules if under is not None else lambda: self.rules,
+            roots=extra_roots(session, self.environ),
+            readable=self.memory.readable,
             scratch=scratch,
-            may_read=self._may_read,
+        )
+        self.context = msgspec.structs.replace(
+            desk.context,
             keeper=self.memory.keeper(),
             expand=session._opened,
             abort=under.abort if under is not None else Event(),
         )
-        names, shown = {tool.name for tool in self.tools if tool.read_only}, CallEvents(self.tell)
-        self.desk = Desk(
-            tools=self.tools,
+        shown = CallEvents(self.tell)
+        self.desk = msgspec.structs.replace(
+            desk,
             context=self.context,
-            permission=PermissionContext(
-                cwd=session.cwd,
-                roots=(*roots, *((scratch,) if scratch is not None else ()), *self.memory.readable),
-                memory_dir=self.memory.directory,
-                tool_is_read_only=lambda name: name in names,
-                lamina_home=session.home,
-                home=Path(self.environ["HOME"]) if self.environ.get("HOME") else None,
-            ),
-            mode=under.mode if under is not None else lambda: self.mode,
-            rules=under.rules if under is not None else lambda: self.rules,
             ask=self._asking(ask) if ask is not None else None,
             on_start=shown.started,
             on_end=shown.ended,
@@ -216,7 +211,7 @@ class Agent:
         where = Path(cwd).resolve()
         if tools is None:
             own = session.get("home") or lamina_home(os.environ)
-            catalog = load_kinds(where, own, trusted=settings is not None and settings.trusted)
+            catalog = load_agent_types(where, own, trusted=settings is not None and settings.trusted)
             chosen = (*chosen, send_tool(), agent_tool(catalog))
         prompt = system_prompt(base=system, cwd=where, tools=[tool.name for tool in chosen], platform=sys.platform)
         opened = Session(
@@ -345,7 +340,7 @@ class Agent:
         """A subagent (A4): a conversation, tools, prompt, model and memory of its own; mode, rules and the person are this agent's."""
         assert self.agents is not None
         kind, depth = hire.wanted.kind, self.agents.depth + 1
-        tools = picked(kind, self.tools, remembers=agent_memory_mode(kind.memory, self.session.settings) != "off")
+        tools = pick_tools(kind, self.tools, remembers=agent_memory_mode(kind.memory, self.session.settings) != "off")
         catalog = self.agents.catalog if depth < DEEPEST and any(tool.name == AGENT for tool in tools) else None
         given = tuple(tool for tool in tools if tool.name != AGENT)
         session = subagent_session(self.session, hire, given, catalog, self._given)
@@ -401,10 +396,6 @@ class Agent:
         """The rule holds from the next call on, in this conversation; whoever wants it kept writes it to the settings."""
         added = read_rules(Permissions(allow=(rule,))).allow
         self.rules = msgspec.structs.replace(self.rules, allow=(*self.rules.allow, *added))
-
-    def _may_read(self, path: Path) -> bool:
-        """A search shows nothing that a Read of the file would not."""
-        return may_read(path, rules=self.desk.rules(), context=self.desk.permission)
 
     # The end
 

@@ -30,10 +30,9 @@ from ..core.reply import Reply
 from ..fork.background import JobResult
 from ..fork.host import Restorable
 from ..fork.tool_runner import AskPerson, Desk, Ran, run_calls
-from ..layers.l7_agents.call import Forked, Refusal, agent_tool, read_call, wants_fork
-from ..layers.l7_agents.files import Catalog
-from ..layers.l7_agents.report import State, launched, lost, restorables
-from ..layers.l7_agents.types import AGENT
+from ..layers.l7_agents.report import AgentState, describe_launch, describe_loss, list_restorables
+from ..layers.l7_agents.tools import CallRefusal, ForkCall, agent_tool, read_call, wants_fork
+from ..layers.l7_agents.types import AGENT, Catalog
 from ..session.session import Session
 from ..tools.tool import Context, ToolOutput, failure
 from .main_thread import Errands
@@ -78,7 +77,7 @@ class Delegating:
         self._tell = tell
         self._mail = mail
         self._jobs: dict[str, Job] = {}
-        self._reports: deque[tuple[State, str]] = deque()
+        self._reports: deque[tuple[AgentState, str]] = deque()
         self._unreported: dict[str, str] = {}  # background agents by id: what each does
         self._errands = Errands()
         self._batch: Batch | None = None
@@ -98,17 +97,17 @@ class Delegating:
 
         for agent, description in left_behind(c):
             self._unreported[agent] = description
-            self._reports.append((State(id=agent, type="", description=description, background=True, status="lost"), ""))
-            c.notify(lost(agent, description))
+            self._reports.append((AgentState(id=agent, type="", description=description, background=True, status="lost"), ""))
+            c.notify(describe_loss(agent, description))
         if self._unreported:
             self._write_down()  # what was written down then says that they run
 
     def restorables(self) -> Sequence[Restorable]:
         """Agents and agent types, for the model to read again behind a compaction."""
-        return restorables(self.catalog, self.states)
+        return list_restorables(self.catalog, self.states)
 
     @property
-    def states(self) -> tuple[State, ...]:
+    def states(self) -> tuple[AgentState, ...]:
         """Every agent that runs, and those that ended last, oldest first."""
         return tuple(job.state for job in list(self._jobs.values()))
 
@@ -161,7 +160,7 @@ class Delegating:
         self._reports.append((job.state, text if text != STOPPED else ""))
         self._tell_end(self._c, job)
 
-    def _tell_start(self, c: Conversation, state: State) -> None:
+    def _tell_start(self, c: Conversation, state: AgentState) -> None:
         from .reports import STARTED, told
 
         if state.background:
@@ -183,9 +182,9 @@ class Delegating:
         if job.outcome is not None:
             forks.ended(c, PURPOSE, job.outcome, seconds)
         elif job.usage.total:
-            purpose = PURPOSE if isinstance(job.wanted, Forked) else "subagent"
+            purpose = PURPOSE if isinstance(job.wanted, ForkCall) else "subagent"
             forks.count(c, purpose, job.usage, job.cost, seconds=seconds, rounds=job.rounds)
-        if isinstance(job.wanted, Forked) and job.error is not None:
+        if isinstance(job.wanted, ForkCall) and job.error is not None:
             forks.failed(c, PURPOSE, job.error)
         c.record_event(ENDED, told(job.state, [*self._unreported.items()]))
         if job.background:
@@ -259,7 +258,7 @@ class Delegating:
         if batch is None:
             return failure("No agent can be started here.")
         wanted = read_call(given, self.catalog)
-        if isinstance(wanted, Refusal):
+        if isinstance(wanted, CallRefusal):
             return failure(wanted.sentence)
         # What an agent of an agent would bring later, nobody would be there to read.
         background = wanted.background and self.depth == 0
@@ -286,7 +285,7 @@ class Delegating:
             mail.finish()
             return failure(NO_ROOM)
         self._errands.put(lambda c: self._tell_start(c, state))
-        return ToolOutput(launched(state), facts={"agent": job.id, "background": True})
+        return ToolOutput(describe_launch(state), facts={"agent": job.id, "background": True})
 
     def _run(self, job: Job, batch: Batch, abort: threading.Event, ask: AskPerson | None, mail: Mailing) -> Run:
         saw = partial(self._progress.saw, job) if job.background else _unseen

@@ -19,29 +19,23 @@ from ..conversation.prompt import Prompt
 from ..core.effects import Ask
 from ..core.errors import Aborted, PathRefused
 from ..core.reply import Reply
-from ..core.settings import Settings
+from ..core.settings.resolution import Settings
 from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home, user_home
-from ..disk.trees.rootdir import RootDir
 from ..fork.handover import Handover
 from ..fork.model_call import ask_until
-from ..fork.tool_runner import Desk
-from ..layers.l6_dream.gates import Stop
-from ..layers.l6_dream.progress import Heard, unheard
-from ..layers.l6_dream.run import DreamOutcome, Order, dream
-from ..layers.l6_dream.sessions import is_empty, places
-from ..layers.l6_dream.step import NOTHING, at_desk, ours
+from ..layers.l6_dream.gates import check_empty, find_stop, searchable_places
+from ..layers.l6_dream.run import DreamOrder, DreamOutcome, Heard, run_dream
+from ..layers.l6_dream.step import dream_desk
 from ..memory.instructions import memory_instructions
-from ..memory.store.modes import plan_write
 from ..memory.store.scopes import MemoryLocation, locate_memory, project_root
-from ..permissions.decision import may_read
 from ..permissions.rules import read_rules
-from ..permissions.verdicts import PermissionContext
 from ..prompt.system import system_prompt, with_section
 from ..providers import Provider
 from ..session.provider import offline, provider_for
 from ..tools.registry import builtin_tools
-from ..tools.tool import Context, definition
+from ..tools.tool import definition
+from .tool_access import desk_for
 
 # A long memory fits, and every known model can say as much.
 MAX_TOKENS = 8_000
@@ -55,7 +49,7 @@ def run_by_hand(
     settings: Settings | None = None,
     environ: Mapping[str, str] | None = None,
     abort: Event | None = None,
-    heard: Heard = unheard,
+    heard: Heard = lambda _: None,
 ) -> DreamOutcome:
     """Put the memory of the project at `cwd` in order now. `heard` gets the record after every answer, from this thread."""
     where, chosen = Path(cwd).resolve(), settings if settings is not None else Settings()
@@ -63,47 +57,42 @@ def run_by_hand(
     if own is None:
         raise PathRefused("memory", "no home directory is known", "set LAMINA_HOME or give a home")
     place = locate_memory(cwd=where, home=own, settings=chosen, user_home=user_home(os.environ) or own)
-    if not chosen.memory or plan_write(chosen.memory_mode["private"], "dream") == "refuse":
-        return DreamOutcome(None, Stop("mode", "private memory is not written to"))
-    if not place.path.is_dir() or _is_empty(place):
-        return DreamOutcome(None, Stop("nothing", NOTHING))
+    mode = chosen.memory_mode["private"] if chosen.memory else "off"
+    stop = find_stop(on=True, remote=False, lent=True, mode=mode) or check_empty(place.path)
+    if stop is not None:
+        return DreamOutcome(None, stop)
     answers = provider_for(provider, None)
-    order = _order(answers, place, where, own, chosen)
-    desk = _desk(order, environ if environ is not None else os.environ)
     side = offline() if answers.name == "offline" else answers
+    rules = read_rules(chosen.permissions)
+    desk = desk_for(
+        builtin_tools(),
+        cwd=where,
+        environ=environ if environ is not None else os.environ,
+        home=own,
+        memory_dir=place.path,
+        mode=lambda: "read-only",  # what it may do is a fork's (X6): nobody is asked
+        rules=lambda: rules,
+        readable=(place.team,) if place.team is not None else (),
+    )
 
     def ask(asked: Ask, ended: Event) -> Reply:
-        reply = ask_until(ended, side, asked, asked.on_event or _unheard)
+        reply = ask_until(ended, side, asked, asked.on_event or (lambda _: None))
         if reply is None:
             raise Aborted
         return reply
 
-    return dream(order, at_desk(desk, ask, order), abort or Event(), heard)
-
-
-def _is_empty(place: MemoryLocation) -> bool:
-    with RootDir.open(place.path, create=False) as root:
-        return is_empty(root)
-
-
-def _unheard(_: object) -> None:
-    pass
-
-
-def _order(provider: Provider, place: MemoryLocation, cwd: Path, home: Path, settings: Settings) -> Order:
-    with RootDir.open(place.path, create=False) as root:
-        past = places(root, home / "projects" / slug(cwd)) if settings.past_search else ()
-    return Order(
-        handover=_handover(provider, place, cwd, settings),
+    order = DreamOrder(
+        handover=_handover(answers, place, where, chosen),
         place=place,
-        settings=settings,
-        home=home,
-        project=project_root(cwd),
-        cwd=cwd,
+        settings=chosen,
+        home=own,
+        project=project_root(where),
+        cwd=where,
         today=datetime.now(UTC).astimezone().date().isoformat(),
         by="hand",
-        transcripts=tuple(each for each in past if ours(each, home)),
+        transcripts=searchable_places(place.path, own / "projects" / slug(where), own) if chosen.past_search else (),
     )
+    return run_dream(order, dream_desk(desk, ask, where), abort or Event(), heard)
 
 
 def _handover(provider: Provider, place: MemoryLocation, cwd: Path, settings: Settings) -> Handover:
@@ -123,25 +112,3 @@ def _handover(provider: Provider, place: MemoryLocation, cwd: Path, settings: Se
     ttl = "5m" if provider.capabilities.wire == "messages" else None
     prompt = Prompt(provider.model, MAX_TOKENS, system, [definition(tool) for tool in tools], {}, ttl)
     return Handover(prompt.head, (), {}, prompt.base, 0, b"", ttl)
-
-
-def _desk(order: Order, environ: Mapping[str, str]) -> Desk:
-    """What it may do is a fork's (X6): nobody is asked."""
-    tools, rules = builtin_tools(), read_rules(order.settings.permissions)
-    names = {tool.name for tool in tools if tool.read_only}
-    team = order.place.team
-    permission = PermissionContext(
-        cwd=order.cwd,
-        roots=(team,) if team is not None else (),
-        memory_dir=order.place.path,
-        tool_is_read_only=lambda name: name in names,
-        lamina_home=order.home,
-        home=Path(environ["HOME"]) if environ.get("HOME") else None,
-    )
-    context = Context(
-        cwd=order.cwd,
-        roots=(order.cwd,),
-        environ=environ,
-        may_read=lambda path: may_read(path, rules=rules, context=permission),
-    )
-    return Desk(tools=tuple(tools), context=context, permission=permission, mode=lambda: "read-only", rules=lambda: rules)

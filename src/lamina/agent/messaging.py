@@ -13,12 +13,19 @@ from typing import assert_never
 
 from ..core.blocks import Wire
 from ..core.errors import DiskError, InputError
-from ..layers.l7_agents.call import Refusal
-from ..layers.l7_agents.letters import MOST_TEXT, Letter, ShutdownRequest, ShutdownResponse, encode, read_structured
-from ..layers.l7_agents.mail import rendered
-from ..layers.l7_agents.queues import Arrived, AskedToEnd, Post, Put
-from ..layers.l7_agents.send import MAIN, Sending, read_sending, send_tool, unknown
-from ..layers.l7_agents.types import SEND
+from ..layers.l7_agents.messages import (
+    MOST_TEXT,
+    AgentMessage,
+    ArrivedMessage,
+    ShutdownRequest,
+    ShutdownResponse,
+    encode_structured,
+    read_structured,
+    render_messages,
+)
+from ..layers.l7_agents.queues import AskedToEnd, MessageQueues, Put
+from ..layers.l7_agents.tools import CallRefusal, Sending, describe_unknown, read_sending, send_tool
+from ..layers.l7_agents.types import MAIN, SEND
 from ..session.session import Session
 from ..tools.tool import Context, Tool, ToolOutput, failure
 from .transports import Outside
@@ -32,7 +39,7 @@ ENDING = "Asked {name} to end (message {id}). It ends after its round of tools a
 
 
 class Mailing:
-    def __init__(self, name: str, post: Post, outside: Outside, about: str = "") -> None:
+    def __init__(self, name: str, post: MessageQueues, outside: Outside, about: str = "") -> None:
         self.name = name
         self.tool = send_tool(self._act)
         self._post = post
@@ -41,7 +48,7 @@ class Mailing:
 
     @classmethod
     def main(cls, session: Session) -> Mailing:
-        return cls(MAIN, Post(), Outside(session))
+        return cls(MAIN, MessageQueues(), Outside(session))
 
     def open(self) -> None:
         """From here on messages come from beyond the process, where the settings say so; until `close`."""
@@ -57,7 +64,7 @@ class Mailing:
 
     # What comes
 
-    def arrived(self) -> list[Arrived]:
+    def arrived(self) -> list[ArrivedMessage]:
         """What waits. AskedToEnd where the main conversation wants this agent to end; the rest then stays unread."""
         found = self._post.take(self.name)
         asking = [one for one in found if self._is_end(one)]
@@ -65,13 +72,13 @@ class Mailing:
             return found
         self._post.give_back(self.name, [one for one in found if one not in asking])
         for one in asking:
-            self._answer(one.letter, "it ends as asked")
+            self._answer(one.message, "it ends as asked")
         raise AskedToEnd
 
     def texts(self) -> list[str]:
         """The same for a run that has no log: a fork's."""
         found = self.arrived()
-        return [rendered(found, self._doing(found))] if found else []
+        return [render_messages(found, self._doing(found))] if found else []
 
     def land(self, session: Session, *, beyond: bool = True) -> None:
         """In the conversation's own thread. `beyond`: the mailbox too; at a session's end it keeps what it has."""
@@ -89,29 +96,29 @@ class Mailing:
             if mailbox is not None and session.path is not None:
                 mail.from_mailbox(c, mailbox, session.path)
 
-    def _doing(self, found: Sequence[Arrived]) -> list[str]:
-        return [self._post.about(one.letter.sender) if one.way == "agent" else "" for one in found]
+    def _doing(self, found: Sequence[ArrivedMessage]) -> list[str]:
+        return [self._post.about(one.message.sender) if one.way == "agent" else "" for one in found]
 
-    def _is_end(self, one: Arrived) -> bool:
-        asks = isinstance(read_structured(one.letter.text), ShutdownRequest)
-        return asks and self.name != MAIN and one.way == "agent" and one.letter.sender == MAIN
+    def _is_end(self, one: ArrivedMessage) -> bool:
+        asks = isinstance(read_structured(one.message.text), ShutdownRequest)
+        return asks and self.name != MAIN and one.way == "agent" and one.message.sender == MAIN
 
-    def _answer(self, request: Letter, why: str) -> None:
-        said = encode(ShutdownResponse(True, request.id, why))
-        self._post.put(MAIN, Letter.new(self.name, said, summary=why), always=True)
+    def _answer(self, request: AgentMessage, why: str) -> None:
+        said = encode_structured(ShutdownResponse(True, request.id, why))
+        self._post.put(MAIN, AgentMessage.new(self.name, said, summary=why), always=True)
 
     def receive(self, sender: str, text: str, *, summary: str = "") -> Put:
         """For the host: a message that came by its bridge. "unknown": the session is closed."""
         if not text.strip() or len(text) > MOST_TEXT:
             raise InputError("message", f"has no words, or more than {MOST_TEXT:,} characters", "put what is long into a file")
-        return self._post.put(self.name, Letter.new(sender, text, summary=summary), "bridge")
+        return self._post.put(self.name, AgentMessage.new(sender, text, summary=summary), "bridge")
 
     def finish(self) -> int:
         """The agent has ended: how many messages it never read. A request to end is answered all the same."""
         left = self._post.close(self.name)
         for one in left:
             if self._is_end(one):
-                self._answer(one.letter, "it had ended by itself")
+                self._answer(one.message, "it had ended by itself")
         return sum(not self._is_end(one) for one in left)
 
     def hang_up(self) -> None:
@@ -128,7 +135,7 @@ class Mailing:
 
     def _act(self, given: Wire, context: Context) -> ToolOutput:
         wanted = read_sending(given)
-        if isinstance(wanted, Refusal):
+        if isinstance(wanted, CallRefusal):
             return failure(wanted.sentence)
         match wanted.where:
             case "name":
@@ -154,7 +161,7 @@ class Mailing:
             return self._to_agent(name, wanted)
         members = self._outside.members()
         if name not in members:
-            return failure(unknown(name, self._post.names(but=self.name), members))
+            return failure(describe_unknown(name, self._post.names(but=self.name), members))
         letter = self._beyond(wanted)
         self._outside.deliver(name, letter)
         return _sent(f"Message {letter.id} is in the mailbox of {name}, which is read when {name} is next at work.", letter)
@@ -163,20 +170,20 @@ class Mailing:
         ends = isinstance(wanted.structured, ShutdownRequest)
         if ends and (self.name != MAIN or name == MAIN):
             return failure(NOT_YOURS)
-        letter = Letter.new(self.name, wanted.text, summary=wanted.summary)
+        letter = AgentMessage.new(self.name, wanted.text, summary=wanted.summary)
         match self._post.put(name, letter):
             case "sent":
                 return _sent((ENDING if ends else QUEUED).format(name=name, id=letter.id), letter)
             case "full":
                 return failure(FULL.format(name=name))
             case "unknown":  # it ended just now
-                return failure(unknown(name, self._post.names(but=self.name), self._outside.members()))
+                return failure(describe_unknown(name, self._post.names(but=self.name), self._outside.members()))
 
     def _to_everybody(self, wanted: Sending) -> ToolOutput:
         sent: list[str] = []
         problems: list[str] = []
         for name in self._post.names(but=self.name):
-            put = self._post.put(name, Letter.new(self.name, wanted.text, summary=wanted.summary))
+            put = self._post.put(name, AgentMessage.new(self.name, wanted.text, summary=wanted.summary))
             if put == "sent":
                 sent.append(name)
             elif put == "full":
@@ -206,11 +213,11 @@ class Mailing:
             else ToolOutput(f"The bridge took the message for {wanted.to}.", facts={"sent": [wanted.to]})
         )
 
-    def _beyond(self, wanted: Sending) -> Letter:
+    def _beyond(self, wanted: Sending) -> AgentMessage:
         own = self._outside.name
         sender = own if self.name == MAIN else f"{own}/{self.name}"
-        return Letter.new(sender, wanted.text, summary=wanted.summary, answer_to=self._outside.answer_to)
+        return AgentMessage.new(sender, wanted.text, summary=wanted.summary, answer_to=self._outside.answer_to)
 
 
-def _sent(sentence: str, letter: Letter) -> ToolOutput:
+def _sent(sentence: str, letter: AgentMessage) -> ToolOutput:
     return ToolOutput(sentence, facts={"message": letter.id})

@@ -28,7 +28,15 @@ from ..fork.budget import LOCAL
 from ..fork.fork import run_fork
 from ..fork.handover import of_request
 from ..fork.model_call import Deadline
-from ..layers.l7_agents.summary import MOST_TOKENS, PURPOSE, Seen, accepted, directive, due, query, wait
+from ..layers.l7_agents.summary import (
+    MOST_TOKENS,
+    PURPOSE,
+    LastExchange,
+    accept_summary,
+    seconds_until_due,
+    summary_directive,
+    summary_query,
+)
 from ..providers.models import Cost, cost
 from .subagent import Job
 
@@ -78,7 +86,7 @@ class Progress:
 
     def saw(self, job: Job, request: dict[str, object], reply: Reply) -> None:
         """In the agent's thread: what it sent and was answered."""
-        job.seen = Seen(request, tuple(block.wire for block in reply.blocks), time.monotonic())
+        job.seen = LastExchange(request, tuple(block.wire for block in reply.blocks), time.monotonic())
         self._wake.set()
 
     def ended(self) -> None:
@@ -93,7 +101,7 @@ class Progress:
                 break
             for job in jobs:
                 seen, now = job.seen, time.monotonic()
-                if seen is None or not due(now=now, last=job.asked_at, seen=seen.at, policy=self._c.policy.agents):
+                if seen is None or self._until(job) != 0.0:
                     continue
                 job.asked_at = now
                 if not self._affordable(ledger):
@@ -105,24 +113,26 @@ class Progress:
 
     def _until(self, job: Job) -> float | None:
         seen = job.seen.at if job.seen is not None else None
-        return wait(now=time.monotonic(), last=job.asked_at, seen=seen, policy=self._c.policy.agents)
+        return seconds_until_due(now=time.monotonic(), last=job.asked_at, seen=seen, policy=self._c.policy.agents)
 
     def _affordable(self, ledger: UsageLedger) -> bool:
         """B9, for each call: most agents end before the first, and one may be at work when the day's budget ends."""
         return self._c.prompt.model == LOCAL or ran_out(ledger.today(), limits_of(self._c.settings)) is None
 
-    def _ask(self, job: Job, seen: Seen, until: Deadline, spent: Spent) -> None:
+    def _ask(self, job: Job, seen: LastExchange, until: Deadline, spent: Spent) -> None:
         model, policy = str(seen.request["model"]), self._c.policy.agents
         small = self._c.settings.small_model
         with suppress(LaminaError, OSError):  # what fails is tried again in half a minute
             if small is not None and small != model:
-                request = {**query(seen, small, policy), "extra_headers": _named()}
+                request = {**summary_query(seen, small, policy), "extra_headers": _named()}
                 reply = self._c.ask_side(Ask(request, PURPOSE), until)
             else:
-                flow = run_fork(of_request(seen.request, seen.answer), directive(), purpose=PURPOSE, max_tokens=MOST_TOKENS)
+                flow = run_fork(
+                    of_request(seen.request, seen.answer), summary_directive(), purpose=PURPOSE, max_tokens=MOST_TOKENS
+                )
                 reply = drive(flow, forks.ForkDriver(self._c.ask_side, until)).reply
             spent.add(reply, small or model)
-            if (words := accepted(reply.text, seen, policy)) is not None and words != job.summary:
+            if (words := accept_summary(reply.text, seen, policy)) is not None and words != job.summary:
                 job.summary = words
                 self._changed(job)
 

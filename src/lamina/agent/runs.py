@@ -17,9 +17,9 @@ from ..core.errors import Aborted, LaminaError
 from ..core.usage import Usage
 from ..fork.loop import Ended, ending
 from ..fork.tool_runner import AskPerson, Desk
-from ..layers.l7_agents.call import Forked, Fresh
 from ..layers.l7_agents.queues import AskedToEnd
-from ..layers.l7_agents.report import NOTHING_SAID, asked_of_fork
+from ..layers.l7_agents.report import NOTHING_SAID, fork_directive
+from ..layers.l7_agents.tools import ForkCall, SubagentCall
 from ..providers.models import cost
 from .messaging import Mailing
 from .subagent import Hire, Job, Saw, Tell, Worker
@@ -69,9 +69,9 @@ class Run(NamedTuple):
         job = self.job
         try:
             match job.wanted:
-                case Forked():
+                case ForkCall():
                     text = _fork(self, job.wanted)
-                case Fresh():
+                case SubagentCall():
                     text = _subagent(self, job.wanted)
                 case _:
                     assert_never(job.wanted)
@@ -106,7 +106,7 @@ class Run(NamedTuple):
         self.tell({"type": "agent_event", "id": self.job.id, "call": self.job.call, "event": event})
 
 
-def _fork(run: Run, wanted: Forked) -> str:
+def _fork(run: Run, wanted: ForkCall) -> str:
     from ..fork.fork import AGENT, ForkOutcome, run_fork
     from ..fork.fork_tools import lend_whole
     from .driver import CallEvents
@@ -133,7 +133,7 @@ def _fork(run: Run, wanted: Forked) -> str:
             run.heard({"type": "answer", "reply": result})
         return result
 
-    directive = asked_of_fork(wanted.prompt)
+    directive = fork_directive(wanted.prompt)
     flow = run_fork(batch.handover, directive, purpose=AGENT, rounds=FORK_ROUNDS, tools=True, mail=run.mail.texts)
     outcome: ForkOutcome = drive(flow, perform)
     job.outcome = outcome
@@ -141,7 +141,7 @@ def _fork(run: Run, wanted: Forked) -> str:
     return told(outcome.reply.text or next(reversed(outcome.texts), ""), ended, outcome.rounds)
 
 
-def _subagent(run: Run, wanted: Fresh) -> str:
+def _subagent(run: Run, wanted: SubagentCall) -> str:
     job = run.job
 
     def heard(event: dict[str, Any]) -> None:

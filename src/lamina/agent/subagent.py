@@ -21,10 +21,9 @@ from ..core.usage import Usage
 from ..disk.settings_files import user_home
 from ..fork.loop import Ended
 from ..fork.tool_runner import AskPerson
-from ..layers.l7_agents.call import Forked, Fresh, agent_tool
-from ..layers.l7_agents.files import Catalog
-from ..layers.l7_agents.report import State, Status
-from ..layers.l7_agents.types import Kind
+from ..layers.l7_agents.report import AgentState, Status
+from ..layers.l7_agents.tools import ForkCall, SubagentCall, agent_tool
+from ..layers.l7_agents.types import AgentType, Catalog
 from ..permissions.rules import PermissionRules
 from ..permissions.verdicts import Mode
 from ..prompt.system import system_prompt, with_section
@@ -37,7 +36,7 @@ from .messaging import Mailing
 
 if TYPE_CHECKING:
     from ..fork.fork import ForkOutcome
-    from ..layers.l7_agents.summary import Seen
+    from ..layers.l7_agents.summary import LastExchange
 
 Tell: TypeAlias = Callable[[dict[str, Any]], None]
 # What an agent sent and was answered.
@@ -67,7 +66,7 @@ class Worker(Protocol):
 class Hire(NamedTuple):
     """What a subagent is opened with."""
 
-    wanted: Fresh
+    wanted: SubagentCall
     id: str
     abort: threading.Event  # ends it; it is not cleared
     ask: AskPerson | None
@@ -83,7 +82,7 @@ class Under(NamedTuple):
     mode: Callable[[], Mode]
     rules: Callable[[], PermissionRules]
     depth: int
-    kind: Kind
+    kind: AgentType
     mail: Mailing
     saw: Saw
 
@@ -91,7 +90,7 @@ class Under(NamedTuple):
 class Job:
     """An agent, from its call to its end."""
 
-    def __init__(self, wanted: Forked | Fresh, call: str, *, background: bool) -> None:
+    def __init__(self, wanted: ForkCall | SubagentCall, call: str, *, background: bool) -> None:
         self.id = uuid4().hex[:8]
         self.wanted = wanted
         self.call = call
@@ -111,7 +110,7 @@ class Job:
         self.summary = ""  # what it was doing when it was last asked (A7)
         self.asked_at = self.began
         self.said = ""  # its newest words
-        self.seen: Seen | None = None
+        self.seen: LastExchange | None = None
         self._lock = threading.Lock()
 
     @property
@@ -131,8 +130,8 @@ class Job:
         self.over.set()
 
     @property
-    def state(self) -> State:
-        return State(
+    def state(self) -> AgentState:
+        return AgentState(
             id=self.id,
             type=self.wanted.name,
             description=self.wanted.description,
@@ -189,7 +188,7 @@ def subagent_session(
     )
 
 
-def _provider_for(kind: Kind, parent: Session) -> Provider:
+def _provider_for(kind: AgentType, parent: Session) -> Provider:
     """The model its type names, at its parent's provider; where there is no such model, its parent's, which is said once."""
     provider, model = parent.provider, kind.model
     if model is None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..core.errors import DiskError
 from ..disk.settings_files import user_home
-from ..layers.l7_agents.types import Kind, writes
+from ..layers.l7_agents.types import AgentType, can_write
 from ..memory.instructions import agent_instructions
 from ..memory.memory import Memory, agent_memory_mode, open_agent_memory
 from ..memory.store.contract import ChangeAuthor
@@ -32,7 +32,7 @@ NO_WRITES = "{path} was not written: this agent may write no files; say in your 
 
 
 class OwnMemory(Remembering):
-    def __init__(self, session: Session, kind: Kind) -> None:
+    def __init__(self, session: Session, kind: AgentType) -> None:
         self._kind = kind
         self._own: AgentMemoryLocation | None = None
         super().__init__(session)
@@ -111,7 +111,7 @@ class OwnMemory(Remembering):
             return replace(kept, said=self._inboxed(kept.said)) if kept is not None else None
         if any(_within(root, change.path) for root in self._others):
             return KeeperVerdict(NOT_YOURS.format(path=change.path), is_error=True)
-        if not writes(self._kind):
+        if not can_write(self._kind):
             said = NO_WRITES if self.place is None else ONLY_MEMORY
             return KeeperVerdict(said.format(path=change.path, memory=self.directory), is_error=True)
         return None

@@ -12,9 +12,9 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from ..core.errors import DiskError, InputError
-from ..layers.l7_agents.letters import Letter
-from ..layers.l7_agents.queues import Post
-from ..layers.l7_agents.send import MAIN
+from ..layers.l7_agents.messages import AgentMessage
+from ..layers.l7_agents.queues import MessageQueues
+from ..layers.l7_agents.types import MAIN
 from ..session.session import Session
 
 if TYPE_CHECKING:  # loaded where somebody is written to beyond the process
@@ -31,7 +31,7 @@ class Outside:
         self.team = ""
         self._problems: list[str] = []  # why something could not be opened; notices
 
-    def open(self, post: Post) -> None:
+    def open(self, post: MessageQueues) -> None:
         """What is open stays; what could not be opened is tried again."""
         session = self._session
         session._withdraw(self._problems)
@@ -59,10 +59,10 @@ class Outside:
         except (InputError, DiskError) as error:
             self._problems.append(f"{error} This session has no mailbox.")
 
-    def _listen(self, session: Session, home: Path, post: Post) -> None:
+    def _listen(self, session: Session, home: Path, post: MessageQueues) -> None:
         from ..layers.l7_agents.sockets import Listener
 
-        def take(letter: Letter) -> str | None:
+        def take(letter: AgentMessage) -> str | None:
             return None if post.put(MAIN, letter, "socket") == "sent" else "The session has too many unread messages."
 
         try:
@@ -87,19 +87,21 @@ class Outside:
         own = self.mailbox.address.name if self.mailbox is not None else ""
         return [name for name in members(self._session.home, self.team or DEFAULT_TEAM) if name != own]
 
-    def deliver(self, name: str, letter: Letter) -> None:
+    def deliver(self, name: str, letter: AgentMessage) -> None:
         """DiskError where it could not be."""
         from ..disk.home.mailbox import DEFAULT_TEAM, MailboxAddress, deliver
-        from ..layers.l7_agents.letters import line_of
+        from ..layers.l7_agents.messages import encode_message
 
         assert self._session.home is not None, "there are members only where there is a home"
         durability: Durability = "process" if self._session.settings.durability == "process" else "full"
-        deliver(self._session.home, MailboxAddress(name, self.team or DEFAULT_TEAM), line_of(letter), durability=durability)
+        deliver(
+            self._session.home, MailboxAddress(name, self.team or DEFAULT_TEAM), encode_message(letter), durability=durability
+        )
 
-    def call(self, path: str, letter: Letter, abort: Event) -> str | None:
-        from ..layers.l7_agents.sockets import call
+    def call(self, path: str, letter: AgentMessage, abort: Event) -> str | None:
+        from ..layers.l7_agents.sockets import call_session
 
-        return call(path, letter, abort=abort)
+        return call_session(path, letter, abort=abort)
 
     @property
     def bridge(self) -> Callable[[str, str, str], str | None] | None:

@@ -16,7 +16,7 @@ from .options import find_home
 from .safe_text import document, printable
 
 if TYPE_CHECKING:
-    from ..layers.l7_agents.files import Catalog
+    from ..layers.l7_agents.types import Catalog
 
 
 # How the command line is called where a message tells who sent it.
@@ -27,11 +27,11 @@ SHOWN = ("id", "session_id", "type", "description", "summary")
 
 def load_types(where: Path, home: Path | None) -> Catalog:
     from ..disk.home.trust import while_trusted
-    from ..layers.l7_agents.files import load_kinds
+    from ..layers.l7_agents.types import load_agent_types
 
     if home is None:
-        return load_kinds(where, None)
-    return while_trusted(home, where, lambda trusted: load_kinds(where, home, trusted=trusted))
+        return load_agent_types(where, None)
+    return while_trusted(home, where, lambda trusted: load_agent_types(where, home, trusted=trusted))
 
 
 @click.group("agents", cls=CommandGroup, invoke_without_command=True)
@@ -111,7 +111,7 @@ def send_command(name: str, text: str) -> options.Reported:
     """Put TEXT into the mailbox NAME or NAME@TEAM; its session reads it at its next round of tools."""
     from ..disk.home.mailbox import DEFAULT_TEAM, deliver, members, read_address
     from ..disk.settings_files import load_settings
-    from ..layers.l7_agents.letters import MOST_TEXT, Letter, line_of
+    from ..layers.l7_agents.messages import MOST_TEXT, AgentMessage, encode_message
 
     home = find_home()
     if home is None:
@@ -132,7 +132,7 @@ def send_command(name: str, text: str) -> options.Reported:
             else "there is none yet: a session that lamina.mailbox names makes its own, and NAME@TEAM is one of another team"
         )
         raise click.UsageError(f"no mailbox is called {printable(to.name)!r} in the team {to.team}; {there}.")
-    letter = Letter.new(SENDER, text.strip())
-    deliver(home, to, line_of(letter))
+    letter = AgentMessage.new(SENDER, text.strip())
+    deliver(home, to, encode_message(letter))
     told = {"message": letter.id, "to": to.name, "team": to.team}
     return told, f"Sent to {to.name}@{to.team} ({letter.id})."

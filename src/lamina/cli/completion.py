@@ -95,10 +95,10 @@ def settings() -> Offers:
 @_completion
 def dreams() -> Offers:
     """Those that can be taken back, the newest first."""
-    from ..layers.l6_dream.record import records
+    from ..layers.l6_dream.record import read_records
 
     with _memory() as memory:
-        yield from ((one.id, None) for one in records(memory.store("private").store.root) if one.status == "completed")
+        yield from ((one.id, None) for one in read_records(memory.store("private").store.root) if one.status == "completed")
 
 
 @_completion

@@ -8,7 +8,7 @@ from threading import Event
 import click
 
 from ..disk.trees.rootdir import RootDir
-from ..layers.l6_dream.record import Record, records
+from ..layers.l6_dream.record import DreamRecord, read_records
 from ..layers.l6_dream.run import DreamOutcome
 from .console import notice, print_result
 from .dream_status import (
@@ -73,7 +73,7 @@ def _came(came: DreamOutcome, stop: StopRequest, *, as_json: bool) -> int:
     return stop.code if stop.requested and stop.code else 1
 
 
-def _tell(record: Record) -> None:
+def _tell(record: DreamRecord) -> None:
     click.echo(f"Dreamt: {printable(describe_outcome(record))}.")
     for line in list_remarks(record):
         click.echo(f"  {sentence(line)}")
@@ -105,7 +105,7 @@ def watch(source: MemorySource, *, as_json: bool) -> int:
 
 
 def _nothing_runs(root: RootDir, *, as_json: bool) -> int:
-    last = next(iter(records(root)), None)
+    last = next(iter(read_records(root)), None)
     told = f" The last one, {last.id}: {printable(describe_outcome(last))}." if last is not None else ""
     print_result(to_json(last) if last is not None else None, (), as_json=as_json, none=f"No dream runs.{told}")
     return 0

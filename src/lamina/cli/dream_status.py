@@ -19,12 +19,10 @@ from ..disk.locks.dream_lock_owner import DreamLockHolder
 from ..disk.paths.project import slug
 from ..disk.settings_files import load_settings, user_home
 from ..disk.trees.rootdir import RootDir
-from ..layers.l6_dream.gates import Standing, Stop, last_dream, stopped, too_few
-from ..layers.l6_dream.record import Record, records
-from ..layers.l6_dream.sessions import newer, places
+from ..layers.l6_dream.gates import DreamStop, check_sessions, check_time, count_newer, find_stop, transcript_places
+from ..layers.l6_dream.record import DreamRecord, read_records
 from ..layers.l6_dream.undo import undo
 from ..memory.store.daily_logs import days_to_distil
-from ..memory.store.modes import plan_write
 from ..memory.store.scopes import locate_memory
 from ..memory.store.topic import INDEX
 from .options import find_home
@@ -32,7 +30,7 @@ from .safe_text import capped, counted, minute, sentence, utc_time
 from .start import MemorySource
 
 if TYPE_CHECKING:
-    from ..layers.l6_dream.rollback import Undone
+    from ..layers.l6_dream.undo import UndoneDream
 
 # Files named on a screen; --json has them all.
 MOST_NAMED = 5
@@ -42,18 +40,18 @@ PUT_RIGHT = "the next session puts it right, or lamina dream --kill does"
 class DreamStatus(NamedTuple):
     """`last`: when memory was last put in order, in seconds; `stop`: the gate that keeps the next dream from beginning by itself."""
 
-    records: tuple[Record, ...]
-    running: Record | None
+    records: tuple[DreamRecord, ...]
+    running: DreamRecord | None
     holder: DreamLockHolder | None
     last: float | None
-    stop: Stop | None
+    stop: DreamStop | None
     waiting: int
 
 
 def read_status(source: MemorySource) -> DreamStatus:
     with source.open() as memory:
         store = memory.store("private")
-        lock, known = DreamLock(store.store.root), tuple(records(store.store.root))
+        lock, known = DreamLock(store.store.root), tuple(read_records(store.store.root))
         last_ns, holder = lock.last_ns(), lock.holder()
         running = find_running(known, holder)
         waiting = sum(proposal.why.who == "dream" for proposal in store.inbox.waiting())
@@ -63,12 +61,12 @@ def read_status(source: MemorySource) -> DreamStatus:
     return DreamStatus(known, running, holder, last if running else _seconds(last_ns), stop, waiting)
 
 
-def undo_dream(source: MemorySource, dream: str | None) -> Undone:
+def undo_dream(source: MemorySource, dream: str | None) -> UndoneDream:
     with source.open() as memory:
         return undo(memory.store("private"), dream, now=time.time())
 
 
-def read_dreams(cwd: Path) -> tuple[Record, ...]:
+def read_dreams(cwd: Path) -> tuple[DreamRecord, ...]:
     """The dreams of the memory of `cwd`, newest first; nothing is made where there is none."""
     if (home := find_home()) is None:
         return ()
@@ -76,25 +74,25 @@ def read_dreams(cwd: Path) -> tuple[Record, ...]:
         settings = load_settings(cwd=cwd, environ=os.environ)
         place = locate_memory(cwd=cwd, home=home, settings=settings, user_home=user_home(os.environ) or home)
         with RootDir.open(place.path, create=False) as root:
-            return tuple(records(root))
+            return tuple(read_records(root))
     except DiskError:
         return ()
 
 
-def summarise(known: tuple[Record, ...]) -> dict[str, Any]:
+def summarise(known: tuple[DreamRecord, ...]) -> dict[str, Any]:
     """For `lamina stats`."""
     counts = {status: sum(record.status == status for record in known) for status in ("completed", "failed", "killed", "undone")}
     last = next((record for record in known if record.status == "completed"), None)
     return {**counts, "last": _iso(last.ended) if last is not None else None}
 
 
-def describe_last(known: tuple[Record, ...]) -> str | None:
+def describe_last(known: tuple[DreamRecord, ...]) -> str | None:
     """What the last dream came to; None where there was none."""
     last = next((record for record in known if record.status != "running"), None)
     return None if last is None else f"Last dream: {minute(last.ended or last.started)}, {sentence(describe_outcome(last))}"
 
 
-def find_running(known: tuple[Record, ...], holder: DreamLockHolder | None) -> Record | None:
+def find_running(known: tuple[DreamRecord, ...], holder: DreamLockHolder | None) -> DreamRecord | None:
     """The dream that runs, or whose process died: `holder` tells which."""
     return next((record for record in known if record.status == "running"), None) if holder is not None else None
 
@@ -103,36 +101,35 @@ def _seconds(last_ns: int | None) -> float | None:
     return None if last_ns is None else last_ns / 1e9
 
 
-def _in_the_way(root: RootDir, source: MemorySource, last_ns: int | None, holder: DreamLockHolder | None) -> Stop | None:
+def _in_the_way(root: RootDir, source: MemorySource, last_ns: int | None, holder: DreamLockHolder | None) -> DreamStop | None:
     """As the end of a turn would find it, for a person who sits there."""
     settings = source.settings
-    writable = plan_write(settings.memory_mode["private"], "dream") != "refuse"
-    standing = Standing(on=settings.dream, remote=settings.remote, lent=settings.memory, interactive=True, writable=writable)
-    if (stop := stopped(standing)) is not None:
+    mode = settings.memory_mode["private"]
+    if (stop := find_stop(on=settings.dream, remote=settings.remote, lent=settings.memory, mode=mode)) is not None:
         return stop
     if holder is not None and holder.alive:
-        return Stop("lock", f"process {holder.pid} dreams since {minute(holder.since)}")
+        return DreamStop("lock", f"process {holder.pid} dreams since {minute(holder.since)}")
     now_ns = time.time_ns()
-    if (stop := last_dream(last_ns, now_ns, hours=settings.dream_hours, daily=settings.assistant)) is not None:
+    if (stop := check_time(last_ns, now_ns, hours=settings.dream_hours, daily=settings.assistant)) is not None:
         return stop
     if (stop := _lacking(root, source, last_ns, now_ns)) is not None or source.home is None:
         return stop
     out = ran_out(UsageLedger(source.home).today(), limits_of(settings))
-    return Stop("budget", out.sentence()) if out is not None else None
+    return DreamStop("budget", out.sentence()) if out is not None else None
 
 
-def _lacking(root: RootDir, source: MemorySource, last_ns: int | None, now_ns: int) -> Stop | None:
+def _lacking(root: RootDir, source: MemorySource, last_ns: int | None, now_ns: int) -> DreamStop | None:
     if source.settings.assistant:
-        return None if days_to_distil(root, _seconds(last_ns), now_ns / 1e9) else Stop("nothing", "no daily log waits")
+        return None if days_to_distil(root, _seconds(last_ns), now_ns / 1e9) else DreamStop("nothing", "no daily log waits")
     own = source.home / "projects" / slug(source.cwd) if source.home is not None else None
     wanted = source.settings.dream_sessions
-    return too_few(newer(places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)
+    return check_sessions(count_newer(transcript_places(root, own), last_ns, own=None, enough=wanted), wanted=wanted)
 
 
 # For programs
 
 
-def to_json(record: Record) -> dict[str, Any]:
+def to_json(record: DreamRecord) -> dict[str, Any]:
     return {
         "id": record.id,
         "status": record.status,
@@ -185,14 +182,14 @@ def status_lines(found: DreamStatus) -> Iterator[str]:
             yield f"  {record.id}  {describe_outcome(record)}"
 
 
-def _running(record: Record, holder: DreamLockHolder | None) -> str:
+def _running(record: DreamRecord, holder: DreamLockHolder | None) -> str:
     if holder is not None and not holder.alive:
         return f"{record.id}, but its process {record.pid} is gone; {PUT_RIGHT}"
     answers = counted(len(record.turns), "answer")
     return f"{record.id} since {minute(record.started)}, process {record.pid}, {record.phase}, {answers} so far"
 
 
-def describe_outcome(record: Record) -> str:
+def describe_outcome(record: DreamRecord) -> str:
     """What a dream came to, as a sentence without its full stop."""
     match record.status:
         case "running":
@@ -209,13 +206,13 @@ def describe_outcome(record: Record) -> str:
             return f"{word}: {sentence(record.why) or 'no reason is known'}; {left}"
 
 
-def describe_undo(undone: Undone) -> str:
+def describe_undo(undone: UndoneDream) -> str:
     count = len(undone.back)
     what = "1 memory is" if count == 1 else "the index is" if not count and not undone.left else f"{count} memories are"
     return f"Took back dream {undone.record.id}: {what} as before."
 
 
-def list_changes(record: Record) -> list[str]:
+def list_changes(record: DreamRecord) -> list[str]:
     new = {change.file for change in record.changes if not change.before}
     rest = [file for file in record.files if file not in (*record.removed, *record.merged, INDEX)]
     added, changed = [file for file in rest if file in new], [file for file in rest if file not in new]
@@ -233,7 +230,7 @@ def _some(files: Sequence[str]) -> str:
     return ", ".join(file.removesuffix(".md") for file in files[:MOST_NAMED]) + more
 
 
-def list_remarks(record: Record) -> Iterator[str]:
+def list_remarks(record: DreamRecord) -> Iterator[str]:
     """What a person should know besides."""
     left = [f"left as it is: {one.file} {one.why}" for one in record.skipped]
     yield from capped(left, MOST_NAMED, "and {} more were left as they are; --json lists them")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import DiskError
 from ..disk.locks.dream_lock import DreamLock
-from ..layers.l6_dream.record import Record, kill_request, read_record, records
-from ..layers.l6_dream.run import put_right
+from ..layers.l6_dream.record import DreamRecord, read_record, read_records, request_kill
+from ..layers.l6_dream.run import recover_memory
 from .dream_status import describe_outcome, find_running
 from .safe_text import counted, sentence
 from .start import MemorySource
@@ -37,7 +37,7 @@ class DreamNarrator:
         self._said = 0
         self._phase = "starting"
 
-    def __call__(self, record: Record) -> None:
+    def __call__(self, record: DreamRecord) -> None:
         for number, turn in enumerate(record.turns[self._said :], self._said + 1):
             calls = f" ({counted(turn.calls, 'call')})" if turn.calls else ""
             self._say(f"{number:>3}  {sentence(turn.text) or '…'}{calls}")
@@ -47,11 +47,13 @@ class DreamNarrator:
             self._say(f"     {record.phase}")
 
 
-def find_running_dream(root: RootDir) -> Record | None:
-    return find_running(tuple(records(root)), DreamLock(root).holder())
+def find_running_dream(root: RootDir) -> DreamRecord | None:
+    return find_running(tuple(read_records(root)), DreamLock(root).holder())
 
 
-def follow_dream(root: RootDir, record: Record, *, heard: Callable[[Record], None], seconds: float | None = None) -> Record:
+def follow_dream(
+    root: RootDir, record: DreamRecord, *, heard: Callable[[DreamRecord], None], seconds: float | None = None
+) -> DreamRecord:
     """The record when the dream has ended, or its process is gone, or after so many seconds."""
     began = monotonic()
     while True:
@@ -65,7 +67,7 @@ def follow_dream(root: RootDir, record: Record, *, heard: Callable[[Record], Non
         sleep(LOOK_SECONDS)
 
 
-def end_dream(source: MemorySource, *, seconds: float = ENDING_SECONDS) -> tuple[Record, list[str]]:
+def end_dream(source: MemorySource, *, seconds: float = ENDING_SECONDS) -> tuple[DreamRecord, list[str]]:
     """Ends the dream that runs, DiskError where none does; with what had to be put right, in sentences. A record that still says
     "running" is of a dream that did not listen in time."""
     with source.open() as memory:
@@ -73,16 +75,16 @@ def end_dream(source: MemorySource, *, seconds: float = ENDING_SECONDS) -> tuple
         record = find_running_dream(root)
         if record is None:
             raise DiskError(str(memory.path), NONE_RUNS, "lamina dream --status tells of those there were")
-        if kill_request(root, record.id):
+        if request_kill(root, record.id):
             record = follow_dream(root, record, heard=lambda _: None, seconds=seconds)
         if record.status != "running":
             return record, []
-    said = put_right(*source)  # a living one is left alone
+    said = recover_memory(*source)  # a living one is left alone
     with source.open() as memory:
         return read_record(memory.store("private").store.root, record.id) or record, said
 
 
-def describe_end(record: Record) -> str:
+def describe_end(record: DreamRecord) -> str:
     if record.status == "completed":
         return f"It was done before it could be ended: {describe_outcome(record)}."
     return f"Dream {record.id} is ended; memory is as it was before it."

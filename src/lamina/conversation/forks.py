@@ -123,6 +123,17 @@ def ended(c: Conversation, purpose: str, outcome: ForkOutcome, seconds: float) -
         record_cache_miss(c, found, lost=found.lost, fork=purpose)
 
 
+def cache_figures(outcome: ForkOutcome) -> Wire:
+    """What a fork read from the cache, and what it did not."""
+    usage = outcome.usage
+    return {
+        "rounds": outcome.rounds,
+        "cache_read": usage.cache_read,
+        "cache_write": usage.cache_write,
+        "hit_rate": usage.hit_rate,
+    }
+
+
 def count(c: Conversation, purpose: str, usage: Usage, spent: Cost, *, seconds: float, rounds: int, denied: int = 0) -> None:
     """What was used beside the conversation: in its own ledger, never in the window's count (T10)."""
     c.side.add(usage, spent)
@@ -134,7 +145,7 @@ def count(c: Conversation, purpose: str, usage: Usage, spent: Cost, *, seconds: 
             "cache_read": usage.cache_read,
             "cache_write": usage.cache_write,
             "output": usage.output_tokens,
-            "hit_rate": round(usage.cache_read / usage.prompt, 4) if usage.prompt else 0.0,
+            "hit_rate": usage.hit_rate,
             "usd": spent.usd,
             "seconds": round(seconds, 3),
             "rounds": rounds,

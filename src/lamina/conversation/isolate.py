@@ -35,6 +35,17 @@ def isolate(c: Conversation, layer: str) -> Isolation:
     return Isolation(c, layer)
 
 
+def run_behind_turn(c: Conversation, layer: str, step: Callable[[], None]) -> None:
+    """For a step behind a turn that is done: whatever fails there is recorded, since nothing may take the turn away."""
+    with isolate(c, layer):
+        try:
+            step()
+        except (LaminaError, OSError):
+            raise
+        except Exception as error:  # noqa: BLE001
+            c.record_event("layer_failed", {"layer": layer, "why": f"{type(error).__name__}: {error}"})
+
+
 def call_host(c: Conversation, what: str, call: Callable[[], T], instead: T) -> T:
     """What a host lends is code of its own: where that fails the person is told, and the layer goes on without it."""
     try:

@@ -25,6 +25,11 @@ class Usage(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         """T1: what the window holds once the response is part of it."""
         return self.prompt + self.output_tokens
 
+    @property
+    def hit_rate(self) -> float:
+        """The share of the request that was read from the cache."""
+        return round(self.cache_read / self.prompt, 4) if self.prompt else 0.0
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.input_tokens + other.input_tokens,

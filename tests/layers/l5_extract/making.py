@@ -6,7 +6,7 @@ from typing import Any
 
 from lamina.core.blocks import read_block, text, tool_result
 from lamina.core.view import Item
-from lamina.layers.l5_extract.sources import Said, Sources
+from lamina.layers.l5_extract.sources import Sources, UserWords
 
 
 def said(uuid: str, words: str) -> Item:
@@ -38,7 +38,7 @@ def attached(uuid: str, kind: str, words: str) -> Item:
 
 
 def heard(*words: str, data: tuple[str, ...] = (), known: tuple[str, ...] = (), before: str = "") -> Sources:
-    return Sources(tuple(Said(f"m{at}", each, before) for at, each in enumerate(words)), data, known)
+    return Sources(tuple(UserWords(f"m{at}", each, before) for at, each in enumerate(words)), data, known)
 
 
 def topic(body: str, *, type: str = "feedback", description: str = "", name: str = "a-memory", said: str = "") -> str:

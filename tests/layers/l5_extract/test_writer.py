@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.layers.l5_extract.writer import MOST_BYTES, MOST_FILES, MOST_TRIES, TOO_OFTEN, Writer
+from lamina.layers.l5_extract.writer import MOST_BYTES, MOST_FILES, MOST_TRIES, TOO_OFTEN, ReviewWriter
 from lamina.memory.store.contract import ChangeReason
 from lamina.memory.store.scopes import MemoryLocation
 from lamina.memory.tool_writes import WriteOutcome
@@ -34,8 +34,8 @@ def kept() -> Kept:
 
 
 @pytest.fixture
-def writer(tmp_path: Path, kept: Kept) -> Writer:
-    return Writer(MemoryLocation(tmp_path, None, "default"), kept, "session", heard("Look at the facts."), [])
+def writer(tmp_path: Path, kept: Kept) -> ReviewWriter:
+    return ReviewWriter(MemoryLocation(tmp_path, None, "default"), kept, "session", heard("Look at the facts."), [])
 
 
 def change(path: Path, text: str, before: bytes | None = None) -> FileChange:
@@ -43,7 +43,7 @@ def change(path: Path, text: str, before: bytes | None = None) -> FileChange:
 
 
 @pytest.mark.spec("X6")
-def test_a_flood_of_files_is_cut(writer: Writer, kept: Kept, tmp_path: Path) -> None:
+def test_a_flood_of_files_is_cut(writer: ReviewWriter, kept: Kept, tmp_path: Path) -> None:
     for number in range(500):
         writer(change(tmp_path / f"{number}.md", topic(f"Fact{number} of subject{number} is thing{number}.", type="project")))
     assert len(kept.files) == MOST_FILES
@@ -53,7 +53,7 @@ def test_a_flood_of_files_is_cut(writer: Writer, kept: Kept, tmp_path: Path) -> 
 
 @pytest.mark.spec("X6")
 @pytest.mark.parametrize("size", [MOST_BYTES, 5 << 20])
-def test_a_flood_of_bytes_is_cut(writer: Writer, kept: Kept, tmp_path: Path, size: int) -> None:
+def test_a_flood_of_bytes_is_cut(writer: ReviewWriter, kept: Kept, tmp_path: Path, size: int) -> None:
     done = writer(change(tmp_path / "huge.md", topic("x" * size, type="project")))
     assert done.is_error
     assert kept.files == {}
@@ -69,7 +69,7 @@ def test_a_flood_of_bytes_is_cut(writer: Writer, kept: Kept, tmp_path: Path, siz
     "name", ["MEMORY.md", "memory.md", "sub/../MEMORY.md", ".consolidate-lock", "x.json", "../x.md", "/etc/x.md"]
 )
 def test_nothing_but_memories_is_written_and_every_path_is_answered(
-    writer: Writer, kept: Kept, tmp_path: Path, name: str
+    writer: ReviewWriter, kept: Kept, tmp_path: Path, name: str
 ) -> None:
     done = writer(change(tmp_path / name, topic("A fact.", type="project")))
     assert done.is_error
@@ -77,7 +77,7 @@ def test_nothing_but_memories_is_written_and_every_path_is_answered(
     assert len(writer.outcome.refused) == 1
 
 
-def test_a_memory_is_not_removed(writer: Writer, kept: Kept, tmp_path: Path) -> None:
+def test_a_memory_is_not_removed(writer: ReviewWriter, kept: Kept, tmp_path: Path) -> None:
     assert writer(change(tmp_path / "a.md", " \n", before=b"text")).is_error
     assert kept.files == {}
 
@@ -85,7 +85,7 @@ def test_a_memory_is_not_removed(writer: Writer, kept: Kept, tmp_path: Path) -> 
 @pytest.mark.spec("B7")
 def test_the_reason_holds_no_secret(tmp_path: Path, kept: Kept) -> None:
     key = "sk-ant-api03-" + "aB3dE5fG7h" * 9
-    writer = Writer(MemoryLocation(tmp_path, None, "default"), kept, "session", heard(f"The staging key is {key}."), [])
+    writer = ReviewWriter(MemoryLocation(tmp_path, None, "default"), kept, "session", heard(f"The staging key is {key}."), [])
     writer(change(tmp_path / "a.md", topic("The staging key is secret.", said=f"The staging key is {key}")))
     [why] = kept.whys
     assert key not in why.why
@@ -93,7 +93,7 @@ def test_the_reason_holds_no_secret(tmp_path: Path, kept: Kept) -> None:
 
 
 @pytest.mark.spec("X6", "Z7")
-def test_what_is_refused_uses_up_what_is_looked_at(writer: Writer, kept: Kept, tmp_path: Path) -> None:
+def test_what_is_refused_uses_up_what_is_looked_at(writer: ReviewWriter, kept: Kept, tmp_path: Path) -> None:
     text = topic("x" * (MOST_BYTES - 200), type="user", description="a thing")
     for number in range(MOST_TRIES + 2):
         writer(change(tmp_path / f"{number}.md", text))
@@ -105,7 +105,7 @@ def test_what_is_refused_uses_up_what_is_looked_at(writer: Writer, kept: Kept, t
 @pytest.mark.spec("B7")
 def test_what_it_tells_holds_no_secret(tmp_path: Path, kept: Kept) -> None:
     key = "sk-ant-api03-" + "aB3dE5fG7h" * 9
-    writer = Writer(MemoryLocation(tmp_path, None, "default"), kept, "session", heard("The staging thing is used."), [])
+    writer = ReviewWriter(MemoryLocation(tmp_path, None, "default"), kept, "session", heard("The staging thing is used."), [])
     writer(change(tmp_path / "a.md", topic("A staging thing.", said=f"never said {key}")))
     writer(change(tmp_path / f"{key}.md", topic("A staging thing.", name=key, said="The staging thing is used.")))
     assert len(writer.outcome.saved) == 1

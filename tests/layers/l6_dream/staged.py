@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from lamina.core.settings import Mode
+from lamina.core.settings.collection_kinds import Mode
 from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
-from lamina.layers.l6_dream.apply import conclude
-from lamina.layers.l6_dream.record import Record
-from lamina.layers.l6_dream.stage import Stage, begin, end
+from lamina.layers.l6_dream.apply import apply_dream
+from lamina.layers.l6_dream.record import DreamRecord
+from lamina.layers.l6_dream.stage import DreamStage, end_dream, stage_copy
 from lamina.memory.store.contract import ChangeAuthor, ChangeReason
 from lamina.memory.store.directory import DirectoryStore
 from lamina.memory.store.draft import Draft
@@ -47,8 +47,8 @@ def some(gated: GatedStore, count: int, *, who: ChangeAuthor = "extraction") -> 
 
 class Dream(NamedTuple):
     gated: GatedStore
-    stage: Stage
-    record: Record
+    stage: DreamStage
+    record: DreamRecord
     hold: HeldDreamLock
 
     def write(self, file: str, text: str) -> None:
@@ -59,9 +59,9 @@ class Dream(NamedTuple):
     def remove(self, file: str) -> None:
         (self.stage.path / file).unlink(missing_ok=True)
 
-    def conclude(self) -> Record:
-        done = conclude(self.gated, self.stage, self.record, self.hold, now=NOW)
-        end(self.gated.store.root, done, status=done.status, now=NOW)
+    def conclude(self) -> DreamRecord:
+        done = apply_dream(self.gated, self.stage, self.record, self.hold, now=NOW)
+        end_dream(self.gated.store.root, done, status=done.status, now=NOW)
         self.hold.commit()
         return done
 
@@ -73,12 +73,12 @@ def dream(gated: GatedStore, number: int | None = None) -> Iterator[Dream]:
     hold = lock.acquire(lock.last_ns())
     assert isinstance(hold, HeldDreamLock), hold
     order = next(_numbers)
-    record = Record(an_id(order if number is None else number), NOW + order, 1, "hand")
+    record = DreamRecord(an_id(order if number is None else number), NOW + order, 1, "hand")
     with hold:
-        yield Dream(gated, begin(gated, record), record, hold)
+        yield Dream(gated, stage_copy(gated, record), record, hold)
 
 
-def dreamt(gated: GatedStore, change: Callable[[Dream], None]) -> Record:
+def dreamt(gated: GatedStore, change: Callable[[Dream], None]) -> DreamRecord:
     with dream(gated) as one:
         change(one)
         return one.conclude()

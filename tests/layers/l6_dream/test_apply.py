@@ -11,11 +11,11 @@ import pytest
 from lamina.core.errors import DiskError, DiskFull, Fenced, SettingError
 from lamina.disk import crash_points as crash
 from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
-from lamina.layers.l6_dream.apply import conclude, preview
+from lamina.layers.l6_dream.apply import apply_dream, plan_changes
 from lamina.layers.l6_dream.plan import THEIRS
-from lamina.layers.l6_dream.record import Record, kill_request, read_record, records
-from lamina.layers.l6_dream.recovery import recover
-from lamina.layers.l6_dream.stage import begin, end
+from lamina.layers.l6_dream.record import DreamRecord, read_record, read_records, request_kill
+from lamina.layers.l6_dream.stage import end_dream, stage_copy
+from lamina.layers.l6_dream.undo import recover
 from lamina.memory.store.topic import evidence_of
 
 from .staged import NOW, Dream, an_id, dream, dreamt, memory, save, snapshot, some, topic
@@ -58,7 +58,7 @@ def test_nothing_real_changes_while_a_dream_runs_and_its_files_are_private(tmp_p
         with dream(gated) as one:
             assert snapshot(one.stage.path) == before
             merge(one)
-            assert preview(gated, one.stage, now=NOW).done
+            assert plan_changes(gated, one.stage, now=NOW).done
             assert snapshot(tmp_path / "m") == before
             assert len(gated.topics()) == 3
             for path in (tmp_path / "m" / ".dreams").rglob("*"):
@@ -130,7 +130,7 @@ def test_in_confirm_mode_everything_waits(tmp_path: Path) -> None:
 def test_where_memory_takes_nothing_a_dream_does_not_begin(tmp_path: Path, mode: str) -> None:
     with memory(tmp_path / "m", mode) as gated:  # type: ignore[arg-type]  # a word of the union
         with pytest.raises(SettingError):
-            begin(gated, Record(an_id(1), NOW, 1, "hand"))
+            stage_copy(gated, DreamRecord(an_id(1), NOW, 1, "hand"))
         assert not (tmp_path / "m" / ".dreams").exists()
 
 
@@ -281,11 +281,11 @@ def test_a_dream_that_was_asked_to_stop_changes_nothing(tmp_path: Path) -> None:
         before = snapshot(tmp_path / "m")
         with dream(gated) as one:
             merge(one)
-            assert kill_request(gated.store.root, one.record.id)
+            assert request_kill(gated.store.root, one.record.id)
             record = one.conclude()
         assert record.status == "killed"
         assert snapshot(tmp_path / "m") == before
-        assert not kill_request(gated.store.root, record.id), "it does not run any more"
+        assert not request_kill(gated.store.root, record.id), "it does not run any more"
 
 
 @pytest.mark.spec("D2", "B4")
@@ -305,9 +305,9 @@ def test_a_dream_that_lost_its_lock_writes_nothing_and_is_put_right_by_the_next_
                     one.hold._held.release()
 
             with crash.watched(take_the_lock), pytest.raises(Fenced):
-                conclude(gated, one.stage, one.record, one.hold, now=NOW)
+                apply_dream(gated, one.stage, one.record, one.hold, now=NOW)
             assert snapshot(tmp_path / "m") != before
-            left = end(gated.store.root, one.record, status="failed", now=NOW)
+            left = end_dream(gated.store.root, one.record, status="failed", now=NOW)
             assert (left.status, left.phase) == ("running", "applying")
         (said,) = recover(gated, DreamLock(gated.store.root), now=NOW)
         assert "stopped while it changed memories" in said
@@ -331,12 +331,12 @@ def test_a_disk_that_fills_up_in_the_middle_leaves_memory_as_it_was(tmp_path: Pa
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
             with crash.watched(fill_up), pytest.raises(DiskFull):
-                conclude(gated, one.stage, one.record, one.hold, now=NOW)
+                apply_dream(gated, one.stage, one.record, one.hold, now=NOW)
         assert full
         assert snapshot(tmp_path / "m") != before, "there was no room to put it back either"
         assert len(recover(gated, DreamLock(gated.store.root), now=NOW)) == 1
         assert snapshot(tmp_path / "m") == before
-        assert [record.status for record in records(gated.store.root)] == ["failed"]
+        assert [record.status for record in read_records(gated.store.root)] == ["failed"]
         assert isinstance(DreamLock(gated.store.root).acquire(None), HeldDreamLock)
 
 
@@ -354,12 +354,12 @@ def test_a_file_that_others_rest_on_and_that_a_person_takes_at_that_moment_takes
                     (where / "t000.md").write_text(topic("t000", "By hand."))
 
             with crash.watched(edit), pytest.raises(Exception, match="other changes of the dream rest on it"):
-                conclude(gated, one.stage, one.record, one.hold, now=NOW)
+                apply_dream(gated, one.stage, one.record, one.hold, now=NOW)
         now = snapshot(where)
         assert now["t000.md"] == topic("t000", "By hand.").encode()
         assert "t001.md" in now
         assert "a.md" not in now
-        assert THEIRS in records(gated.store.root)[0].why
+        assert THEIRS in read_records(gated.store.root)[0].why
 
 
 @pytest.mark.spec("Z8", "Z12")
@@ -372,7 +372,7 @@ def test_something_else_in_the_place_of_the_dreams_is_refused_and_said(tmp_path:
         there = where / ".dreams"
         there.symlink_to(victim) if planted == "link" else there.write_text("mine")
         with pytest.raises(DiskError):
-            begin(gated, Record(an_id(1), NOW, 1, "hand"))
+            stage_copy(gated, DreamRecord(an_id(1), NOW, 1, "hand"))
         assert not list(victim.iterdir())
         (said,) = recover(gated, DreamLock(gated.store.root), now=NOW)
         assert "could not be looked at" in said

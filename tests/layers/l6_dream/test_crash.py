@@ -11,11 +11,10 @@ from tests.disk.processes import needs_fork
 
 from lamina.disk import crash_points as crash
 from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
-from lamina.layers.l6_dream.apply import conclude
-from lamina.layers.l6_dream.record import DIRECTORY, Record, is_open, records
-from lamina.layers.l6_dream.recovery import recover
-from lamina.layers.l6_dream.stage import end
-from lamina.layers.l6_dream.undo import undo
+from lamina.layers.l6_dream.apply import apply_dream
+from lamina.layers.l6_dream.record import DIRECTORY, DreamRecord, is_open, read_records
+from lamina.layers.l6_dream.stage import end_dream
+from lamina.layers.l6_dream.undo import recover, undo
 from lamina.memory.store.index import read_entries
 
 from .staged import NOW, Dream, dream, dreamt, memory, save, snapshot, times, topic
@@ -61,8 +60,8 @@ def states(tmp_path: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
 def do_dream(directory: Path, say: Say) -> None:
     with memory(directory / "m") as gated, dream(gated, NUMBER) as one:
         change(one)
-        done = conclude(gated, one.stage, one.record, one.hold, now=NOW)
-        end(gated.store.root, done, status=done.status, now=NOW)
+        done = apply_dream(gated, one.stage, one.record, one.hold, now=NOW)
+        end_dream(gated.store.root, done, status=done.status, now=NOW)
         one.hold.commit()
         say("done")
 
@@ -77,7 +76,7 @@ def put_right(where: Path) -> list[str]:
     """As the next session does it, and checked for what always holds then."""
     with memory(where) as gated:
         said = recover(gated, DreamLock(gated.store.root), now=NOW)
-        known = records(gated.store.root)
+        known = read_records(gated.store.root)
         assert not any(is_open(record) for record in known)
         assert not list((where / DIRECTORY).glob("*/work"))
         assert {entry.file for entry in read_entries(gated.index())} == {topic.file for topic in gated.topics()}
@@ -131,9 +130,9 @@ def test_an_undo_that_is_stopped_anywhere_is_finished_or_was_never_begun(tmp_pat
     assert seen == {True, False}
 
 
-def records_at(where: Path) -> list[Record]:
+def records_at(where: Path) -> list[DreamRecord]:
     with memory(where) as gated:
-        return records(gated.store.root)
+        return read_records(gated.store.root)
 
 
 def do_recover(directory: Path, say: Say) -> None:
@@ -156,7 +155,7 @@ def prepare_half(directory: Path) -> None:
                 raise KeyboardInterrupt
 
         with crash.watched(stop), pytest.raises(KeyboardInterrupt):
-            conclude(gated, one.stage, one.record, one.hold, now=NOW)
+            apply_dream(gated, one.stage, one.record, one.hold, now=NOW)
 
 
 @pytest.mark.spec("B4", "Z12")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina.layers.l6_dream.facts import Tellers, exact_words, facts_of, is_emptied, is_said
+from lamina.layers.l6_dream.facts import FactIndex, exact_words, facts_of, is_emptied, is_said
 
 from .staged import topic
 
@@ -56,7 +56,7 @@ def test_a_fact_is_said_in_its_words_and_their_order_and_not_taken_back(fact: st
     (one,) = facts(fact)
     text = topic("b", body)
     assert is_said(one, text) is said
-    assert (Tellers({"b.md": text, "c.md": topic("c", "elsewhere")}).of(one) == "b.md") is said
+    assert (FactIndex({"b.md": text, "c.md": topic("c", "elsewhere")}).of(one) == "b.md") is said
 
 
 @pytest.mark.spec("B4")
@@ -92,5 +92,5 @@ def test_a_text_says_all_of_itself_wherever_it_is_put(one: str, other: str) -> N
 def test_nothing_raises_on_any_text(one: str, other: str) -> None:
     for fact in facts_of(one).each:
         is_said(fact, other)
-        Tellers({"a": other, "b": one}).of(fact)
+        FactIndex({"a": other, "b": one}).of(fact)
     is_emptied(one, [other])

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.layers.l6_dream.gates import HOUR_NS, MOST_FAILURES, Standing, last_dream, looked_lately, stopped, too_few
+from lamina.layers.l6_dream.gates import HOUR_NS, MOST_FAILURES, check_sessions, check_throttle, check_time, find_stop
 
-FINE = Standing(on=True, remote=False, lent=True, interactive=True, writable=True)
+FINE: dict[str, Any] = {"on": True, "remote": False, "lent": True, "mode": "auto"}
 NOW = 1_790_000_000 * 1_000_000_000
 
 
@@ -19,16 +19,16 @@ NOW = 1_790_000_000 * 1_000_000_000
 @pytest.mark.parametrize(
     ("changed", "gate"),
     [
-        ({"on": False, "remote": True, "writable": False}, "off"),
+        ({"on": False, "remote": True, "mode": "read-only"}, "off"),
         ({"remote": True, "lent": False}, "remote"),
-        ({"lent": False, "interactive": False}, "agent"),
-        ({"interactive": False, "writable": False}, "nobody"),
-        ({"writable": False, "failures": MOST_FAILURES}, "mode"),
+        ({"lent": False, "mode": "off"}, "agent"),
+        ({"mode": "read-only", "failures": MOST_FAILURES}, "mode"),
+        ({"mode": "off"}, "mode"),
         ({"failures": MOST_FAILURES}, "failures"),
     ],
 )
 def test_the_cheapest_gate_speaks_first(changed: dict[str, Any], gate: str) -> None:
-    stop = stopped(FINE._replace(**changed))
+    stop = find_stop(**{**FINE, **changed})
     assert stop is not None
     assert stop.gate == gate
     assert stop.why
@@ -36,7 +36,8 @@ def test_the_cheapest_gate_speaks_first(changed: dict[str, Any], gate: str) -> N
 
 @pytest.mark.spec("D1")
 def test_what_stands_well_is_not_stopped() -> None:
-    assert stopped(FINE._replace(failures=MOST_FAILURES - 1)) is None
+    assert find_stop(**FINE, failures=MOST_FAILURES - 1) is None
+    assert find_stop(**{**FINE, "mode": "confirm"}) is None
 
 
 @pytest.mark.spec("D1", "D2")
@@ -46,7 +47,7 @@ def test_what_stands_well_is_not_stopped() -> None:
 )
 def test_a_day_lies_between_two_dreams(ago: float | None, due: bool) -> None:
     last = None if ago is None else NOW - int(ago * HOUR_NS)
-    stop = last_dream(last, NOW, hours=24.0, daily=False)
+    stop = check_time(last, NOW, hours=24.0, daily=False)
     assert (stop is None) is due
     assert stop is None or stop.gate == "time"
 
@@ -64,24 +65,24 @@ def test_a_day_lies_between_two_dreams(ago: float | None, due: bool) -> None:
 def test_in_assistant_mode_local_midnight_lies_between(before: str, now: str, due: bool) -> None:
     zone = timezone(timedelta(hours=9))
     moments = [int(datetime.fromisoformat(text).replace(tzinfo=zone).timestamp()) * 1_000_000_000 for text in (before, now)]
-    assert (last_dream(*moments, hours=24.0, daily=True, zone=zone) is None) is due
+    assert (check_time(*moments, hours=24.0, daily=True, zone=zone) is None) is due
 
 
 @pytest.mark.spec("D1")
 @given(hours=st.floats(0, 10_000), ago=st.integers(0, 10**19))
 def test_time_only_ever_opens_the_gate(hours: float, ago: int) -> None:
-    if last_dream(NOW - ago, NOW, hours=hours, daily=False) is None:
-        assert last_dream(NOW - ago - 1, NOW, hours=hours, daily=False) is None
+    if check_time(NOW - ago, NOW, hours=hours, daily=False) is None:
+        assert check_time(NOW - ago - 1, NOW, hours=hours, daily=False) is None
 
 
 @pytest.mark.spec("D1")
 def test_sessions_are_counted_at_most_every_so_many_minutes_and_must_be_enough() -> None:
-    assert looked_lately(None, minutes=10) is None
-    assert looked_lately(600.0, minutes=10) is None
-    young = looked_lately(599.0, minutes=10)
+    assert check_throttle(None, minutes=10) is None
+    assert check_throttle(600.0, minutes=10) is None
+    young = check_throttle(599.0, minutes=10)
     assert young is not None
     assert young.gate == "throttle"
-    assert too_few(5, wanted=5) is None
-    few = too_few(4, wanted=5)
+    assert check_sessions(5, wanted=5) is None
+    few = check_sessions(4, wanted=5)
     assert few is not None
     assert (few.gate, few.why) == ("sessions", "4 of 5 sessions since the last one")

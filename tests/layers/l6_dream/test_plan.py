@@ -15,11 +15,11 @@ from lamina.layers.l6_dream.plan import (
     RETYPED,
     THEIRS,
     Author,
-    Change,
-    Plan,
-    authors_of,
-    cap,
-    plan,
+    DreamChange,
+    DreamPlan,
+    find_authors,
+    plan_dream,
+    removal_cap,
     without,
 )
 from lamina.memory.store.contract import ChangeReason
@@ -37,7 +37,7 @@ def judged(
     authors: Mapping[str, Author] | None = None,
     now: Mapping[str, str | None] | None = None,
     ignored: tuple[str, ...] = (),
-) -> Plan:
+) -> DreamPlan:
     """Bodies by name; `after` and `now` name only what differs, None: gone."""
     base = {f"{name}.md": topic(name, body) for name, body in before.items()}
 
@@ -48,21 +48,21 @@ def judged(
     digests = {file: digest_of(text.encode()) for file, text in base.items()}
     who: dict[str, Author] = dict.fromkeys(base, "agent")
     who |= {f"{name}.md": each for name, each in (authors or {}).items()}
-    return plan(digests, changed(now or {}), changed(after), authors=who, ignored=ignored)
+    return plan_dream(digests, changed(now or {}), changed(after), authors=who, ignored=ignored)
 
 
 def many(count: int) -> dict[str, str]:
     return {f"t{number:02}": f"Fact number {number} of this memory stands alone here." for number in range(count)}
 
 
-def files(changes: tuple[Change, ...]) -> list[str]:
+def files(changes: tuple[DreamChange, ...]) -> list[str]:
     return [change.file.removesuffix(".md") for change in changes]
 
 
 @pytest.mark.spec("B4")
 @pytest.mark.parametrize(("topics", "most"), [(0, 2), (5, 2), (20, 2), (29, 2), (30, 3), (931, 93)])
 def test_the_cap_is_a_tenth_and_at_least_two(topics: int, most: int) -> None:
-    assert cap(topics) == most
+    assert removal_cap(topics) == most
 
 
 @pytest.mark.spec("B4")
@@ -159,12 +159,12 @@ def test_two_memories_of_one_name_are_not_made() -> None:
     base = {"a.md": topic("one", "Said in the first."), "b.md": topic("two", "Said in the second.")}
     digests = {file: digest_of(text.encode()) for file, text in base.items()}
     authors: dict[str, Author] = dict.fromkeys(base, "agent")
-    clash = plan(digests, base, base | {"c.md": topic("Two", "A third.")}, authors=authors)
+    clash = plan_dream(digests, base, base | {"c.md": topic("Two", "A third.")}, authors=authors)
     assert not clash.changes
     assert clash.skipped[0].why == "'Two' is the name of the memory in b.md already"
-    moved = plan(digests, base, {"a.md": base["a.md"], "c.md": topic("two", "Said in the second.")}, authors=authors)
+    moved = plan_dream(digests, base, {"a.md": base["a.md"], "c.md": topic("two", "Said in the second.")}, authors=authors)
     assert [change.file for change in moved.done] == ["c.md", "b.md"]
-    twin = plan(digests, base, base | {"A.md": topic("three", "In capitals.")}, authors=authors)
+    twin = plan_dream(digests, base, base | {"A.md": topic("three", "In capitals.")}, authors=authors)
     assert [skipped.file for skipped in twin.skipped] == ["A.md"]
 
 
@@ -195,7 +195,7 @@ def test_what_cannot_be_read_in_the_copy_is_no_removal() -> None:
         judged(topics, {"t00": None}, ignored=("t01.md",)).waiting[0].waits == "a part of what the dream wrote could not be read"
     )
     base = {"sub/a.md": digest_of(b"x")}
-    assert not plan(base, {"sub/a.md": "x"}, {}, authors={}, ignored=["sub"]).changes
+    assert not plan_dream(base, {"sub/a.md": "x"}, {}, authors={}, ignored=["sub"]).changes
 
 
 def line(file: str, text: str, action: str, why: ChangeReason | None) -> JournalLine:
@@ -227,17 +227,17 @@ def test_who_wrote_a_file_is_who_wrote_what_stands_there(
     lines: list[tuple[str, str, ChangeReason | None]], author: Author
 ) -> None:
     told = [line("a.md", *each) for each in lines]
-    assert authors_of(told, {"a.md": digest_of(b"now")}) == {"a.md": author}
+    assert find_authors(told, {"a.md": digest_of(b"now")}) == {"a.md": author}
 
 
 @pytest.mark.spec("B4")
 def test_what_a_dream_brought_in_order_is_still_whose_it_was() -> None:
     first, last = digest_of(b"first"), digest_of(b"last")
     rewritten = JournalLine(1, "1", 0.0, "a.md", "a", "save", last, first, ChangeReason("dream", dream="d"))
-    assert authors_of([line("a.md", "first", "save", ChangeReason("user")), rewritten], {"a.md": last}) == {"a.md": "user"}
-    assert authors_of([line("a.md", "first", "save", ChangeReason("agent")), rewritten], {"a.md": last}) == {"a.md": "agent"}
-    assert authors_of([rewritten], {"a.md": last}) == {"a.md": "outside"}
-    assert authors_of([line("a.md", "last", "save", ChangeReason("dream", dream="d"))], {"a.md": last}) == {"a.md": "dream"}
+    assert find_authors([line("a.md", "first", "save", ChangeReason("user")), rewritten], {"a.md": last}) == {"a.md": "user"}
+    assert find_authors([line("a.md", "first", "save", ChangeReason("agent")), rewritten], {"a.md": last}) == {"a.md": "agent"}
+    assert find_authors([rewritten], {"a.md": last}) == {"a.md": "outside"}
+    assert find_authors([line("a.md", "last", "save", ChangeReason("dream", dream="d"))], {"a.md": last}) == {"a.md": "dream"}
 
 
 @pytest.mark.spec("B4")
@@ -287,8 +287,8 @@ def test_what_is_known_of_the_person_stays_in_memories_about_them() -> None:
     wish, code = of_type("feedback", "a", said), topic("b", "The parser is new.")
     base = {file: digest_of(text.encode()) for file, text in {"a.md": wish, "b.md": code}.items()}
 
-    def done(work: dict[str, str]) -> Change:
-        found = plan(base, {"a.md": wish, "b.md": code}, work, authors=dict.fromkeys(base, "agent")).changes
+    def done(work: dict[str, str]) -> DreamChange:
+        found = plan_dream(base, {"a.md": wish, "b.md": code}, work, authors=dict.fromkeys(base, "agent")).changes
         return next(change for change in found if change.file == "a.md")
 
     assert not done({"b.md": topic("b", f"The parser is new. {said}")}).merged, "into a memory of another type"
@@ -315,7 +315,7 @@ def test_whatever_the_copy_holds_the_promises_hold(
     before: dict[str, str], after: dict[str, str | None], now: dict[str, str | None], who: dict[str, Author]
 ) -> None:
     done = judged(before, after, now=now, authors=who)
-    assert sum(change.counts for change in done.done) <= cap(len(before))
+    assert sum(change.counts for change in done.done) <= removal_cap(len(before))
     theirs = {f"{name}.md" for name in now if name in before and now[name] != before[name]}
     assert theirs.isdisjoint(change.file for change in done.changes)
     seen = [*(change.file for change in done.changes), *(skipped.file for skipped in done.skipped)]

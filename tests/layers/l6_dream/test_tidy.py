@@ -10,24 +10,24 @@ from hypothesis import strategies as st
 
 from lamina.layers.l6_dream.facts import facts_of, is_said
 from lamina.layers.l6_dream.plan import MOST_CHARS
-from lamina.layers.l6_dream.tidy import Page, Tidied, tidied
+from lamina.layers.l6_dream.tidy import MemoryPage, Tidied, tidy_pages
 
 DAY = date(2026, 4, 1)
 HELD = "The importer holds back rows that have no currency, because the bank refuses them all."
 TRIED = "Rows that were held back are tried again on the first of each month by the importer."
 
 
-def page(name: str, body: str, *, kind: str = "project", day: date = DAY, about: str = "", more: str = "") -> Page:
-    return Page(f"{name}.md", f"---\nname: {name}\ndescription: {about or name}\ntype: {kind}\n{more}---\n\n{body}\n", day)
+def page(name: str, body: str, *, kind: str = "project", day: date = DAY, about: str = "", more: str = "") -> MemoryPage:
+    return MemoryPage(f"{name}.md", f"---\nname: {name}\ndescription: {about or name}\ntype: {kind}\n{more}---\n\n{body}\n", day)
 
 
-def index_of(*pages: Page) -> str:
+def index_of(*pages: MemoryPage) -> str:
     return "".join(f"- [{page.file[:-3]}]({page.file}) — {page.file[:-3]}\n" for page in pages)
 
 
-def tidy(*pages: Page, index: str | None = None) -> Tidied:
+def tidy(*pages: MemoryPage, index: str | None = None) -> Tidied:
     there = {page.file for page in pages}
-    return tidied(pages, index_of(*pages) if index is None else index, there.__contains__)
+    return tidy_pages(pages, index_of(*pages) if index is None else index, there.__contains__)
 
 
 @pytest.mark.spec("O1")
@@ -65,12 +65,12 @@ def test_evidence_of_both_stays() -> None:
     "other",
     [
         page("b", HELD, kind="feedback"),
-        Page("b.md", HELD, DAY),
+        MemoryPage("b.md", HELD, DAY),
         page("b", "The importer holds back rows."),
     ],
     ids=["another type", "no front matter", "other words"],
 )
-def test_what_is_not_surely_the_same_stays(other: Page) -> None:
+def test_what_is_not_surely_the_same_stays(other: MemoryPage) -> None:
     assert "b.md" not in tidy(page("a", HELD), other).texts
 
 
@@ -122,7 +122,7 @@ def test_a_day_gets_its_date_by_the_day_of_the_memory() -> None:
     assert "cut yesterday (2026-03-31) by Mara." in done.texts["release.md"]
     assert "Today (2026-04-01) it was tagged." in done.texts["release.md"]
     assert done.dated == 2
-    again = tidy(Page("release.md", done.texts["release.md"], date(2026, 6, 1)))
+    again = tidy(MemoryPage("release.md", done.texts["release.md"], date(2026, 6, 1)))
     assert again.texts == {}
 
 

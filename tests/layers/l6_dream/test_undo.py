@@ -16,12 +16,10 @@ from hypothesis import strategies as st
 from lamina.core.errors import DiskError, InputError, SettingError, UndoOrder
 from lamina.disk.files import DREAM_LOCK as LOCK
 from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
-from lamina.layers.l6_dream.apply import conclude
-from lamina.layers.l6_dream.record import records, write_record
-from lamina.layers.l6_dream.recovery import recover
-from lamina.layers.l6_dream.rollback import FORGOTTEN, SINCE
+from lamina.layers.l6_dream.apply import apply_dream
+from lamina.layers.l6_dream.record import read_records, write_record
 from lamina.layers.l6_dream.stage import KEPT
-from lamina.layers.l6_dream.undo import undo
+from lamina.layers.l6_dream.undo import FORGOTTEN, SINCE, recover, undo
 from lamina.memory.store.index import read_entries
 
 from .staged import NOW, Dream, dream, dreamt, memory, save, snapshot, some, times, topic
@@ -58,7 +56,7 @@ def test_undo_brings_back_every_byte_and_time(tmp_path: Path) -> None:
         assert snapshot(where) == before
         assert times(where) == when
         assert not done.left
-        assert [each.status for each in records(gated.store.root)] == ["undone"]
+        assert [each.status for each in read_records(gated.store.root)] == ["undone"]
         assert {topic.file for topic in gated.topics()} == {file for file in before if file != "MEMORY.md"}
         assert [version.action for version in gated.log("t002")][:2] == ["restore", "remove"]
 
@@ -134,7 +132,7 @@ def test_what_a_second_session_saves_while_a_dream_is_applied_keeps_its_line_aft
         with dream(gated) as one:
             everything(one)
             between = Between(one.hold, lambda: save(second, f"fresh {next(saved)}", "Saved meanwhile."))
-            conclude(gated, one.stage, one.record, between, now=NOW)  # type: ignore[arg-type]  # as much of a hold as it takes
+            apply_dream(gated, one.stage, one.record, between, now=NOW)  # type: ignore[arg-type]  # as much of a hold as it takes
         assert not undo(gated, now=NOW).left
         now = snapshot(where)
         assert next(saved) > 5
@@ -167,7 +165,7 @@ def test_an_undo_takes_back_the_dream_that_was_stopped_half_way_and_not_the_one_
         before = snapshot(where)
         with dream(gated) as one:
             everything(one)
-            second = conclude(gated, one.stage, one.record, one.hold, now=NOW)
+            second = apply_dream(gated, one.stage, one.record, one.hold, now=NOW)
             write_record(gated.store.root, msgspec.structs.replace(second, status="running", phase="applying"))
             with pytest.raises(InputError, match="while another one changes memories"):
                 undo(gated, first.id, now=NOW)
@@ -253,7 +251,7 @@ def test_the_last_five_are_kept_and_those_that_changed_nothing_push_out_none(tmp
         ]
         for _ in range(KEPT + 2):
             dreamt(gated, lambda one: None)
-        kept = records(gated.store.root)
+        kept = read_records(gated.store.root)
         assert [record.id for record in kept if record.changes] == changed[:1:-1]
         assert len(kept) == 2 * KEPT
         assert undo(gated, now=NOW).record.id == changed[-1]

@@ -9,7 +9,7 @@ import pytest
 from tests.maintenance.doctor.patient import NOW as LOOKED_AT
 from tests.maintenance.doctor.patient import Patient
 
-from lamina.layers.l6_dream.record import records, write_record
+from lamina.layers.l6_dream.record import read_records, write_record
 from lamina.layers.l6_dream.undo import undo
 from lamina.maintenance.forget.forget import forget
 from lamina.maintenance.forget.subject import Subject
@@ -45,7 +45,7 @@ def test_what_was_forgotten_is_in_no_dream_and_no_undo_brings_it_back(tmp_path: 
         assert "dreams" in report.counts()
         assert not holds(where)
     with memory(where) as gated:
-        for record in records(gated.store.root):
+        for record in read_records(gated.store.root):
             undo(gated, record.id, now=NOW)
         assert not holds(where)
         assert b"Bob likes tea." in snapshot(where)["bob.md"]
@@ -77,7 +77,7 @@ def test_doctor_tells_of_a_dream_that_was_stopped_and_puts_it_right(tmp_path: Pa
         record = dreamt(gated, lambda one: one.write("bob.md", topic("bob", "Bob likes tea. And more.")))
         if phase == "updating":
             undo(gated, now=NOW)
-        record = records(gated.store.root)[0]
+        record = read_records(gated.store.root)[0]
         status = "completed" if phase == "undoing" else "running"
         write_record(gated.store.root, msgspec.structs.replace(record, phase=phase, status=status))
     (found,) = patient.found("dream-stopped")

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 from ...conversation.window.thresholds import WindowState
 from ...core.usage import Usage
-from ...layers.l7_agents.report import State as Agent
+from ...layers.l7_agents.report import AgentState
 from ...layers.l7_agents.summary import PURPOSE as SUMMARIES
 
 NO_WORK = "none"
 
 
-def describe_work(jobs: Sequence[str], agents: Sequence[Agent]) -> str:
+def describe_work(jobs: Sequence[str], agents: Sequence[AgentState]) -> str:
     """Background work in a person's words: an agent is known by what it is doing, or else by its task."""
     doing = {agent.name: f"agent: {agent.summary or agent.description}" for agent in agents}
     return ", ".join(doing.get(job, job) for job in jobs if job != SUMMARIES)

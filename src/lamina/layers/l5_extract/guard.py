@@ -10,15 +10,13 @@ can be said again, one that was slipped in is believed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from ...core.terms import terms
-from ...memory.store.topic import Topic, read_topic
-from .sources import RUN, Said, Sources, runs, weight, words
+from ...memory.store.topic import PERSONAL, Topic, read_topic
+from .sources import RUN, Runs, Sources, UserWords, runs_of, strings_in, weigh_words, word_runs, words
 
-# Types that are about the person.
-PERSONAL = frozenset({"user", "feedback"})
 # Shorter quotations stand in every message.
 FEWEST_WORDS = 3
 LONGEST_QUOTE = 200
@@ -84,14 +82,14 @@ APPROVES = re.compile(
 )
 
 
-class Known(NamedTuple):
+class ExistingMemory(NamedTuple):
     """A memory there is."""
 
     file: str
     description: str
 
 
-class Wanted(NamedTuple):
+class WantedMemory(NamedTuple):
     """What a call would leave in a file. `before` is its text now, None where there is none."""
 
     file: str
@@ -99,57 +97,54 @@ class Wanted(NamedTuple):
     before: str | None = None
 
 
-class Accepted(NamedTuple):
+class AcceptedMemory(NamedTuple):
     topic: Topic
     text: str  # of the file, without the quotation
     why: str
     message: str | None = None
 
 
-class Refused(NamedTuple):
+class RefusedMemory(NamedTuple):
     why: str
 
 
-class Backed(NamedTuple):
+class BackedQuote(NamedTuple):
     """The person's words, and the message they stand in."""
 
     quote: str
-    said: Said
-
-
-Runs: TypeAlias = frozenset[tuple[str, ...]]
+    said: UserWords
 
 
 def judge(
-    wanted: Wanted, heard: Sources, there: Sequence[Known], gone: Callable[[str], bool] = lambda _: False
-) -> Accepted | Refused:
+    wanted: WantedMemory, heard: Sources, there: Sequence[ExistingMemory], gone: Callable[[str], bool] = lambda _: False
+) -> AcceptedMemory | RefusedMemory:
     """`gone`: whether a memory that was there is so no longer."""
     text, quotes = _without_quotes(wanted.text)
     topic = read_topic(wanted.file, text, 0)
     old = read_topic(wanted.file, wanted.before, 0) if wanted.before is not None else None
     if topic.type is None:
-        return Refused(NO_TYPE)
+        return RefusedMemory(NO_TYPE)
     if old is not None and len(words(topic.body)) < LEFT * len(words(old.body)):
-        return Refused(EMPTIED)
-    said = frozenset[tuple[str, ...]]().union(*(runs(one.words) for one in heard.said))
+        return RefusedMemory(EMPTIED)
+    said = Runs().union(*(word_runs(one.words) for one in heard.said))
     kind = next((each for each in (topic.type, old.type if old is not None else None) if each in PERSONAL), None)
     support = _support(quotes, topic, heard)
     if kind is not None and isinstance(support, str):
-        return Refused(support or NO_QUOTE.format(kind=kind))
+        return RefusedMemory(support or NO_QUOTE.format(kind=kind))
     if old is not None and kind is not None and old.type not in PERSONAL:
         # What was a fact becomes the person's word: all of it is new, and was not theirs.
         heard, old = heard._replace(data=(*heard.data, wanted.before or "")), None
-    before = frozenset[tuple[str, ...]]().union(*map(runs, _says(old))) if old is not None else frozenset()
+    before = Runs().union(*map(word_runs, _says(old))) if old is not None else frozenset()
     if kind is not None and _is_taken(topic, heard.data, said, before):
-        return Refused(TAKEN_OVER.format(kind=kind))
+        return RefusedMemory(TAKEN_OVER.format(kind=kind))
     if wanted.before is None and (twin := _twin(topic, there)) is not None:
         why = GONE if gone(twin.file) else TWICE
-        return Refused(why.format(file=twin.file, about=twin.description))
+        return RefusedMemory(why.format(file=twin.file, about=twin.description))
     if _is_taken(topic, heard.known, said, before):
-        return Refused(ECHO)
+        return RefusedMemory(ECHO)
     if isinstance(support, str):
-        return Accepted(topic, text, FOUND)
-    return Accepted(topic, text, f"the person said: {support.quote[:QUOTED_CHARS]}", support.said.message)
+        return AcceptedMemory(topic, text, FOUND)
+    return AcceptedMemory(topic, text, f"the person said: {support.quote[:QUOTED_CHARS]}", support.said.message)
 
 
 def _without_quotes(text: str) -> tuple[str, list[str]]:
@@ -173,30 +168,18 @@ def _bare(quote: str) -> str:
 def _says(topic: Topic) -> list[str]:
     """Everything a later conversation is shown of a memory."""
     stem = topic.file.rsplit("/", 1)[-1].removesuffix(".md")
-    return [stem, topic.name, topic.description, topic.body, *_fields(topic.fields)]
-
-
-def _fields(value: Any) -> Iterator[str]:
-    left = [value]
-    while left:
-        one = left.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            left += [*one, *one.values()]
-        elif isinstance(one, list):
-            left += one
+    return [stem, topic.name, topic.description, topic.body, *strings_in(topic.fields, keys=True)]
 
 
 def _is_taken(topic: Topic, texts: Sequence[str], said: Runs, before: Runs) -> bool:
     """Whether what is new stands word for word in these texts, and the person did not say it: half of it, or a sentence."""
     parts = [words(part) for part in _says(topic)]
     sentences = [words(each) for part in _says(topic) for each in _SENTENCE_END.split(part)]
-    every = frozenset(run for part in parts for run in _runs(part))
+    every = frozenset(run for part in parts for run in runs_of(part))
     new, own = every - before, said | before
     found = set[tuple[str, ...]]()
     for text in texts:
-        hits = every & runs(text)
+        hits = every & word_runs(text)
         if hits <= own:
             continue
         found |= hits - own
@@ -205,12 +188,6 @@ def _is_taken(topic: Topic, texts: Sequence[str], said: Runs, before: Runs) -> b
         if any(_stands(each, hits, own, SENTENCE, whole=True) for each in sentences):
             return True
     return False
-
-
-def _runs(found: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    if 0 < len(found) < RUN:
-        yield tuple(found)
-    yield from zip(*(found[at:] for at in range(RUN)), strict=False)
 
 
 def _stands(found: Sequence[str], hits: Runs, own: Runs, least: float, *, whole: bool) -> bool:
@@ -223,12 +200,12 @@ def _stands(found: Sequence[str], hits: Runs, own: Runs, least: float, *, whole:
             begin, foreign = at + 1, False
             continue
         foreign = foreign or run not in own
-        if not whole and foreign and weight(found[begin : at + RUN]) >= least:
+        if not whole and foreign and weigh_words(found[begin : at + RUN]) >= least:
             return True
-    return whole and foreign and weight(found) >= least
+    return whole and foreign and weigh_words(found) >= least
 
 
-def _support(quotes: Sequence[str], topic: Topic, heard: Sources) -> Backed | str:
+def _support(quotes: Sequence[str], topic: Topic, heard: Sources) -> BackedQuote | str:
     """The first quotation that is the person's and is about the memory; else what is wrong with the last, empty where there is none."""
     problem = ""
     spoken = [(one, _spoken(one.words)) for one in heard.said] if quotes else []
@@ -243,12 +220,12 @@ def _support(quotes: Sequence[str], topic: Topic, heard: Sources) -> Backed | st
             continue
         for one, whole in found:
             if whole and _is_about(quote, one, topic):
-                return Backed(quote, one)
+                return BackedQuote(quote, one)
         problem = NOT_ABOUT.format(quote=shown)
     return problem
 
 
-class _Spoken(NamedTuple):
+class _SpokenMessage(NamedTuple):
     """A message in words: where its sentences begin, and where the parts of them do; its end is one of each."""
 
     words: list[str]
@@ -256,7 +233,7 @@ class _Spoken(NamedTuple):
     parts: frozenset[int]
 
 
-def _spoken(text: str) -> _Spoken:
+def _spoken(text: str) -> _SpokenMessage:
     found: list[str] = []
     sentences, parts, at = [0], {0}, 0
     for mark in _MARK.finditer(text):
@@ -266,10 +243,10 @@ def _spoken(text: str) -> _Spoken:
         if mark["end"] is not None:
             sentences.append(len(found))
     found += words(text[at:])
-    return _Spoken(found, [*sentences, len(found)], frozenset({*parts, len(found)}))
+    return _SpokenMessage(found, [*sentences, len(found)], frozenset({*parts, len(found)}))
 
 
-def _is_whole(quote: str, spoken: _Spoken) -> bool | None:
+def _is_whole(quote: str, spoken: _SpokenMessage) -> bool | None:
     """Whether a quotation is a sentence of this message, or a part of one that says what all of it says; None: it is not in there."""
     wanted = words(quote)
     if not 0 < len(wanted) <= LONGEST_QUOTE:
@@ -278,10 +255,10 @@ def _is_whole(quote: str, spoken: _Spoken) -> bool | None:
     places = [at for at in starts if spoken.words[at : at + len(wanted)] == wanted]
     if not places:
         return None
-    return weight(wanted) >= FEWEST_WORDS and any(_says_all(spoken, at, at + len(wanted)) for at in places)
+    return weigh_words(wanted) >= FEWEST_WORDS and any(_says_all(spoken, at, at + len(wanted)) for at in places)
 
 
-def _says_all(spoken: _Spoken, begin: int, end: int) -> bool:
+def _says_all(spoken: _SpokenMessage, begin: int, end: int) -> bool:
     first = begin
     while first not in spoken.parts and _FILLER.fullmatch(spoken.words[first - 1]):
         first -= 1
@@ -293,7 +270,7 @@ def _says_all(spoken: _Spoken, begin: int, end: int) -> bool:
     return _DENIES.search(rest) is None
 
 
-def _is_about(quote: str, said: Said, topic: Topic) -> bool:
+def _is_about(quote: str, said: UserWords, topic: Topic) -> bool:
     about = set(terms(f"{topic.name} {topic.description}\n{topic.body}"))
     if about & set(terms(quote)):
         return True
@@ -301,7 +278,7 @@ def _is_about(quote: str, said: Said, topic: Topic) -> bool:
     return APPROVES.search(quote) is not None and len(answered) >= ANSWERED * max(1, len(about))
 
 
-def _twin(topic: Topic, there: Sequence[Known]) -> Known | None:
+def _twin(topic: Topic, there: Sequence[ExistingMemory]) -> ExistingMemory | None:
     """A memory that says the same under another name."""
     mine = set(terms(topic.description))
     if len(mine) < FEWEST_TERMS:

@@ -1,29 +1,40 @@
 """A review without a model: sentences that are plainly worth keeping become memories, by the calls a model would make (O1, B15).
 
 A pure function of the request. Reads come first, then all writes, then a word; how far it has come is read from the calls behind the
-directive. A memory that says the same, in other words too, is left alone; one that says otherwise, or less, is read and replaced.
-What is not sure is not kept.
+directive. A sentence of the user counts where its form says that it holds beyond the task of the moment (role, preference, confirmation,
+deadline, pointer; English, Chinese, Japanese, Korean and German); where that is not plain, nothing is kept. What S8 excludes is excluded
+here too. A memory that says the same, in other words too, is left alone; one that says otherwise, or less, is read and replaced.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from datetime import date
+from typing import Literal, NamedTuple, TypeAlias
 
 from ...core.blocks import Wire
+from ...core.dates import relative_dates
 from ...core.fence import escape
+from ...core.memory_requests import asks_for_memory
 from ...core.settings.kinds import printable
 from ...core.terms import terms
-from ...fork.fork import directive_in
+from ...fork.offline_run import run_so_far, texts_of, tool_call
 from ...providers.offline.memory_note import Note, named, noted
 from ...providers.offline.remember_command import alike, text_of
 from ...providers.offline.replacement import says_instead
-from ...providers.offline.turn_context import Done, read_turn, title
-from .directive import FIRST_CHARS, Asked, read_directive
-from .phrases import DID, FRAME, NEGATIVE, SAME
-from .signals import Found, Signal, signals
+from ...providers.offline.sentence_rules import no_memory
+from ...providers.offline.turn_context import Done, title
+from .phrases import CONFIRMATION, DAY, DID, EVENT, FRAME, NEGATIVE, ONCE, POINTER, PREFERENCE, QUESTION, ROLE, SAME, TASK
+from .plan import FIRST_CHARS, ExtractDirective, read_directive
+from .trigger import EXTRACTION
 
+Signal: TypeAlias = Literal["role", "preference", "confirmation", "deadline", "pointer"]
+
+# A longer message is mostly pasted; a longer sentence is no sentence.
+MOST_CHARS = 2_000
+SENTENCE_CHARS = 300
+FEWEST_CHARS = 6
 # A turn holds a thing or two; who says more at once is asked to say "Remember: …".
 MOST = 4
 # Of an answer that was approved of, its first sentence says what was done; shorter ones say nothing, longer ones too much.
@@ -42,19 +53,56 @@ _BEGINS = re.compile(r'^- New since .*? begins with "(?P<first>.*)", and what wa
 _ISO = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _FIRST = re.compile(r"^[^\n]*?(?:[.!?](?=\s|$)|[。！？]|$)", re.MULTILINE)
 _KEEP = "Keep doing this, it was approved of: {what}"
+_MASKED = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*$", re.DOTALL | re.MULTILINE)
+_SENTENCE = re.compile(r"(?:https?://\S+|[^.!?。！？\n;；]|[.!?](?=\S))+[.!?。！？]*")
+# The first that is found tells what a sentence is; None: nothing to keep.
+_SIGNALS: tuple[tuple[re.Pattern[str], Signal | None], ...] = (
+    (QUESTION, None),
+    (ONCE, None),
+    (CONFIRMATION, "confirmation"),
+    (PREFERENCE, "preference"),
+    (TASK, None),
+    (ROLE, "role"),
+    (POINTER, "pointer"),
+)
 
 
-class Text(NamedTuple):
+class FoundSignal(NamedTuple):
+    signal: Signal
+    sentence: str
+
+
+def find_signals(text: str, today: str) -> Iterator[FoundSignal]:
+    """The sentences of a message that are worth keeping, in their order."""
+    if len(text) > MOST_CHARS or asks_for_memory(text.strip()):
+        return  # what was asked to be remembered is saved in its own turn
+    for found in _SENTENCE.finditer(_MASKED.sub(" ", text)):
+        sentence = found[0].strip(" \t\r\n-*•,，、")
+        if (signal := _signal(sentence, today)) is not None:
+            yield FoundSignal(signal, sentence)
+
+
+def _signal(sentence: str, today: str) -> Signal | None:
+    if not FEWEST_CHARS <= len(sentence) <= SENTENCE_CHARS or no_memory(sentence) is not None:
+        return None
+    for pattern, signal in _SIGNALS:
+        if pattern.search(sentence):
+            return signal
+    dated = DAY.search(sentence) or (today and relative_dates(sentence, date.fromisoformat(today)))
+    return "deadline" if dated and EVENT.search(sentence) else None
+
+
+class UserText(NamedTuple):
     words: str
     before: str  # the answer it replies to
 
 
-class Known(NamedTuple):
+class ListedMemory(NamedTuple):
     type: str
     about: str
 
 
-class Plan(NamedTuple):
+class PlannedMemory(NamedTuple):
     """One memory: where it goes, and whether a file is there that it replaces."""
 
     path: str
@@ -64,54 +112,33 @@ class Plan(NamedTuple):
 
 
 def answer(request: Wire) -> list[Wire]:
-    words = directive_in(request) or ""
-    asked, begins = read_directive(words), _BEGINS.search(words)
-    at = _at(request["messages"])
-    done = read_turn(request, "", at).done
-    plans = planned(asked, said(request["messages"][: at + 1], asked.messages, begins["first"] if begins else ""))
-    read = {str(one.given.get("file_path")): one for one in done if one.name == "Read"}
-    wrote = {str(one.given.get("file_path")) for one in done if one.name == "Write"}
-    if reads := [plan for plan in plans if plan.there and plan.path not in read]:
-        return [_call("Read", number, {"file_path": plan.path}) for number, plan in enumerate(reads)]
-    if writes := [plan for plan in plans if plan.path not in wrote]:
+    run = run_so_far(request)
+    asked, begins = read_directive(run.directive), _BEGINS.search(run.directive)
+    plans = plan_memories(asked, user_texts(request["messages"][: run.at + 1], asked.messages, begins["first"] if begins else ""))
+    if reads := [plan for plan in plans if plan.there and plan.path not in run.read]:
+        return [tool_call(EXTRACTION, "Read", number, file_path=plan.path) for number, plan in enumerate(reads)]
+    if writes := [plan for plan in plans if plan.path not in run.wrote]:
         return [
-            _call("Write", number, {"file_path": plan.path, "content": _content(plan, read.get(plan.path))})
+            tool_call(EXTRACTION, "Write", number, file_path=plan.path, content=_content(plan, run.read.get(plan.path)))
             for number, plan in enumerate(writes)
         ]
-    return [{"type": "text", "text": "Saved." if wrote else "There is nothing to keep."}]
+    return [{"type": "text", "text": "Saved." if run.wrote else "There is nothing to keep."}]
 
 
-def _call(name: str, number: int, given: Wire) -> Wire:
-    return {"type": "tool_use", "id": f"extraction_{name}_{number}", "name": name, "input": given}
-
-
-def _content(plan: Plan, read: Done | None) -> str:
+def _content(plan: PlannedMemory, read: Done | None) -> str:
     return text_of(plan.note, plan.path, read).rstrip("\n") + f'\n\n**Said:** "{plan.quote}"\n'
 
 
-def _at(messages: Sequence[Wire]) -> int:
-    """Where the directive stands: the last user message that holds one."""
-    places = [at for at, message in enumerate(messages) if any(text.startswith("<fork ") for text in _texts(message))]
-    return places[-1] if places else len(messages) - 1
-
-
-def _texts(message: Mapping[str, Any]) -> Iterator[str]:
-    content = message.get("content")
-    for block in content if isinstance(content, list) else ():
-        if block.get("type") == "text":
-            yield str(block["text"])
-
-
-def said(messages: Sequence[Wire], count: int, first: str = "") -> list[Text]:
+def user_texts(messages: Sequence[Wire], count: int, first: str = "") -> list[UserText]:
     """The person's texts in the range, each with the answer before it. A message may have several, and messages without an answer
     between them come as one: how the first of the range begins tells where it begins; where that is not found, the last ones count."""
-    found: list[list[Text]] = []
+    found: list[list[UserText]] = []
     before = ""
     for message in messages:
-        texts = list(_texts(message))
+        texts = list(texts_of(message))
         if message["role"] == "assistant":
             before = "\n".join(texts) or before
-        elif own := [Text(text, before) for text in texts if not text.startswith(_NOT_SAID)]:
+        elif own := [UserText(text, before) for text in texts if not text.startswith(_NOT_SAID)]:
             found.append(own)
     if not count:
         return []
@@ -123,16 +150,16 @@ def said(messages: Sequence[Wire], count: int, first: str = "") -> list[Text]:
     return [text for own in found[-count:] for text in own]
 
 
-def _begins(texts: Sequence[Text], first: str) -> bool:
+def _begins(texts: Sequence[UserText], first: str) -> bool:
     words = "\n".join(text.words for text in texts).strip()
     return escape(printable(words, FIRST_CHARS)).startswith(first.removesuffix("…"))
 
 
-def planned(asked: Asked, texts: Sequence[Text]) -> list[Plan]:
-    known = {_path(asked, row["file"]): Known(row["type"], row["about"]) for row in _LINE.finditer(asked.listed)}
-    plans: dict[str, Plan] = {}
+def plan_memories(asked: ExtractDirective, texts: Sequence[UserText]) -> list[PlannedMemory]:
+    known = {_path(asked, row["file"]): ListedMemory(row["type"], row["about"]) for row in _LINE.finditer(asked.listed)}
+    plans: dict[str, PlannedMemory] = {}
     for text in texts:
-        for found in signals(text.words, asked.today):
+        for found in find_signals(text.words, asked.today):
             note = _note(found, text.before, asked.today)
             plan = _placed(asked, note, found.sentence, known, plans) if note is not None else None
             if plan is not None and (len(plans) < MOST or plan.path in plans):
@@ -140,7 +167,7 @@ def planned(asked: Asked, texts: Sequence[Text]) -> list[Plan]:
     return list(plans.values())
 
 
-def _note(found: Found, before: str, today: str) -> Note | None:
+def _note(found: FoundSignal, before: str, today: str) -> Note | None:
     kind = _TYPES[found.signal]
     if found.signal == "deadline" and (days := _ISO.findall(found.sentence)) and max(days) < today:
         return None  # it is over
@@ -153,18 +180,20 @@ def _note(found: Found, before: str, today: str) -> Note | None:
     return Note(named(what), kind, _KEEP.format(what=what))
 
 
-def _placed(asked: Asked, note: Note, quote: str, known: Mapping[str, Known], plans: Mapping[str, Plan]) -> Plan | None:
+def _placed(
+    asked: ExtractDirective, note: Note, quote: str, known: Mapping[str, ListedMemory], plans: Mapping[str, PlannedMemory]
+) -> PlannedMemory | None:
     """None where a memory says it already, or where nobody can tell what it should be called."""
     quote = quote.replace('"', "").replace("\n", " ")
     for path, plan in plans.items():
-        there = Known(plan.note.type, plan.note.rule)
+        there = ListedMemory(plan.note.type, plan.note.rule)
         if _instead(note, there):
             return plan._replace(note=note._replace(name=title(path)), quote=quote)
         if _says_it(note, there):
             return None
     for path, there in known.items():
         if _instead(note, there):
-            return Plan(path, note, quote, there=True)
+            return PlannedMemory(path, note, quote, there=True)
         if _says_it(note, there):
             return None
     directory = asked.team if asked.team and note.type in ("project", "reference") else asked.memory
@@ -172,10 +201,10 @@ def _placed(asked: Asked, note: Note, quote: str, known: Mapping[str, Known], pl
         return None
     names = (f"{directory}/{note.name}{suffix}.md" for suffix in ("", "-2", "-3"))
     free = next((path for path in names if path not in known and path not in plans), None)
-    return Plan(free, note._replace(name=title(free)), quote) if free is not None else None
+    return PlannedMemory(free, note._replace(name=title(free)), quote) if free is not None else None
 
 
-def _instead(note: Note, there: Known) -> bool:
+def _instead(note: Note, there: ListedMemory) -> bool:
     """Whether the note takes its place: another value, or the same wish with more to it."""
     if says_instead(note.rule, there.about):
         return True
@@ -183,12 +212,12 @@ def _instead(note: Note, there: Known) -> bool:
     return len(theirs) > 1 and theirs < mine
 
 
-def _says_it(note: Note, there: Known) -> bool:
+def _says_it(note: Note, there: ListedMemory) -> bool:
     mine, theirs = _wish(note, there)
     return alike(note.rule, there.about) or (bool(mine) and mine == theirs) or (len(mine) > 1 and mine < theirs)
 
 
-def _wish(note: Note, there: Known) -> tuple[frozenset[str], frozenset[str]]:
+def _wish(note: Note, there: ListedMemory) -> tuple[frozenset[str], frozenset[str]]:
     """What two wishes ask for, without the words that make them wishes; empty where they are none, or one says do and one do not."""
     both = note.type == there.type == "feedback"
     if not both or bool(NEGATIVE.search(note.rule)) != bool(NEGATIVE.search(there.about)):
@@ -202,5 +231,5 @@ def _core(rule: str) -> frozenset[str]:
     return frozenset(terms(rule)) - FRAME
 
 
-def _path(asked: Asked, file: str) -> str:
+def _path(asked: ExtractDirective, file: str) -> str:
     return f"{asked.team}/{file.removeprefix('team/')}" if asked.team and file.startswith("team/") else f"{asked.memory}/{file}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ...core.blocks import Document, Text, ToolResult, Unknown
 from ...core.view import Item
@@ -30,20 +30,23 @@ _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 _QUOTES = re.compile(r"[\"'`“”„‟‘’‚‹›«»「」『』]")
 
 
-class Said(NamedTuple):
+Runs: TypeAlias = frozenset[tuple[str, ...]]
+
+
+class UserWords(NamedTuple):
     message: str  # the record's id
     words: str
     before: str = ""  # the answer it replies to
 
 
 class Sources(NamedTuple):
-    said: tuple[Said, ...]  # of the range
+    said: tuple[UserWords, ...]  # of the range
     data: tuple[str, ...]  # of all that is visible: whoever looks back finds it there
     known: tuple[str, ...]  # from memory and instruction files
 
 
-def sources(items: Sequence[Item], start: int) -> Sources:
-    said: list[Said] = []
+def read_sources(items: Sequence[Item], start: int) -> Sources:
+    said: list[UserWords] = []
     data: list[str] = []
     known: list[str] = []
     answer = ""
@@ -54,7 +57,7 @@ def sources(items: Sequence[Item], start: int) -> Sources:
             continue
         words = user_words(item) if not item.synthetic else ""
         if words and at >= start:
-            said.append(Said(item.uuid, words, answer))
+            said.append(UserWords(item.uuid, words, answer))
         if item.kind in _FROM_MEMORY:
             known += _texts(item)
         else:
@@ -69,56 +72,60 @@ def _texts(item: Item) -> list[str]:
 def _data(item: Item) -> Iterator[str]:
     for block in item.blocks:
         if isinstance(block, ToolResult):
-            yield unnumbered(block.text)
+            yield strip_line_numbers(block.text)
         elif isinstance(block, Text):
             found = block.text if item.kind != "said" else split_user_words(block.text)[1]
             if found:
                 yield found
         elif isinstance(block, Document):
-            yield "\n".join(_strings(block.wire))
+            yield "\n".join(strings_in(block.wire))
 
 
 def _of_provider(item: Item) -> Iterator[str]:
     """What tools that the provider runs itself brought: it stands in the answer."""
     for block in item.blocks:
         if isinstance(block, Unknown) and block.kind.endswith("_result"):
-            yield "\n".join(_strings(block.wire))
+            yield "\n".join(strings_in(block.wire))
 
 
-def _strings(value: Any) -> Iterator[str]:
+def strings_in(value: Any, *, keys: bool = False) -> Iterator[str]:
+    """All texts of a JSON value; `keys`: those it names things with, too."""
     left = [value]
     while left:
         one = left.pop()
         if isinstance(one, str):
             yield one
         elif isinstance(one, dict):
-            left += one.values()
+            left += [*one, *one.values()] if keys else one.values()
         elif isinstance(one, list | tuple):
             left += one
 
 
-def unnumbered(text: str) -> str:
+def strip_line_numbers(text: str) -> str:
     return _NUMBER.sub("", text)
 
 
-def plain(text: str) -> str:
+def fold_text(text: str) -> str:
     """Without what may differ between a sentence and its quotation: case, spacing, the form of letters and of quotation marks."""
     folded = _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).casefold()
     return " ".join(_QUOTES.sub("", folded).replace("*", " ").replace("_", " ").split())
 
 
 def words(text: str) -> list[str]:
-    return _WORD.findall(plain(text))
+    return _WORD.findall(fold_text(text))
 
 
-def weight(found: Sequence[str]) -> float:
+def weigh_words(found: Sequence[str]) -> float:
     """How much a row of words is, in words: a character of a script without spaces is less than one."""
     return sum(CHARACTER if _UNSPACED.match(word) else 1.0 for word in found)
 
 
-def runs(text: str) -> frozenset[tuple[str, ...]]:
-    """All runs of words; of a shorter text the text itself."""
-    found = words(text)
-    if len(found) < RUN:
-        return frozenset([tuple(found)] if found else [])
-    return frozenset(zip(*(found[at:] for at in range(RUN)), strict=False))
+def runs_of(found: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """All runs of words; of fewer words the words themselves."""
+    if 0 < len(found) < RUN:
+        yield tuple(found)
+    yield from zip(*(found[at:] for at in range(RUN)), strict=False)
+
+
+def word_runs(text: str) -> Runs:
+    return frozenset(runs_of(words(text)))

@@ -17,12 +17,13 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from ...conversation.forks import ForkDriver, ended, failed, hand_over
+from ...conversation.forks import ForkDriver, cache_figures, ended, failed, hand_over
 from ...conversation.isolate import take_job_results
 from ...conversation.state import Conversation
 from ...core.blocks import ToolUse, Wire
 from ...core.effects import Flow, drive
 from ...fork.background import JobResult
+from ...fork.budget import AskSide
 from ...fork.fork import ForkOutcome
 from ...fork.fork_tools import lend
 from ...fork.host import Remembers
@@ -32,11 +33,10 @@ from ...memory.store.modes import plan_write
 from ...permissions.decision import decide
 from ...permissions.verdicts import Allow, Deny
 from ...tools.tool import FileChange, KeeperVerdict
-from .due import MOST_FAILURES, Gates, is_final, why_not
-from .run import Failed, Order, Ran, Reviewed, Skipped, review, skipped
-from .slot import Slot
+from .plan import MOST_FAILURES, is_final, stop_reason
+from .review import ExtractionOrder, Reviewed, ReviewFailed, ReviewResult, ReviewSkipped, ReviewSlot, find_skip, run_review
 from .trigger import EXTRACTION
-from .writer import Outcome, Writer
+from .writer import MemoriesWritten, ReviewWriter
 
 # A job that takes nothing more is about to end: it only has to hand in what it did.
 ENDING_SECONDS = 5.0
@@ -47,7 +47,7 @@ MOST_TOLD = 8
 PAUSED = f"No memories are written at the end of turns any more in this session: it failed {MOST_FAILURES} times in a row."
 
 
-class State:
+class ExtractState:
     """The cursor, and what is only known while this process lives."""
 
     def __init__(self) -> None:
@@ -55,12 +55,12 @@ class State:
         self.cursor: str | None = None
         self.turns = 0  # since the last review was started
         self.failures = 0  # in a row
-        self.slot = Slot()
+        self.slot = ReviewSlot()
         self.told_skip = ""
 
 
-def state_of(c: Conversation) -> State:
-    state = c.layer_state(State)
+def state_of(c: Conversation) -> ExtractState:
+    state = c.layer_state(ExtractState)
     if not state.known:
         state.known = True
         event = c.log.events.get(EXTRACTION)
@@ -78,8 +78,12 @@ def after_turn(c: Conversation) -> None:
     state, items, lent = state_of(c), c.log.view.items, c.host.memory
     if lent is None or not is_final(items) or c.log.view.flat.open_calls:
         return
-    if (why := why_not(_gates(c, lent, state.failures))) is not None:
-        _tell_once(c, state, why)
+    scopes: tuple[ScopeName, ...] = ("private",) if lent.place.team is None else ("private", "team")
+    writable = any(plan_write(c.settings.memory_mode[scope], EXTRACTION) != "refuse" for scope in scopes)
+    if (why := stop_reason(remote=c.settings.remote, writable=writable, failures=state.failures)) is not None:
+        if state.told_skip != why:
+            state.told_skip = why
+            c.record_event(EXTRACTION, {"skipped": why, "cursor": state.cursor})
         return
     if running:
         if not c.background.allows(EXTRACTION):  # the one behind it costs as much as any
@@ -93,42 +97,16 @@ def after_turn(c: Conversation) -> None:
     if state.turns < c.settings.extraction_every or not c.background.allows(EXTRACTION):
         return
     order = _order(c, lent)
-    if (passed := skipped(order, state.cursor)) is not None:
-        _skip(c, state, passed)
-        return
-    _start(c, state, order, state.cursor)
-
-
-def _gates(c: Conversation, lent: Remembers, failures: int) -> Gates:
-    modes = c.settings.memory_mode
-    scopes: tuple[ScopeName, ...] = ("private",) if lent.place.team is None else ("private", "team")
-    return Gates(
-        on=c.settings.extraction,
-        remote=c.settings.remote,
-        lent=c.host.desk is not None,
-        writable=any(plan_write(modes[scope], EXTRACTION) != "refuse" for scope in scopes),
-        interactive=lent.interactive,
-        asked_for=c.settings.extraction_non_interactive,
-        failures=failures,
-    )
-
-
-def _tell_once(c: Conversation, state: State, why: str) -> None:
-    if state.told_skip != why:
-        state.told_skip = why
-        c.record_event(EXTRACTION, {"skipped": why, "cursor": state.cursor})
-
-
-def _skip(c: Conversation, state: State, passed: Skipped) -> None:
-    """The turns are counted from here where the range is done with; where nothing was said the next turn is looked at."""
-    if passed.cursor != state.cursor:
+    if (passed := find_skip(order, state.cursor)) is None:
+        _start(c, state, order, state.cursor)
+    elif passed.cursor != state.cursor:  # the range is done with; where nothing was said the next turn is looked at
         state.cursor, state.turns = passed.cursor, 0
         c.record_event(EXTRACTION, {"skipped": passed.why, "cursor": state.cursor})
 
 
-def _order(c: Conversation, lent: Remembers) -> Order:
+def _order(c: Conversation, lent: Remembers) -> ExtractionOrder:
     """Everything a review needs is taken now; nothing of the conversation goes with it."""
-    return Order(
+    return ExtractionOrder(
         items=tuple(c.log.view.items),
         handover=hand_over(c),
         place=lent.place,
@@ -136,17 +114,12 @@ def _order(c: Conversation, lent: Remembers) -> Order:
         project=lent.project,
         cwd=c.cwd,
         session=lent.session,
-        today=_day(c.clock()),
+        today=datetime.fromisoformat(c.clock()).astimezone().date().isoformat(),  # local: what "tomorrow" meant to the user
         store=lent.write,
     )
 
 
-def _day(time: str) -> str:
-    """The local day: what "tomorrow" meant to the person."""
-    return datetime.fromisoformat(time).astimezone().date().isoformat()
-
-
-def _start(c: Conversation, state: State, order: Order, cursor: str | None) -> None:
+def _start(c: Conversation, state: ExtractState, order: ExtractionOrder, cursor: str | None) -> None:
     state.slot.open(cursor)
     if c.background.start(EXTRACTION, _job(c, state.slot, order, cursor), partial(_take, c)):
         state.turns = 0
@@ -154,27 +127,21 @@ def _start(c: Conversation, state: State, order: Order, cursor: str | None) -> N
         state.slot.close()
 
 
-def _job(c: Conversation, slot: Slot, first: Order, cursor: str | None) -> Callable[[Abort], tuple[Ran, ...]]:
+def _job(
+    c: Conversation, slot: ReviewSlot, first: ExtractionOrder, cursor: str | None
+) -> Callable[[Abort], tuple[ReviewResult, ...]]:
     """A review, and one more for the turn that ended meanwhile, without waiting for turns (X4)."""
     ask, desk = c.ask_side, c.host.desk
     assert desk is not None
 
-    def job(abort: Abort) -> tuple[Ran, ...]:
-        ran: list[Ran] = []
-        order: Order | None = first
+    def job(abort: Abort) -> tuple[ReviewResult, ...]:
+        ran: list[ReviewResult] = []
+        order: ExtractionOrder | None = first
         slot.watch(abort)
         try:
             while order is not None:
-                lent = _lent(desk, order)
-
-                def perform(flow: Flow[ForkOutcome], writer: Writer, lent: Desk = lent) -> ForkOutcome:
-                    def keep(change: FileChange) -> KeeperVerdict:
-                        return KeeperVerdict(STOPPED, is_error=True) if abort.is_set() else writer(change)
-
-                    own = replace(lent, context=replace(lent.context, keeper=keep), on_end=writer.saw)
-                    return drive(flow, ForkDriver(ask, abort, own).until(abort))
-
-                ran.append(review(order, ran[-1].cursor if ran else cursor, perform))
+                perform = partial(_perform, ask, abort, _lent(desk, order, abort))
+                ran.append(run_review(order, ran[-1].cursor if ran else cursor, perform))
                 order = slot.take(ran[-1].cursor)
         finally:
             slot.close()
@@ -183,23 +150,27 @@ def _job(c: Conversation, slot: Slot, first: Order, cursor: str | None) -> Calla
     return job
 
 
-def _lent(desk: Desk, order: Order) -> Desk:
+def _perform(ask: AskSide, abort: Abort, desk: Desk, flow: Flow[ForkOutcome], writer: ReviewWriter) -> ForkOutcome:
+    def keep(change: FileChange) -> KeeperVerdict:
+        return KeeperVerdict(STOPPED, is_error=True) if abort.is_set() else writer(change)
+
+    return drive(flow, ForkDriver(ask, abort, replace(desk, context=replace(desk.context, keeper=keep), on_end=writer.saw)))
+
+
+def _lent(desk: Desk, order: ExtractionOrder, abort: Abort) -> Desk:
     """X6. A team's directory that lies elsewhere is written to like the memory directory."""
     private, team = order.place.path, order.place.team
     if team is None or team.is_relative_to(private):
-        return lend(desk, abort=Abort(), memory_dir=private)
+        return lend(desk, abort=abort, memory_dir=private)
+    allowed = [replace(desk.permission, fork=True, only_edit=None, memory_dir=directory) for directory in (private, team)]
 
     def judged(call: ToolUse) -> Allow | Deny:
-        verdict = None
-        for directory in (private, team):
-            context = replace(desk.permission, fork=True, only_edit=None, memory_dir=directory)
-            verdict = decide(call, mode=desk.mode(), rules=desk.rules(), context=context)
-            if isinstance(verdict, Allow):
-                return verdict
-        assert isinstance(verdict, Deny)
-        return verdict
+        verdicts = [decide(call, mode=desk.mode(), rules=desk.rules(), context=context) for context in allowed]
+        chosen = next((verdict for verdict in verdicts if isinstance(verdict, Allow)), verdicts[-1])
+        assert isinstance(chosen, Allow | Deny)
+        return chosen
 
-    return lend(desk, abort=Abort(), memory_dir=private, decide=judged)
+    return lend(desk, abort=abort, memory_dir=private, decide=judged)
 
 
 # What came back
@@ -208,51 +179,40 @@ def _lent(desk: Desk, order: Order) -> Desk:
 def _take(c: Conversation, one: JobResult) -> None:
     state = state_of(c)
     if one.error is not None:  # a fault of ours: it is told, and the next turn's review covers the range
-        _failed(c, state, Failed(state.cursor, str(one.error) or type(one.error).__name__))
+        _failed(c, state, ReviewFailed(state.cursor, str(one.error) or type(one.error).__name__))
         return
     for ran in one.value:
         match ran:
             case Reviewed():
                 state.cursor, state.failures = ran.cursor, 0
                 ended(c, EXTRACTION, ran.outcome, one.seconds)
-                c.record_event(
-                    EXTRACTION, {"cursor": ran.cursor, **_figures(ran.outcome), **_written(ran.written, ran.outcome.denied)}
-                )
-                _announce(c, ran.written)
-            case Skipped():
+                written = _written(ran.written, ran.outcome.denied)
+                c.record_event(EXTRACTION, {"cursor": ran.cursor, **cache_figures(ran.outcome), **written})
+                c.notify_once(*ran.written.notices)
+            case ReviewSkipped():
                 state.cursor = ran.cursor
                 c.record_event(EXTRACTION, {"skipped": ran.why, "cursor": ran.cursor})
-            case Failed():
+            case ReviewFailed():
                 _failed(c, state, ran)
             case _:
                 assert_never(ran)
 
 
-def _failed(c: Conversation, state: State, ran: Failed) -> None:
+def _failed(c: Conversation, state: ExtractState, ran: ReviewFailed) -> None:
     """The cursor stays: what was not reviewed is part of the next range."""
     if ran.error is not None:
         failed(c, EXTRACTION, ran.error)
-    denied = 0
     if ran.outcome is not None:
-        denied = ran.outcome.denied
         ended(c, EXTRACTION, ran.outcome, 0.0)
-    written = _written(ran.written, denied) if ran.written is not None else {}
+    written = _written(ran.written, ran.outcome.denied if ran.outcome is not None else 0) if ran.written is not None else {}
     c.record_event(EXTRACTION, {"failed": ran.why, "cursor": state.cursor, **written})
-    if ran.written is not None:
-        _announce(c, ran.written)
+    c.notify_once(*(ran.written.notices if ran.written is not None else ()))
     state.failures += not ran.stopped
     if state.failures == MOST_FAILURES and PAUSED not in c.notices:
         c.notify(f"{PAUSED} The last reason: {ran.why}")
 
 
-def _figures(outcome: ForkOutcome) -> Wire:
-    """X7: what was read from the cache, and what was not."""
-    usage = outcome.usage
-    rate = round(usage.cache_read / usage.prompt, 4) if usage.prompt else 0.0
-    return {"rounds": outcome.rounds, "cache_read": usage.cache_read, "cache_write": usage.cache_write, "hit_rate": rate}
-
-
-def _written(written: Outcome, denied: int) -> Wire:
+def _written(written: MemoriesWritten, denied: int) -> Wire:
     """The topic files, never the index; `denied` counts what permissions and what the guard refused."""
     told: Wire = {"files": list(written.saved), "names": list(written.saved.values()), "denied": denied + len(written.refused)}
     if written.waiting:
@@ -260,7 +220,3 @@ def _written(written: Outcome, denied: int) -> Wire:
     if written.refused:
         told["refused"] = list(written.refused[:MOST_TOLD])
     return told
-
-
-def _announce(c: Conversation, written: Outcome) -> None:
-    c.notify_once(*written.notices)

@@ -14,14 +14,15 @@ from typing import NamedTuple, TypeAlias
 
 from ...disk.paths.file_names import fold
 from ...fork.tool_runner import Ran
-from ...memory.store.contract import ChangeAuthor, ChangeReason
-from ...memory.store.index import INDEX
+from ...memory.store.contract import ChangeReason
 from ...memory.store.scopes import TEAM, MemoryLocation
 from ...memory.store.secrets import redact
+from ...memory.store.topic import INDEX
 from ...memory.tool_writes import MemoryFile, WriteOutcome, find_memory_file
 from ...tools.tool import FileChange, KeeperVerdict
-from .guard import GONE, Accepted, Known, Refused, Wanted, judge
-from .sources import Sources, unnumbered
+from .guard import GONE, AcceptedMemory, ExistingMemory, RefusedMemory, WantedMemory, judge
+from .sources import Sources, strip_line_numbers
+from .trigger import EXTRACTION
 
 # A turn says one or two things worth keeping; more files are a model that copies.
 MOST_FILES = 8
@@ -31,7 +32,6 @@ MOST_BYTES = 32 << 10
 MOST_TRIES = 4
 
 _WRITERS = frozenset({"Write", "Edit"})
-WHO: ChangeAuthor = "extraction"
 ELSEWHERE = "Only memory files are written here: names that end in .md, in the memory directory."
 NO_INDEX = f"{INDEX} is not written here: a memory's line in it is made from its name and description."
 NO_REMOVAL = "A review removes no memory: the person does, or asks for it. Correct it instead, or leave it."
@@ -42,7 +42,7 @@ TOO_LARGE = f"A review writes at most {MOST_BYTES >> 10} KiB in all; say it in a
 Store: TypeAlias = Callable[[FileChange, ChangeReason], WriteOutcome | None]
 
 
-class Outcome(NamedTuple):
+class MemoriesWritten(NamedTuple):
     """What a run has written: the name of each memory by its file, what waits for a yes, what was refused and why, what to tell."""
 
     saved: dict[str, str]
@@ -51,9 +51,15 @@ class Outcome(NamedTuple):
     notices: tuple[str, ...]
 
 
-class Writer:
+class ReviewWriter:
     def __init__(
-        self, place: MemoryLocation, store: Store, session: str, heard: Sources, there: Sequence[Known], cwd: Path = Path()
+        self,
+        place: MemoryLocation,
+        store: Store,
+        session: str,
+        heard: Sources,
+        there: Sequence[ExistingMemory],
+        cwd: Path = Path(),
     ) -> None:
         self._place = place
         self._cwd = cwd
@@ -74,11 +80,11 @@ class Writer:
 
     def __call__(self, change: FileChange) -> KeeperVerdict:
         verdict = self._judged(change)
-        if isinstance(verdict, Refused):
+        if isinstance(verdict, RefusedMemory):
             why_not = redact(verdict.why).text
             self._refused.append(why_not)
             return KeeperVerdict(why_not, is_error=True)
-        why = ChangeReason(WHO, redact(verdict.why).text, self._session, verdict.message)
+        why = ChangeReason(EXTRACTION, redact(verdict.why).text, self._session, verdict.message)
         done = self._store(change._replace(data=verdict.text.encode("utf-8", "replace")), why)
         if done is None:
             return KeeperVerdict(ELSEWHERE, is_error=True)
@@ -87,26 +93,26 @@ class Writer:
         self._note(change, verdict, done)
         return KeeperVerdict(done.said, done.data, done.is_error, done.beside)
 
-    def _judged(self, change: FileChange) -> Accepted | Refused:
+    def _judged(self, change: FileChange) -> AcceptedMemory | RefusedMemory:
         found = find_memory_file(self._place, change.path) if ".." not in change.path.parts else None
         problem = self._limit(change, found)
         if problem is not None or found is None:
-            return Refused(problem or ELSEWHERE)
+            return RefusedMemory(problem or ELSEWHERE)
         file = _listed(found)
         if change.before is None and file in self._first:
-            return Refused(GONE.format(file=file))
+            return RefusedMemory(GONE.format(file=file))
         self._tried += len(change.data)
         text = change.data.decode("utf-8", "replace")
         before = change.before.decode("utf-8", "replace") if change.before is not None else None
         heard = self._heard._replace(data=(*self._heard.data, *self._found), known=(*self._heard.known, *self._known))
-        return judge(Wanted(file, text, before), heard, self._there, self._is_gone)
+        return judge(WantedMemory(file, text, before), heard, self._there, self._is_gone)
 
     def saw(self, ran: Ran) -> None:
         """What the run looked up, from any thread. A memory is known already; so is what may hold one, however it was looked up: only
         Read says which file it showed."""
         if ran.call.name in _WRITERS:
             return
-        text = unnumbered(ran.result.text)
+        text = strip_line_numbers(ran.result.text)
         self._found.append(text)
         given = ran.call.input if isinstance(ran.call.input, dict) else {}
         path = given.get("file_path")
@@ -132,7 +138,7 @@ class Writer:
             return TOO_OFTEN
         return TOO_LARGE if self._size + len(change.data) > MOST_BYTES else None
 
-    def _note(self, change: FileChange, accepted: Accepted, done: WriteOutcome) -> None:
+    def _note(self, change: FileChange, accepted: AcceptedMemory, done: WriteOutcome) -> None:
         if done.is_error:
             self._refused.append(redact(done.said).text)
         elif done.data is None:
@@ -140,11 +146,11 @@ class Writer:
             self._notices += [done.notice] if done.notice else []
         elif done.data != change.before:
             self._saved[redact(str(change.path)).text] = redact(accepted.topic.name).text
-            self._there.append(Known(accepted.topic.file, accepted.topic.description))
+            self._there.append(ExistingMemory(accepted.topic.file, accepted.topic.description))
 
     @property
-    def outcome(self) -> Outcome:
-        return Outcome(dict(self._saved), self._waiting, tuple(self._refused), tuple(self._notices))
+    def outcome(self) -> MemoriesWritten:
+        return MemoriesWritten(dict(self._saved), self._waiting, tuple(self._refused), tuple(self._notices))
 
 
 def _listed(found: MemoryFile) -> str:

@@ -6,6 +6,6 @@ Costs    one stat at the end of a turn while none is due; a dream takes up to 30
 Switch   `autoDreamEnabled`; `lamina.dreamHours`, `lamina.dreamSessions`, `lamina.dreamScanMinutes`; `memoryMode` decides what becomes of it
 Spec     D1-D5, Z5, and the dream's part of B4, B6, K5, O1 and W2
 
-The files in the order of a dream: gates, sessions · run, progress · record, stage · scene, findings, directive · bounds, about_person,
-index_lines, transcripts · facts, plan, indexing, apply · recovery, undo · without a model: local, tidy, distil.
+The files in the order of a dream: trigger, gates · step, run · record, stage · directive · bounds · facts, plan,
+index_merge, apply · undo · without a model: offline, tidy.
 """

@@ -17,38 +17,38 @@ import msgspec
 from ...core.errors import DiskError, Fenced, InputError, LaminaError
 from ...disk.locks.dream_lock import HeldDreamLock
 from ...disk.paths.memory_paths import check_child
-from ...memory.store.contract import MOST_READ, ChangeReason, Proposed, Saved
+from ...memory.store.contract import MOST_READ, ChangeReason, Proposed
 from ...memory.store.draft import read_draft
-from ...memory.store.index import INDEX, MOST_INDEX, rewrite_index
+from ...memory.store.index import MOST_INDEX, rewrite_index
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore, plan_write
-from ...memory.store.topic import fold_name, read_topic
-from .indexing import lost_prose, merged_index, only_added
-from .plan import MOST_WAITING, NEW_BEYOND_REMOVED, THEIRS, TOO_MANY, Change, Plan, authors_of, plan, without
-from .record import Changed, Record, Skipped, home, kill_requested, records, write_record
-from .rollback import take_back
-from .stage import BEFORE, FOUND, MADE, Stage, look, there
+from ...memory.store.topic import INDEX, fold_name, read_topic
+from .index_merge import find_lost_prose, index_text, merge_index, only_added
+from .plan import MOST_WAITING, NEW_BEYOND_REMOVED, THEIRS, TOO_MANY, DreamChange, DreamPlan, find_authors, plan_dream, without
+from .record import ChangedFile, DreamRecord, SkippedChange, dream_home, is_kill_requested, kept_copy, read_records, write_record
+from .stage import FOUND, MADE, DreamStage, read_copy, read_topics
+from .undo import take_back
 
 # What a record names; a dream of which more is left undone has gone wrong as a whole.
 MOST_SKIPPED = 100
 DAY_SECONDS = 24 * 3_600.0
 
 
-def preview(gated: GatedStore, stage: Stage, *, now: float, new: int = NEW_BEYOND_REMOVED) -> Plan:
+def plan_changes(gated: GatedStore, stage: DreamStage, *, now: float, new: int = NEW_BEYOND_REMOVED) -> DreamPlan:
     """What of the copy would become real now. Nothing is changed. `new`: how many memories may be added beyond those that go."""
-    work, real = look(stage), there(gated)
+    work, real = read_copy(stage), read_topics(gated)
     digests = {file: digest_of(text.encode()) for file, text in real.items()}
-    authors = authors_of(gated.store.history.lines(), digests)
-    ignored = [skipped.file for skipped in work.ignored]
+    authors = find_authors(gated.store.history.lines(), digests)
     # Many small dreams in a row are one large one.
-    day = [one for one in records(gated.store.root) if one.status == "completed" and abs(now - one.started) < DAY_SECONDS]
+    day = [one for one in read_records(gated.store.root) if one.status == "completed" and abs(now - one.started) < DAY_SECONDS]
     lately = sum(len(one.removed) for one in day)
-    judged = plan(stage.base, real, work.texts, authors=authors, ignored=ignored, new=new, lately=lately)
+    judged = plan_dream(stage.base, real, work.texts, authors=authors, ignored=work.ignored, new=new, lately=lately)
     listing = work.listing if work.listing is not None and work.listing.encode() != stage.listing else None
-    return _checked(gated, judged._replace(listing=listing, skipped=(*judged.skipped, *work.ignored)))
+    skipped = (*judged.skipped, *(SkippedChange(file, why) for file, why in work.ignored.items()))
+    return _checked(gated, judged._replace(listing=listing, skipped=skipped))
 
 
-def _checked(gated: GatedStore, wanted: Plan) -> Plan:
+def _checked(gated: GatedStore, wanted: DreamPlan) -> DreamPlan:
     """Without what the store would refuse anyway: no front matter, a path that may not be, too long."""
     refused = dict[str, str]()
     for change in wanted.changes:
@@ -67,16 +67,13 @@ def _problem(file: str, error: LaminaError) -> str:
     return str(error).removeprefix(f"{file}: ")
 
 
-def conclude(
-    gated: GatedStore, stage: Stage, record: Record, hold: HeldDreamLock, *, now: float, new: int = NEW_BEYOND_REMOVED
-) -> Record:
+def apply_dream(
+    gated: GatedStore, stage: DreamStage, record: DreamRecord, hold: HeldDreamLock, *, now: float, new: int = NEW_BEYOND_REMOVED
+) -> DreamRecord:
     """From the copy to memory: looks, decides and does. The record that comes back says what became of it."""
-    return apply(gated, stage, preview(gated, stage, now=now, new=new), record, hold, now=now)
-
-
-def apply(gated: GatedStore, stage: Stage, wanted: Plan, record: Record, hold: HeldDreamLock, *, now: float) -> Record:
+    wanted = plan_changes(gated, stage, now=now, new=new)
     gated.check("dream")
-    if kill_requested(gated.store.root, record.id):
+    if is_kill_requested(gated.store.root, record.id):
         return msgspec.structs.replace(record, status="killed", ended=now)
     with hold.fence():
         wanted, record = _prepared(gated, stage, wanted, record)
@@ -92,25 +89,20 @@ def apply(gated: GatedStore, stage: Stage, wanted: Plan, record: Record, hold: H
         raise
 
 
-def _prepared(gated: GatedStore, stage: Stage, wanted: Plan, record: Record) -> tuple[Plan, Record]:
+def _prepared(gated: GatedStore, stage: DreamStage, wanted: DreamPlan, record: DreamRecord) -> tuple[DreamPlan, DreamRecord]:
     """What goes back if anything goes wrong is on the disk before anything changes."""
-    root, theirs, kept = gated.store.root, dict[str, str](), list[tuple[Changed, bytes | None]]()
-    for change in wanted.changes:
-        data, found = root.read_bytes(change.file, MOST_READ), root.stat(change.file)
-        if digest_of(data) != stage.base.get(change.file, ""):
-            theirs[change.file] = THEIRS
-        else:
-            kept.append((Changed(change.file, digest_of(data), found.st_mtime_ns if found is not None else 0), data))
-    wanted = without(wanted, theirs)
-    here = {change.file for change in wanted.changes}
-    kept = [(changed, data) for changed, data in kept if changed.file in here]
-    index = root.read_bytes(INDEX, MOST_INDEX)
-    for file, data in [*((changed.file, data) for changed, data in kept), (INDEX, index)]:
-        if data is not None:
-            root.replace(f"{home(record.id)}/{BEFORE}/{file}", data)
-    record = msgspec.structs.replace(
-        record, phase="applying", files=(), changes=tuple(changed for changed, _ in kept), index=digest_of(index)
-    )
+    root, changes = gated.store.root, list[ChangedFile]()
+    found = {change.file: (root.read_bytes(change.file, MOST_READ), root.stat(change.file)) for change in wanted.changes}
+    wanted = without(wanted, {file: THEIRS for file, (data, _) in found.items() if digest_of(data) != stage.base.get(file, "")})
+    copies = {INDEX: root.read_bytes(INDEX, MOST_INDEX)}
+    for file in (change.file for change in wanted.changes):
+        copies[file], stat = found[file]
+        changes.append(ChangedFile(file, digest_of(copies[file]), stat.st_mtime_ns if stat is not None else 0))
+    for file, copy in copies.items():
+        if copy is not None:
+            root.replace(kept_copy(record, file), copy)
+    index = digest_of(copies[INDEX])
+    record = msgspec.structs.replace(record, phase="applying", files=(), changes=tuple(changes), index=index)
     write_record(root, record)
     return wanted, record
 
@@ -118,7 +110,7 @@ def _prepared(gated: GatedStore, stage: Stage, wanted: Plan, record: Record) -> 
 class _Doing:
     """One application, and what came of it."""
 
-    def __init__(self, gated: GatedStore, stage: Stage, record: Record, hold: HeldDreamLock) -> None:
+    def __init__(self, gated: GatedStore, stage: DreamStage, record: DreamRecord, hold: HeldDreamLock) -> None:
         self._gated = gated
         # What waits for a yes does so in every mode.
         self._asking = GatedStore(gated.store, "confirm")
@@ -127,12 +119,12 @@ class _Doing:
         self._stage = stage
         self._record = record
         self._hold = hold
-        self._done: dict[str, Change] = {}
+        self._done: dict[str, DreamChange] = {}
         self._waiting: list[str] = []
-        self._skipped: list[Skipped] = []
+        self._skipped: list[SkippedChange] = []
         self._reordered = False
 
-    def all(self, wanted: Plan) -> None:
+    def all(self, wanted: DreamPlan) -> None:
         self._skipped += wanted.skipped
         self._needed = {file for change in wanted.changes for file in change.needs}
         later = [change for change in wanted.done if self._has_other_owner(change)]
@@ -142,66 +134,60 @@ class _Doing:
         if self._writes and wanted.listing is not None:
             self._index(wanted.listing)
 
-    def _has_other_owner(self, change: Change) -> bool:
+    def _has_other_owner(self, change: DreamChange) -> bool:
         """Whether its name is still another memory's, which goes first."""
         if change.text is None:
             return False
         owner = self._gated.store.named(read_topic(change.file, change.text, 0).name)
         return owner is not None and fold_name(owner.file) != fold_name(change.file)
 
-    def _one(self, change: Change) -> None:
+    def _one(self, change: DreamChange) -> None:
         asks = bool(change.waits) or not self._writes
         if asks and len(self._waiting) >= MOST_WAITING:
             self._skip(change.file, TOO_MANY)
             return
-        data = self._root.read_bytes(_copy(self._record, change.file), MOST_READ)
+        data = self._root.read_bytes(kept_copy(self._record, change.file), MOST_READ)
         why = ChangeReason("dream", _reason(change), self._record.session, dream=self._record.id)
         gated = self._asking if asks else self._gated
         try:
-            done: Saved | Proposed | bool
-            if change.text is None:
-                done = gated.drop(change.file, why=why, expected=data)
-            else:
-                done = gated.put(change.file, change.text, expected=data, why=why)
+            put, file = change.text, change.file
+            done = gated.drop(file, why=why, expected=data) if put is None else gated.put(file, put, expected=data, why=why)
         except InputError as error:
             self._not_done(change, _problem(change.file, error))
         except DiskError:
-            if isinstance(self._now(change.file), DiskError) or self._now(change.file) == data:
+            if not self._is_theirs(change.file, data):
                 raise
             self._not_done(change, THEIRS)
         else:
-            self._note(change, done)
+            if isinstance(done, Proposed):
+                self._waiting.append(done.id)
+            elif done is False:
+                self._skip(change.file, "is gone already")
+            else:
+                self._done[change.file] = change
 
-    def _now(self, file: str) -> bytes | DiskError | None:
+    def _is_theirs(self, file: str, data: bytes | None) -> bool:
         try:
-            return self._root.read_bytes(file, MOST_READ)
-        except DiskError as error:
-            return error
+            return self._root.read_bytes(file, MOST_READ) != data
+        except DiskError:
+            return False
 
-    def _note(self, change: Change, done: Saved | Proposed | bool) -> None:
-        if isinstance(done, Proposed):
-            self._waiting.append(done.id)
-        elif done is False:
-            self._skip(change.file, "is gone already")
-        else:
-            self._done[change.file] = change
-
-    def _not_done(self, change: Change, why: str) -> None:
+    def _not_done(self, change: DreamChange, why: str) -> None:
         """One change less is fine, unless others that may be done already rest on it."""
         if change.file in self._needed and not change.waits:
             raise DiskError(change.file, "could not be changed, and other changes of the dream rest on it", why.rstrip("."))
         self._skip(change.file, why)
 
     def _skip(self, file: str, why: str) -> None:
-        self._skipped.append(Skipped(file, why))
+        self._skipped.append(SkippedChange(file, why))
 
     def _index(self, work: str) -> None:
-        base = _text(self._stage.listing)
-        before = _text(self._root.read_bytes(_copy(self._record, INDEX), MOST_INDEX))
+        base = index_text(self._stage.listing)
+        before = index_text(self._root.read_bytes(kept_copy(self._record, INDEX), MOST_INDEX))
         texts = [change.text for change in self._done.values() if change.text is not None]
         if not only_added(base, before):
             self._skip(INDEX, THEIRS)
-        elif (prose := lost_prose(base, work, texts)) is not None:
+        elif (prose := find_lost_prose(base, work, texts)) is not None:
             self._skip(INDEX, f"its line {prose[:60]!r} would be lost")
         else:
             self._put_index(work, base)
@@ -210,16 +196,16 @@ class _Doing:
         with self._hold.fence():
             now = self._root.read_bytes(INDEX, MOST_INDEX)
             files = [found.file for found in self._gated.store.topic_files.files()]
-            text = merged_index(work, base=base, now=_text(now), files=files, changed=list(self._done))
+            text = merge_index(work, base=base, now=index_text(now), files=files, changed=list(self._done))
             # First what it will be: whatever stops this, an undo knows the dream's lines from those of others.
-            made = rewrite_index(text, _text(now), files, known=True).text.encode("utf-8", "surrogateescape")
-            self._root.replace(f"{home(self._record.id)}/{FOUND}", now or b"")
-            self._root.replace(f"{home(self._record.id)}/{MADE}", made)
+            made = rewrite_index(text, index_text(now), files, known=True).text.encode("utf-8", "surrogateescape")
+            self._root.replace(f"{dream_home(self._record.id)}/{FOUND}", now or b"")
+            self._root.replace(f"{dream_home(self._record.id)}/{MADE}", made)
             why = ChangeReason("dream", "put the index in order", self._record.session, dream=self._record.id)
             self._gated.put_index(text, expected=now, why=why)
             self._reordered = self._root.read_bytes(INDEX, MOST_INDEX) != now
 
-    def applied(self, now: float) -> Record:
+    def applied(self, now: float) -> DreamRecord:
         removed = [change for change in self._done.values() if change.text is None]
         record = msgspec.structs.replace(
             self._record,
@@ -237,30 +223,22 @@ class _Doing:
             write_record(self._root, record)
         return record
 
-    def _with_after(self, changed: Changed) -> Changed:
+    def _with_after(self, changed: ChangedFile) -> ChangedFile:
         if changed.file not in self._done:
             return changed
         return msgspec.structs.replace(changed, after=digest_of(self._root.read_bytes(changed.file, MOST_READ)))
 
 
-def _some(skipped: list[Skipped]) -> tuple[Skipped, ...]:
+def _some(skipped: list[SkippedChange]) -> tuple[SkippedChange, ...]:
     more = len(skipped) - MOST_SKIPPED
-    return (*skipped[:MOST_SKIPPED], *((Skipped("", f"and {more} more"),) if more > 0 else ()))
+    return (*skipped[:MOST_SKIPPED], *((SkippedChange("", f"and {more} more"),) if more > 0 else ()))
 
 
-def _reason(change: Change) -> str:
+def _reason(change: DreamChange) -> str:
     if change.text is not None:
         said = "added" if change.new else "brought in order"
+    elif change.needs:
+        said = f"merged into {', '.join(change.needs)}"
     else:
-        said = (
-            f"merged into {', '.join(change.needs)}" if change.needs else "said elsewhere already" if change.merged else "removed"
-        )
+        said = "said elsewhere already" if change.merged else "removed"
     return f"{said}; {change.waits}" if change.waits else said
-
-
-def _copy(record: Record, file: str) -> str:
-    return f"{home(record.id)}/{BEFORE}/{file}"
-
-
-def _text(data: bytes | None) -> str:
-    return (data or b"").decode("utf-8", "surrogateescape")

@@ -10,12 +10,12 @@ spaces are words of their own. Pure; time goes by the length of the texts.
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 from ...core.front_matter import read_front_matter
+from ...disk.paths.file_names import fold
 
 # A heading of fewer words names a part and says nothing.
 HEADING_WORDS = 5
@@ -75,8 +75,7 @@ def folded_words(text: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    plain = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    return _TOKEN.findall(plain.replace("’", "'"))
+    return _TOKEN.findall(fold(text).replace("’", "'"))
 
 
 @lru_cache(maxsize=512)
@@ -98,23 +97,18 @@ def _stands(fact: str, lines: str) -> bool:
     at = lines.find(f" {fact} ")
     while at >= 0:
         begin, stop = lines.rfind("\n", 0, at + 1) + 1, lines.find("\n", at)
-        if not _takes_back(f"{lines[begin:at]} {lines[at + len(fact) + 1 : stop]}"):
+        if not negates(f"{lines[begin:at]} {lines[at + len(fact) + 1 : stop]}"):
             return True
         at = lines.find(f" {fact} ", at + 1)
     return False
 
 
-def negates(fact: str) -> bool:
-    """Whether a folded sentence says what is not."""
-    return _takes_back(fact)
+def negates(words: str) -> bool:
+    """Whether a folded sentence says what is not, or words around a fact may turn it into its opposite."""
+    return not _NEGATIONS.isdisjoint(words.split()) or _NEGATING_SIGNS.search(words) is not None
 
 
-def _takes_back(added: str) -> bool:
-    """Whether the words around a fact may turn it into its opposite."""
-    return not _NEGATIONS.isdisjoint(added.split()) or _NEGATING_SIGNS.search(added) is not None
-
-
-class Tellers:
+class FactIndex:
     """Many texts, to be asked which of them says a fact. The first question takes note of every word; only a text that has the words of
     a fact in a row is taken apart."""
 
@@ -147,9 +141,10 @@ def is_emptied(old: str, new: Iterable[str]) -> bool:
 def dropped(old: str, new: Iterable[str]) -> int:
     """How many facts of the old text are gone from the new ones."""
     words = {word for text in new for word in facts_of(text).lines.split()}
-    return sum(not _mostly(fact, words) for fact in facts_of(old).each)
+    return sum(not is_mostly_in(fact, words) for fact in facts_of(old).each)
 
 
-def _mostly(fact: str, words: set[str]) -> bool:
-    own = set(fact.split(" "))
-    return len(own & words) >= WORDED_ANEW * len(own)
+def is_mostly_in(folded: str, words: Collection[str]) -> bool:
+    """Whether most words of a folded sentence are among these."""
+    own = set(folded.split())
+    return len(own.intersection(words)) >= WORDED_ANEW * len(own)

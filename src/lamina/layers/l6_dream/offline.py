@@ -1,42 +1,132 @@
-"""A dream without a model: what can be put in order by rules is, by the calls a model would make (O1).
+"""A dream without a model: memories are tidied and daily logs distilled by rules, with the calls a model would make (O1, W2).
 
-A pure function of the request. It reads the index, the memories and the daily logs that wait, then writes what `tidy` and `distil` make
-of them, then the index, then says what it did; how far it has come is read from the calls behind the directive. What was not shown whole
-is left alone.
+A pure function of the request. It reads the index, the memories and the daily logs that wait, then writes what `tidy_pages` and
+`distil_logs` make of them, then the index, then says what it did; how far it has come is read from the calls behind the directive. A
+file that was not shown whole is left alone.
+
+A bullet of a log that reads like a rule, a preference or a date becomes a memory of its own, in the words it was noted in, by the rules
+that also serve "Remember: …". What is plainly none to keep (code, a path, the task of the moment) or what a memory says already is
+passed over. A bullet that gives another value to what can have but one takes the place of the old sentence, with the reason given for
+it; all else the memory says stays. The same logs and memories give the same files, and logs that were dealt with give none.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from ...core.blocks import Wire
-from ...fork.fork import directive_in
+from ...core.terms import terms
+from ...fork.offline_run import run_so_far, tool_call
 from ...memory.store.daily_logs import log_day
-from ...memory.store.index import INDEX
-from ...providers.offline.turn_context import Done, read_turn
+from ...memory.store.topic import INDEX, Topic, read_topic, write_topic
+from ...providers.offline.memory_note import Note, named, noted
+from ...providers.offline.remember_command import alike
+from ...providers.offline.replacement import says_instead
+from ...providers.offline.sentence_rules import no_memory
+from ...providers.offline.turn_context import Done
 from .bounds import MOST_FILES
-from .directive import Asked, read_directive
-from .distil import Log, distilled
-from .tidy import Page, Tidied, tidied
+from .directive import DreamDirective, read_directive
+from .facts import facts_of, is_said
+from .plan import NEW_A_LOG
+from .tidy import MemoryPage, Tidied, tidy_pages
+from .trigger import DREAM
 
 # Of one answer: all memories of most projects.
 READS = 60
+NOTHING = "Memory is in order; nothing was changed. (These are rules, not a language model.)"
 _LOG_FILE = re.compile(r"logs/\d{4}/\d\d/[\d-]{10}\.md$")
 _ROW = re.compile(r"^\s*\d+\t", re.MULTILINE)
-NOTHING = "Memory is in order; nothing was changed. (These are rules, not a language model.)"
+_BULLET = re.compile(r"^- \d\d:\d\d (?P<words>\S.*)$", re.MULTILINE)
+# A sentence of its own: up to its full stop, or to the end of its line.
+_SENTENCE = re.compile(r"[^\s.!?。！？][^\n]*?(?:[.!?](?=\s|$)|[。！？]|(?=\n|$))")
+_OF_THE_OLD = re.compile(r"^(?:\*\*Why:\*\*|Said on \d).*\n*", re.MULTILINE)
+
+
+class DailyLog(NamedTuple):
+    day: date
+    text: str
+
+
+class _DatedTopic(NamedTuple):
+    """A memory, its text, and the day on which it said so."""
+
+    topic: Topic
+    text: str
+    day: date
+
+
+def distil_logs(logs: Sequence[DailyLog], pages: Sequence[MemoryPage]) -> dict[str, str]:
+    """File → its text, new or changed. `pages` are all memories; of the logs the oldest speaks first, so the newest wins."""
+    known = {page.file: _known(page.file, page.text, page.day) for page in pages}
+    made = dict[str, str]()
+    for day, note in _notes(logs):
+        if len(made) >= NEW_A_LOG * len(logs) or any(_says(each.topic, note) for each in known.values()):
+            continue
+        old = next((each for each in known.values() if says_instead(note.rule, each.topic.description)), None)
+        text = _replaced(note, old, day) if old is not None else None
+        if old is not None and old.day > day:
+            continue  # it was said otherwise since
+        file = old.topic.file if old is not None and text is not None else _free(note.name, known)
+        made[file] = text or note.file(name=file.removesuffix(".md"))
+        known[file] = _known(file, made[file], day)
+    return made
+
+
+def _known(file: str, text: str, day: date) -> _DatedTopic:
+    return _DatedTopic(read_topic(file, text, 0), text, day)
+
+
+def _notes(logs: Sequence[DailyLog]) -> Iterator[tuple[date, Note]]:
+    for log in sorted(logs):
+        for bullet in _BULLET.finditer(log.text):
+            note = noted(bullet["words"], log.day.isoformat())
+            if no_memory(bullet["words"]) is None and note.rule:
+                yield log.day, note
+
+
+def _says(topic: Topic, note: Note) -> bool:
+    """Whether a memory says it: as it is, or in nearly the same words and with all that it names."""
+    if all(is_said(fact, topic.body) for fact in facts_of(note.rule).each):
+        return True
+    same = alike(note.rule, topic.description) and not says_instead(note.rule, topic.description)
+    return same and set(terms(note.rule)) <= set(terms(f"{topic.description} {topic.body}"))
+
+
+def _replaced(note: Note, old: _DatedTopic, day: date) -> str | None:
+    """The memory with the note in the place of the sentence it takes back; None where that is not to be found, or not to be read."""
+    topic = old.topic
+    there = next((found for found in _SENTENCE.finditer(topic.body) if says_instead(note.rule, found[0])), None)
+    if topic.problems or old.day > day or there is None:
+        return None
+    fresh = read_topic(topic.file, note.file(), 0)
+    rest = f"{topic.body[: there.start()]}{fresh.body.strip()}\n\n{_OF_THE_OLD.sub('', topic.body[there.end() :]).strip()}"
+    body = f"{rest.strip()}\n"
+    return write_topic(replace(topic, name=_name(note, topic), description=fresh.description, body=body), before=old.text)
+
+
+def _name(note: Note, old: Topic) -> str:
+    """A name that was made of the old sentence would contradict the new one."""
+    return note.name if old.name == named(old.description) else old.name
+
+
+def _free(name: str, known: Mapping[str, object]) -> str:
+    taken = {file.casefold() for file in known}
+    names = (f"{name}{suffix}.md" for suffix in ("", *(f"-{number}" for number in range(2, len(taken) + 3))))
+    return next(file for file in names if file.casefold() not in taken)
 
 
 def answer(request: Wire) -> list[Wire]:
-    asked = read_directive(directive_in(request) or "")
-    done = read_turn(request, "", _at(request["messages"])).done
-    read = {str(one.given.get("file_path")): one for one in done if one.name == "Read"}
-    wrote = {str(one.given.get("file_path")) for one in done if one.name == "Write"}
-    wanted = [f"{asked.work}/{file}" for file in (INDEX, *(one.file for one in asked.listed))] if asked.work else []
+    run = run_so_far(request)
+    asked, read, wrote = read_directive(run.directive), run.read, run.wrote
+    wanted = [f"{asked.work}/{file}" for file in (INDEX, *asked.listed)] if asked.work else []
     wanted += asked.logs
     if left := [path for path in wanted if path not in read]:
-        return [_call("Read", number + len(read), {"file_path": path}) for number, path in enumerate(left[:READS])]
+        return [tool_call(DREAM, "Read", number + len(read), file_path=path) for number, path in enumerate(left[:READS])]
     pages = _pages(asked, read)
     change = _tidied(asked, pages, read)
     new = _distilled(asked, pages, read, change)
@@ -44,40 +134,24 @@ def answer(request: Wire) -> list[Wire]:
     if change.index is not None:
         writes[f"{asked.work}/{INDEX}"] = change.index
     if left := [path for path in writes if path not in wrote][: MOST_FILES - len(wrote)]:
-        return [_call("Write", number, {"file_path": path, "content": writes[path]}) for number, path in enumerate(left)]
+        return [tool_call(DREAM, "Write", number, file_path=path, content=writes[path]) for number, path in enumerate(left)]
     return [{"type": "text", "text": _told(change, len(new)) if wrote else NOTHING}]
 
 
-def _at(messages: Sequence[Wire]) -> int:
-    """Where the directive stands: the last user message that holds one."""
-    found = [
-        at for at, one in enumerate(messages) if any(str(part.get("text", "")).startswith("<fork ") for part in one["content"])
-    ]
-    return found[-1] if found else len(messages) - 1
+def _pages(asked: DreamDirective, read: Mapping[str, Done]) -> list[MemoryPage]:
+    texts = {file: _whole(read.get(f"{asked.work}/{file}")) for file in asked.listed}
+    return [MemoryPage(file, text, date.fromisoformat(asked.listed[file])) for file, text in texts.items() if text is not None]
 
 
-def _call(name: str, number: int, given: Wire) -> Wire:
-    return {"type": "tool_use", "id": f"dream_{name}_{number}", "name": name, "input": given}
-
-
-def _pages(asked: Asked, read: dict[str, Done]) -> list[Page]:
-    pages = list[Page]()
-    for one in asked.listed:
-        text = _whole(read.get(f"{asked.work}/{one.file}"))
-        if text is not None:
-            pages.append(Page(one.file, text, date.fromisoformat(one.day)))
-    return pages
-
-
-def _distilled(asked: Asked, pages: Sequence[Page], read: dict[str, Done], change: Tidied) -> dict[str, str]:
+def _distilled(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping[str, Done], change: Tidied) -> dict[str, str]:
     """What the daily logs say and no memory does; where not all memories were read, nothing is sure. The memories are those that were
     tidied: a log is looked at once, and what it says of one of them must not wait for another time."""
     if asked.more or len(pages) < len(asked.listed):
         return {}
     texts = {path: _whole(read.get(path)) for path in asked.logs}
     now = [page._replace(text=change.texts.get(page.file, page.text)) for page in pages]
-    logs = [Log(day, text) for path, text in texts.items() if text and (day := _day(path))]
-    return distilled(logs, [page for page in now if page.text])
+    logs = [DailyLog(day, text) for path, text in texts.items() if text and (day := _day(path))]
+    return distil_logs(logs, [page for page in now if page.text])
 
 
 def _day(path: str) -> date | None:
@@ -85,11 +159,10 @@ def _day(path: str) -> date | None:
     return log_day(found[0]) if found else None
 
 
-def _tidied(asked: Asked, pages: Sequence[Page], read: dict[str, Done]) -> Tidied:
+def _tidied(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping[str, Done]) -> Tidied:
     index = _whole(read.get(f"{asked.work}/{INDEX}"))
-    known = {one.file for one in asked.listed}
     # What is not in the list may be there all the same: only a list that is whole says that a file is gone.
-    return tidied(pages, index or "", lambda file: file in known or asked.more)
+    return tidy_pages(pages, index or "", lambda file: file in asked.listed or asked.more)
 
 
 def _whole(read: Done | None) -> str | None:

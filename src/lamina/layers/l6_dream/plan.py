@@ -22,10 +22,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ...memory.store.contract import ChangeAuthor
 from ...memory.store.journal import JournalLine, digest_of
-from ...memory.store.topic import fold_name, name_key, read_topic
-from .about_person import PERSONAL
-from .facts import Tellers, dropped, exact_words, facts_of, is_emptied, is_said
-from .record import Skipped
+from ...memory.store.topic import PERSONAL, fold_name, name_key, read_topic
+from .facts import FactIndex, dropped, exact_words, facts_of, is_emptied, is_said
+from .record import SkippedChange
 
 Author: TypeAlias = ChangeAuthor | Literal["outside"]
 
@@ -36,6 +35,8 @@ LEAST = 2
 LEAST_FACTS = 10
 # Five sessions lie between two dreams (D1): a new memory for each.
 NEW_BEYOND_REMOVED = 5
+# What one day's log adds at most: a day of more is a day of chatter.
+NEW_A_LOG = 10
 # Some pages: of a longer memory only the beginning is recalled, so what is put behind that is as good as gone.
 MOST_CHARS = 16_000
 # More than anybody looks through for one dream; the rest is said and left.
@@ -46,7 +47,7 @@ RETYPED = "it would not be a memory about you or your wishes any more"
 THEIRS = "was changed by somebody else while the dream ran; theirs stays"
 
 
-class Change(NamedTuple):
+class DreamChange(NamedTuple):
     """What happens to one file. `text` None: it is removed. `needs`: the changed files that take over what it said. `counts`: against
     the cap. `drops`: how many facts a rewrite leaves out. `waits`: why a person is asked first; empty: it is just done."""
 
@@ -63,28 +64,28 @@ class Change(NamedTuple):
         return self.text is None and not self.counts
 
 
-class Plan(NamedTuple):
+class DreamPlan(NamedTuple):
     """In the order of doing: texts, then removals. `listing`: the index as the dream wants it; None: as it is."""
 
-    changes: tuple[Change, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    changes: tuple[DreamChange, ...] = ()
+    skipped: tuple[SkippedChange, ...] = ()
     listing: str | None = None
 
     @property
-    def done(self) -> tuple[Change, ...]:
+    def done(self) -> tuple[DreamChange, ...]:
         return tuple(change for change in self.changes if not change.waits)
 
     @property
-    def waiting(self) -> tuple[Change, ...]:
+    def waiting(self) -> tuple[DreamChange, ...]:
         return tuple(change for change in self.changes if change.waits)
 
 
-def cap(topics: int) -> int:
+def removal_cap(topics: int) -> int:
     """How many removals that count a dream may make by itself."""
     return max(LEAST, topics // SHARE)
 
 
-def plan(
+def plan_dream(
     base: Mapping[str, str],
     there: Mapping[str, str],
     work: Mapping[str, str],
@@ -93,7 +94,7 @@ def plan(
     ignored: Collection[str] = (),
     new: int = NEW_BEYOND_REMOVED,
     lately: int = 0,
-) -> Plan:
+) -> DreamPlan:
     """`base`: the copied files with their digests then; `there`: the texts of all topic files now; `work`: those of the copy now.
     `ignored` are entries of the copy that count for nothing: no removal is read into them. `new`: how many files may be added beyond
     those that go; daily logs make it more. `lately`: how many memories dreams have removed within a day already."""
@@ -101,25 +102,23 @@ def plan(
     wanted, refused = _wanted(base, there, work, ignored)
     ordered = sorted(_judged(wanted, there, authors), key=lambda change: (change.text is None, change.file))
     whole = not any(file.endswith(".md") for file in ignored) and not any(_covered(file, ignored) for file in base)
-    done = _capped(without(Plan(tuple(ordered)), refused), len(base), lately, whole=whole)
+    done = _capped(without(DreamPlan(tuple(ordered)), refused), len(base), lately, whole=whole)
     done = _bounded(_settled(_thinned(done, there)), new)
     return without(done, _clashes(done, there))
 
 
-def _capped(plan: Plan, topics: int, lately: int, *, whole: bool) -> Plan:
+def _capped(plan: DreamPlan, topics: int, lately: int, *, whole: bool) -> DreamPlan:
     """Everything that counts waits where it is too much, or where what could not be read (`whole`) may hold what is to go."""
     counted = sum(change.counts for change in plan.changes)
-    if counted + lately <= cap(topics) and whole:
+    if counted + lately <= removal_cap(topics) and whole:
         return plan
     besides = f" (dreams of the last day removed {lately})" if lately else ""
-    why = f"the dream would remove or empty {counted} of {topics} memories{besides}; more than {cap(topics)} need a yes"
+    why = f"the dream would remove or empty {counted} of {topics} memories{besides}; more than {removal_cap(topics)} need a yes"
     why = why if whole else "a part of what the dream wrote could not be read"
-    return plan._replace(
-        changes=tuple(change._replace(waits=change.waits or why) if change.counts else change for change in plan.changes)
-    )
+    return _waiting(plan, why, lambda change: change.counts)
 
 
-def _thinned(plan: Plan, there: Mapping[str, str]) -> Plan:
+def _thinned(plan: DreamPlan, there: Mapping[str, str]) -> DreamPlan:
     """Many rewrites that each leave something out are together what one removal of many memories is."""
     drops, said = sum(change.drops for change in plan.changes), 0
     if drops <= LEAST_FACTS:
@@ -129,28 +128,31 @@ def _thinned(plan: Plan, there: Mapping[str, str]) -> Plan:
         if said >= SHARE * drops:
             return plan  # a large memory need not be counted to its end
     why = f"the dream would take {drops} of {said} facts out of memories; more than a tenth need a yes"
-    return plan._replace(
-        changes=tuple(change._replace(waits=change.waits or (why if change.drops else "")) for change in plan.changes)
-    )
+    return _waiting(plan, why, lambda change: change.drops > 0)
+
+
+def _waiting(plan: DreamPlan, why: str, which: Callable[[DreamChange], bool]) -> DreamPlan:
+    changes = (change._replace(waits=change.waits or why) if which(change) else change for change in plan.changes)
+    return plan._replace(changes=tuple(changes))
 
 
 def _wanted(
     base: Mapping[str, str], there: Mapping[str, str], work: Mapping[str, str], ignored: Collection[str]
-) -> tuple[list[Change], dict[str, str]]:
+) -> tuple[list[DreamChange], dict[str, str]]:
     """All that differs; and what of it is not to be, with the reason: a merge into such a file is judged as one, and not made."""
-    wanted, refused = list[Change](), dict[str, str]()
+    wanted, refused = list[DreamChange](), dict[str, str]()
     for file, digest in base.items():
         text = work.get(file)
         if _covered(file, ignored) or (text is not None and digest_of(text.encode()) == digest):
             continue
-        wanted.append(Change(file, text if text is not None and text.strip() else None))
+        wanted.append(DreamChange(file, text if text is not None and text.strip() else None))
         if file not in there or digest_of(there[file].encode()) != digest:
             refused[file] = THEIRS
     taken = {fold_name(file) for file in there}
     for file, text in work.items():
         if file in base or not text.strip():
             continue
-        wanted.append(Change(file, text, new=True))
+        wanted.append(DreamChange(file, text, new=True))
         if fold_name(file) in taken:
             refused[file] = "is the file of another memory; that one stays"
         taken.add(fold_name(file))
@@ -163,22 +165,22 @@ def _covered(file: str, ignored: Collection[str]) -> bool:
     return any("/".join(parts[:depth]) in ignored for depth in range(1, len(parts) + 1))
 
 
-def _judged(wanted: list[Change], there: Mapping[str, str], authors: Mapping[str, Author]) -> list[Change]:
+def _judged(wanted: list[DreamChange], there: Mapping[str, str], authors: Mapping[str, Author]) -> list[DreamChange]:
     """Each with what it rests on, whether it counts and whether a person wrote it."""
     texts = {change.file: change.text for change in wanted if change.text is not None}
     gone = {change.file for change in wanted if change.text is None}
-    others = Tellers({file: text for file, text in there.items() if file not in texts and file not in gone})
+    others = FactIndex({file: text for file, text in there.items() if file not in texts and file not in gone})
     pages = {file: text for file, text in texts.items() if len(text) <= max(MOST_CHARS, len(there.get(file, "")))}
     return [_one(change, there, pages, others, authors) for change in wanted]
 
 
 def _one(
-    change: Change,
+    change: DreamChange,
     there: Mapping[str, str],
     texts: Mapping[str, str],
-    others: Tellers,
+    others: FactIndex,
     authors: Mapping[str, Author],
-) -> Change:
+) -> DreamChange:
     if change.new or change.file not in there:
         return change
     old = there[change.file]
@@ -215,7 +217,7 @@ def _is_personal(text: str) -> bool:
     return read_topic("", text, 0).type in PERSONAL
 
 
-def _settled(plan: Plan) -> Plan:
+def _settled(plan: DreamPlan) -> DreamPlan:
     """What rests on a change that waits, waits too."""
     waiting = {change.file for change in plan.waiting}
     changes = plan.changes
@@ -226,7 +228,7 @@ def _settled(plan: Plan) -> Plan:
     return plan._replace(changes=changes)
 
 
-def _bounded(plan: Plan, most: int) -> Plan:
+def _bounded(plan: DreamPlan, most: int) -> DreamPlan:
     """No more new files than may be, those that others rest on first; and no more waiting than anybody reads."""
     needed = {file for change in plan.changes for file in change.needs}
     new = sorted((change.file for change in plan.done if change.new), key=lambda file: (file not in needed, file))
@@ -236,7 +238,7 @@ def _bounded(plan: Plan, most: int) -> Plan:
     return without(plan, dict.fromkeys(new[room:], why) | dict.fromkeys(many, TOO_MANY))
 
 
-def _clashes(plan: Plan, there: Mapping[str, str]) -> dict[str, str]:
+def _clashes(plan: DreamPlan, there: Mapping[str, str]) -> dict[str, str]:
     """Files whose name another memory will have: one that stays, or one that comes first."""
     changed = {change.file: _name(change.file, change.text) for change in plan.done if change.text is not None}
     if all(file in there and name_key(_name(file, there[file])) == name_key(name) for file, name in changed.items()):
@@ -255,7 +257,7 @@ def _name(file: str, text: str) -> str:
     return read_topic(file, text, 0).name
 
 
-def without(plan: Plan, refused: Mapping[str, str]) -> Plan:
+def without(plan: DreamPlan, refused: Mapping[str, str]) -> DreamPlan:
     """The plan without these changes (file → why), and without what rests on them."""
     gone = dict(refused)
     while more := {
@@ -265,14 +267,14 @@ def without(plan: Plan, refused: Mapping[str, str]) -> Plan:
     }:
         gone |= more
     here = {change.file for change in plan.changes}
-    return Plan(
+    return DreamPlan(
         tuple(change for change in plan.changes if change.file not in gone),
-        (*plan.skipped, *(Skipped(file, why) for file, why in gone.items() if file in here)),
+        (*plan.skipped, *(SkippedChange(file, why) for file, why in gone.items() if file in here)),
         plan.listing,
     )
 
 
-def authors_of(lines: Iterable[JournalLine], digests: Mapping[str, str]) -> dict[str, Author]:
+def find_authors(lines: Iterable[JournalLine], digests: Mapping[str, str]) -> dict[str, Author]:
     """Who wrote each file (file → digest) as it is now. What no line of the journal tells was written outside. A change that was
     taken back is nobody's, and what a dream brought in order is still whose it was: else a second dream could remove it unasked."""
     wrote = dict[tuple[str, str], Author]()

@@ -20,8 +20,7 @@ import msgspec
 from ...core.errors import DiskError
 from ...disk.temp_files import Durability
 from ...disk.trees.rootdir import RootDir
-from ...memory.store.secrets import redact
-from ...memory.store.topic import INDEX, one_line
+from ...memory.store.topic import INDEX
 
 DIRECTORY = ".dreams"
 # What D4 shows of a dream.
@@ -39,19 +38,19 @@ Status: TypeAlias = Literal["running", "completed", "failed", "killed", "undone"
 Phase: TypeAlias = Literal["starting", "updating", "applying", "applied", "undoing"]
 
 
-class Turn(msgspec.Struct, frozen=True):
+class DreamTurn(msgspec.Struct, frozen=True):
     text: str
     calls: int
 
 
-class Skipped(msgspec.Struct, frozen=True):
+class SkippedChange(msgspec.Struct, frozen=True):
     """A change that was not made, and why."""
 
     file: str
     why: str
 
 
-class Changed(msgspec.Struct, frozen=True):
+class ChangedFile(msgspec.Struct, frozen=True):
     """A file of memory the dream changes, or wants to: `before` is its digest (empty: there is none), `mtime_ns` its time then.
 
     `after` is what the dream left, known once all is applied: None before that, and for what waits for a yes.
@@ -63,7 +62,7 @@ class Changed(msgspec.Struct, frozen=True):
     after: str | None = None
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+class DreamRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """`files` are those touched in the copy while it runs, and those changed for real once it is applied; `removed` and `merged` are
     topic files that are gone, the latter with every fact kept elsewhere; `waiting` are ids in the inbox."""
 
@@ -75,13 +74,13 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     ended: float | None = None
     status: Status = "running"
     phase: Phase = "starting"
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[DreamTurn, ...] = ()
     files: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
-    changes: tuple[Changed, ...] = ()
+    skipped: tuple[SkippedChange, ...] = ()
+    changes: tuple[ChangedFile, ...] = ()
     index: str = ""  # the digest of the index before; empty: there was none
     why: str = ""
     tokens: int = 0
@@ -93,60 +92,47 @@ def new_id(now: float) -> str:
     return f"{time.strftime('%Y%m%dT%H%M', time.gmtime(now))}-{os.urandom(2).hex()}"
 
 
-def with_turn(record: Record, text: str, calls: int) -> Record:
-    """The record with one turn more, of which the last 30 stay."""
-    said = one_line(redact(text[: 10 * TURN_CHARS]).text, TURN_CHARS)
-    return msgspec.structs.replace(record, turns=(*record.turns, Turn(said, calls))[-MOST_TURNS:])
-
-
-def with_file(record: Record, file: str) -> Record:
-    """The record with one file of the copy touched: the first one turns it to "updating"."""
-    phase: Phase = "updating" if record.phase == "starting" else record.phase
-    files = record.files if file in record.files else (*record.files, file)[:MOST_NAMED]
-    return msgspec.structs.replace(record, files=files, phase=phase)
-
-
-def write_record(root: RootDir, record: Record) -> None:
+def write_record(root: RootDir, record: DreamRecord) -> None:
     """Durable against a power loss from the moment it is about real memories."""
     durability: Durability = "process" if record.phase in ("starting", "updating") else "full"
     root.replace(_path(record.id), msgspec.json.encode(record), durability=durability)
 
 
-def read_record(root: RootDir, dream: str) -> Record | None:
+def read_record(root: RootDir, dream: str) -> DreamRecord | None:
     """None where there is none, or none that can be read."""
     if not _ID.fullmatch(dream):
         return None
     try:
         data = root.read_bytes(_path(dream), _RECORD_BYTES)
-        found = msgspec.json.decode(data or b"", type=Record)
+        found = msgspec.json.decode(data or b"", type=DreamRecord)
     except (DiskError, msgspec.DecodeError):
         return None
     return found if found.id == dream else None
 
 
-def records(root: RootDir) -> list[Record]:
+def read_records(root: RootDir) -> list[DreamRecord]:
     """All dreams that are kept, newest first; what is no record is passed over."""
-    found = (read_record(root, name) for name in dreams(root))
+    found = (read_record(root, name) for name in dream_ids(root))
     # By the time they began: two ids of one minute are in no order.
     return sorted((record for record in found if record is not None), key=lambda record: (-record.started, record.id))
 
 
-def dreams(root: RootDir) -> list[str]:
+def dream_ids(root: RootDir) -> list[str]:
     """The ids of all directories of dreams, also of those without a record."""
     return [entry.name for entry in root.listdir(DIRECTORY) if entry.is_dir and _ID.fullmatch(entry.name)]
 
 
-def is_real(record: Record) -> bool:
+def is_real(record: DreamRecord) -> bool:
     """Whether it changed memory, or asked to: then there is something to undo."""
     return bool(record.changes) or INDEX in record.files
 
 
-def is_open(record: Record) -> bool:
+def is_open(record: DreamRecord) -> bool:
     """Whether it runs, or was stopped in the middle."""
     return record.status == "running" or record.phase == "undoing"
 
 
-def kill_request(root: RootDir, dream: str) -> bool:
+def request_kill(root: RootDir, dream: str) -> bool:
     """Asks a running dream to stop; False when it does not run."""
     record = read_record(root, dream)
     if record is None or record.status != "running":
@@ -155,18 +141,23 @@ def kill_request(root: RootDir, dream: str) -> bool:
     return True
 
 
-def kill_requested(root: RootDir, dream: str) -> bool:
+def is_kill_requested(root: RootDir, dream: str) -> bool:
     return root.stat(_stop(dream)) is not None
 
 
-def home(dream: str) -> str:
+def dream_home(dream: str) -> str:
     """A dream's own directory, from the memory directory on."""
     return f"{DIRECTORY}/{dream}"
 
 
+def kept_copy(record: DreamRecord, file: str) -> str:
+    """Where a file lies as it was before the dream."""
+    return f"{dream_home(record.id)}/before/{file}"
+
+
 def _path(dream: str) -> str:
-    return f"{home(dream)}/record.json"
+    return f"{dream_home(dream)}/record.json"
 
 
 def _stop(dream: str) -> str:
-    return f"{home(dream)}/stop"
+    return f"{dream_home(dream)}/stop"

@@ -1,8 +1,10 @@
-"""One dream, from the lock to its end (D1-D5). It runs in a job's thread, or in a person's by hand, on frozen values.
+"""One dream, from the lock to its end (D1-D5). It runs in a job's thread, or in a user's by hand, on frozen values.
 
-Owns the order: what a dead dream left is put right, the lock, the copy, the run, the difference applied, the lock committed. Invariants:
-memory changes only in `apply`, under the lock's fence; whatever ends a dream before that leaves memory and the time of the last dream as
-they were; nothing is raised for what a model, a provider or a disk does: it is a reason in the record.
+Owns the order: what a dead dream left is put right, the lock, the copy, the run, the difference applied, the lock committed. While it
+runs its record is replaced after each answer, by this thread alone; `DreamWatch` looks from a thread of its own whether somebody asked
+the dream to stop, or whether it has held the lock for too long, and then sets the one Event that ends it. Invariants: memory changes
+only in `apply`, under the lock's fence; whatever ends a dream before that leaves memory and the time of the last dream as they were;
+nothing is raised for what a model, a provider or a disk does: it is a reason in the record.
 
 A dream that is killed at any line leaves a lock with a dead holder and a copy; the next session, or the next dream, puts both right.
 """
@@ -11,57 +13,142 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from threading import Event
-from typing import Any, Literal, NamedTuple, TypeAlias
+from threading import Event, Thread
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
 from ...core.effects import Ask, Effect, RunTools, drive
 from ...core.errors import Aborted, DiskError
-from ...core.settings import Settings
+from ...core.reply import Reply
+from ...core.settings.resolution import Settings
+from ...core.usage import Usage
 from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
-from ...fork.fork import ForkOutcome, Handover, run_fork
-from ...fork.handover import PrefixChanged, altered
+from ...disk.trees.rootdir import RootDir
+from ...fork.budget import LOCAL
+from ...fork.fork import ForkOutcome, run_fork
+from ...fork.handover import Handover, PrefixChanged
 from ...memory.memory import Memory
 from ...memory.store.modes import GatedStore
 from ...memory.store.scopes import MemoryLocation
-from .apply import conclude
-from .bounds import Bounds, Copy
-from .directive import ROUNDS, directive
-from .distil import NEW_A_LOG
-from .gates import Stop
-from .inputs import about_person, scene_of
-from .plan import NEW_BEYOND_REMOVED
-from .progress import Heard, Progress, Watch, unheard
-from .record import Record, Status, is_open, new_id, read_record
-from .recovery import recover
-from .stage import Stage, begin, end
+from ...memory.store.secrets import redact
+from ...memory.store.topic import one_line
+from ...providers.models import cost
+from .apply import apply_dream
+from .bounds import DreamBounds, DreamCopy
+from .directive import ROUNDS, read_about_person, read_scene, render_directive
+from .gates import DreamStop
+from .plan import NEW_A_LOG, NEW_BEYOND_REMOVED
+from .record import (
+    MOST_NAMED,
+    MOST_TURNS,
+    TURN_CHARS,
+    DreamRecord,
+    DreamTurn,
+    Phase,
+    Status,
+    is_kill_requested,
+    is_open,
+    new_id,
+    read_record,
+    write_record,
+)
+from .stage import DreamStage, end_dream, stage_copy
+from .trigger import DREAM
+from .undo import recover
 
-PURPOSE: Literal["dream"] = "dream"
+# A person who stops it waits this long at most; a look is one stat.
+LOOK_SECONDS = 0.5
+
 DIED = "A dream was stopped before it began; nothing was changed."
 
+Heard: TypeAlias = Callable[[DreamRecord], None]
 
-class End(NamedTuple):
+
+class DreamProgress:
+    def __init__(self, root: RootDir, record: DreamRecord, heard: Heard) -> None:
+        self._root = root
+        self.heard = heard
+        self._usage = Usage()
+        self.record = record
+
+    def said(self, reply: Reply, model: str) -> None:
+        """The model gave an answer."""
+        self._usage += reply.usage if reply.usage is not None and reply.model != LOCAL else Usage()
+        spent = cost(reply.model or model, self._usage)
+        turn = DreamTurn(one_line(redact(reply.text[: 10 * TURN_CHARS]).text, TURN_CHARS), len(reply.tool_uses))
+        turns = (*self.record.turns, turn)[-MOST_TURNS:]
+        self._keep(replace(self.record, turns=turns, tokens=self._usage.total, cost=spent.usd or 0.0))
+
+    def touched(self, files: Collection[str]) -> None:
+        """Its calls were carried out; these files of the copy it has changed until now. The first one turns it to "updating"."""
+        phase: Phase = "updating" if files and self.record.phase == "starting" else self.record.phase
+        named = tuple(dict.fromkeys((*self.record.files, *files)))[:MOST_NAMED]
+        if (record := replace(self.record, files=named, phase=phase)) != self.record:
+            self._keep(record)
+
+    def _keep(self, record: DreamRecord) -> None:
+        self.record = record
+        write_record(self._root, record)
+        self.heard(record)
+
+
+class DreamWatch:
+    """While the block runs, `abort` is set where the dream must end; `why` says which it was."""
+
+    def __init__(self, root: RootDir, dream: str, hold: HeldDreamLock, abort: Event) -> None:
+        self._root = root
+        self._dream = dream
+        self._hold = hold
+        self._abort = abort
+        self._over = Event()
+        self._thread = Thread(target=self._look, name="lamina-dream-watch", daemon=True)
+        self.why: Literal["", "killed", "overdue"] = ""
+
+    def _look(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            self.why = self._asked()
+            if self.why:
+                self._abort.set()
+                return
+
+    def _asked(self) -> Literal["", "killed", "overdue"]:
+        try:
+            if is_kill_requested(self._root, self._dream):
+                return "killed"
+        except DiskError:
+            return ""  # who put something else there did not ask for anything
+        return "overdue" if self._hold.overdue() else ""
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+class DreamEnd(NamedTuple):
     status: Status
     why: str
 
 
 # How a dream that was told to end has ended, by who told it: a session that closes tells it without a reason.
-ENDED: Mapping[str, End] = {
-    "": End("killed", "its session stopped it"),
-    "killed": End("killed", "somebody stopped it"),
-    "overdue": End("failed", "it took longer than a dream may"),
+ENDED: Mapping[str, DreamEnd] = {
+    "": DreamEnd("killed", "its session stopped it"),
+    "killed": DreamEnd("killed", "somebody stopped it"),
+    "overdue": DreamEnd("failed", "it took longer than a dream may"),
 }
 
-Perform: TypeAlias = Callable[[Effect], Any]
-# What carries out what a dream asks for, at a desk with these bounds.
-AtDesk: TypeAlias = Callable[[Bounds, Copy, Event], Perform]
+# Makes what carries out a dream's effects within these bounds, until the Event.
+AtDesk: TypeAlias = Callable[[DreamBounds, Event], Callable[[Effect], Any]]
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class DreamOrder(msgspec.Struct, frozen=True, kw_only=True):
     """All that a dream works with, as it was when it was started."""
 
     handover: Handover
@@ -74,21 +161,22 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     by: Literal["session", "hand"]
     session: str | None = None
     transcripts: tuple[Path, ...] = ()
-    too_soon: Callable[[int | None], Stop | None] = lambda _: None  # the time gate, asked again where a dead dream was put right
+    # The time gate, asked again where a dead dream was put right.
+    too_soon: Callable[[int | None], DreamStop | None] = lambda _: None
     spent: Callable[[], str | None] = lambda: None  # why no more is asked of a model; None: there is something left
 
 
 class DreamOutcome(NamedTuple):
     """`stop`: the gate it did not pass; then there is no record. `fork`: what the run used, where it came that far."""
 
-    record: Record | None
-    stop: Stop | None = None
+    record: DreamRecord | None
+    stop: DreamStop | None = None
     fork: ForkOutcome | None = None
     recovered: tuple[str, ...] = ()
     error: PrefixChanged | None = None
 
 
-def dream(order: Order, at_desk: AtDesk, abort: Event, heard: Heard = unheard) -> DreamOutcome:
+def run_dream(order: DreamOrder, at_desk: AtDesk, abort: Event, heard: Heard = lambda _: None) -> DreamOutcome:
     with Memory.open(order.cwd, home=order.home, settings=order.settings) as memory:
         gated = memory.store("private")
         lock = DreamLock(gated.store.root)
@@ -98,14 +186,14 @@ def dream(order: Order, at_desk: AtDesk, abort: Event, heard: Heard = unheard) -
             return DreamOutcome(None, stop, recovered=recovered)
         hold = lock.acquire(last)
         if isinstance(hold, NotWon):
-            return DreamOutcome(None, Stop("lock", hold.why), recovered=recovered)
+            return DreamOutcome(None, DreamStop("lock", hold.why), recovered=recovered)
         with hold:
             # Once more, now that nobody else can: an undo may have died while the dream before this one had the lock.
             recovered += tuple(recover(gated, lock, now=time.time(), hold=hold))
             return _Dream(order, gated, hold, heard).run(at_desk, abort)._replace(recovered=recovered)
 
 
-def put_right(cwd: Path, home: Path | None, settings: Settings) -> list[str]:
+def recover_memory(cwd: Path, home: Path | None, settings: Settings) -> list[str]:
     """What a dream left whose process died; for the beginning of a session."""
     with Memory.open(cwd, home=home, settings=settings) as memory:
         gated = memory.store("private")
@@ -118,40 +206,34 @@ def _recovered(gated: GatedStore, lock: DreamLock) -> list[str]:
     return [*said, DIED] if lock.recover() and not said else said
 
 
-def beginning(handover: Handover) -> Handover:
-    """What a dream begins with: the tools and the system prompt of the conversation, which are cached, and nothing that was said. It
-    has no use for that, would pay for it with every answer, and what tools returned there is not to speak to it."""
-    return altered(handover, (), "branch")
-
-
 class _Dream:
     """One dream that holds the lock."""
 
-    def __init__(self, order: Order, gated: GatedStore, hold: HeldDreamLock, heard: Heard) -> None:
+    def __init__(self, order: DreamOrder, gated: GatedStore, hold: HeldDreamLock, heard: Heard) -> None:
         self._order = order
         self._gated = gated
         self._root = gated.store.root
         self._hold = hold
         now = time.time()
-        record = Record(id=new_id(now), started=now, pid=os.getpid(), by=order.by, session=order.session)
-        self._progress = Progress(self._root, record, heard)
+        record = DreamRecord(id=new_id(now), started=now, pid=os.getpid(), by=order.by, session=order.session)
+        self._progress = DreamProgress(self._root, record, heard)
         self._cut = ""  # why it was cut short
         self._new = NEW_BEYOND_REMOVED
 
     def run(self, at_desk: AtDesk, abort: Event) -> DreamOutcome:
         """Whatever goes wrong is a reason, never an error; the lock is the caller's to put back."""
-        fork, watch = None, Watch(self._root, self._progress.record.id, self._hold, abort)
+        fork, watch = None, DreamWatch(self._root, self._progress.record.id, self._hold, abort)
         status: Status = "failed"
         why, changed = "", None
         try:
             with watch:
-                stage = begin(self._gated, self._progress.record)
+                stage = stage_copy(self._gated, self._progress.record)
                 fork = self._asked(stage, at_desk, abort)
             if not fork.done and not self._cut:
                 why = "the answer was cut off or declined"
             elif not abort.is_set():
                 self._progress.record = replace(self._progress.record, why=self._cut)
-                self._progress.record = conclude(
+                self._progress.record = apply_dream(
                     self._gated, stage, self._progress.record, self._hold, now=time.time(), new=self._new
                 )
                 status = self._progress.record.status
@@ -168,9 +250,9 @@ class _Dream:
         record = self._ended(status, why)
         return DreamOutcome(record, fork=fork, error=changed)
 
-    def _asked(self, stage: Stage, at_desk: AtDesk, abort: Event) -> ForkOutcome:
+    def _asked(self, stage: DreamStage, at_desk: AtDesk, abort: Event) -> ForkOutcome:
         order = self._order
-        scene = scene_of(
+        scene = read_scene(
             self._gated.store,
             order.place,
             stage.path,
@@ -181,9 +263,9 @@ class _Dream:
             by_hand=order.by == "hand",
         )
         self._new = NEW_BEYOND_REMOVED + NEW_A_LOG * len(scene.unseen)
-        copy = Copy(stage.path, order.place.path, order.transcripts, stage.listing is not None, bool(stage.base))
-        bounds = Bounds(copy, order.cwd, about_person(self._gated.store, order.place, scene))
-        carry_out = at_desk(bounds, copy, abort)
+        copy = DreamCopy(stage.path, order.place.path, order.transcripts, stage.listing is not None, bool(stage.base))
+        bounds = DreamBounds(copy, order.cwd, read_about_person(self._gated.store, order.place, scene))
+        carry_out = at_desk(bounds, abort)
 
         def perform(effect: Effect) -> Any:
             if isinstance(effect, Ask):
@@ -192,10 +274,10 @@ class _Dream:
             if isinstance(effect, Ask):
                 self._progress.said(came, str(order.handover.head["model"]))
             elif isinstance(effect, RunTools):
-                self._progress.touched(tuple(bounds.touched))
+                self._progress.touched(bounds.touched)
             return came
 
-        flow = run_fork(order.handover, directive(scene), purpose=PURPOSE, rounds=ROUNDS, enough=self._enough)
+        flow = run_fork(order.handover, render_directive(scene), purpose=DREAM, rounds=ROUNDS, enough=self._enough)
         outcome = drive(flow, perform)
         if not outcome.done and not self._cut and outcome.rounds >= ROUNDS:
             self._cut = f"its {ROUNDS} answers were used up"
@@ -205,12 +287,12 @@ class _Dream:
         self._cut = self._order.spent() or ""
         return bool(self._cut)
 
-    def _ended(self, status: Status, why: str) -> Record:
+    def _ended(self, status: Status, why: str) -> DreamRecord:
         """The copy goes however it ended. Where that fails, or memories are half changed and could not be put back, the lock stays as a
         dead dream's: by that the next session sees that there is something to put right."""
         record = self._progress.record
         try:
-            record = end(self._root, record, status=status, now=time.time(), why=why)
+            record = end_dream(self._root, record, status=status, now=time.time(), why=why)
             if record.status == "completed":
                 self._hold.commit()
         except DiskError as error:

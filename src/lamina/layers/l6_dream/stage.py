@@ -10,7 +10,7 @@ A crash at any line leaves a directory whose record says "running": the next rec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,14 +22,25 @@ from ...disk.trees.rootdir import RootDir
 from ...disk.trees.scan import read_heads
 from ...disk.trees.survey import SurveyedEntry, survey
 from ...memory.store.contract import MOST_READ
-from ...memory.store.index import INDEX, MOST_INDEX
+from ...memory.store.index import MOST_INDEX
 from ...memory.store.journal import digest_of
 from ...memory.store.modes import GatedStore
+from ...memory.store.topic import INDEX
 from ...memory.store.topic_files import is_topic
-from .record import DIRECTORY, Record, Skipped, Status, dreams, home, is_open, is_real, read_record, records, write_record
+from .record import (
+    DIRECTORY,
+    DreamRecord,
+    Status,
+    dream_home,
+    dream_ids,
+    is_open,
+    is_real,
+    read_record,
+    read_records,
+    write_record,
+)
 
 WORK = "work"
-BEFORE = "before"
 # The index right before a dream wrote it as a whole, and as it wrote it.
 FOUND = "found.md"
 MADE = "made.md"
@@ -42,41 +53,39 @@ MOST_COPIED = 256 << 20
 _BATCH = 64
 
 
-class Stage(NamedTuple):
+class DreamStage(NamedTuple):
     """`path` is the copy. `base` are its files with the digest they had; `listing` is the index as it was, None: there was none."""
 
-    id: str
     path: Path
     base: Mapping[str, str]
     listing: bytes | None
 
 
-class Work(NamedTuple):
-    """The copy as a dream left it. `ignored` are entries that are no texts of a memory; their files stay as they are."""
+class StagedWork(NamedTuple):
+    """The copy as a dream left it. `ignored` are entries that are no texts of a memory, and why; their files stay."""
 
     texts: Mapping[str, str]
     listing: str | None
-    ignored: tuple[Skipped, ...] = ()
+    ignored: Mapping[str, str]
 
 
-def begin(gated: GatedStore, record: Record) -> Stage:
+def stage_copy(gated: GatedStore, record: DreamRecord) -> DreamStage:
     """Writes the record and copies. SettingError, before anything is written, where the mode lets nothing be changed."""
     gated.check("dream")
     root = gated.store.root
     write_record(root, record)
-    path = root.path / home(record.id) / WORK
+    path = root.path / dream_home(record.id) / WORK
     with RootDir.open(path, below=root.path) as work:
         index = root.read_bytes(INDEX, MOST_INDEX)
         if index is not None:
             work.write_new({INDEX: index})
-        return Stage(record.id, path, _copied(gated, work), index)
+        return DreamStage(path, _copied(gated, work), index)
 
 
 def _copied(gated: GatedStore, work: RootDir) -> dict[str, str]:
     root, base, size = gated.store.root, dict[str, str](), 0
     files = sorted(found.file for found in gated.store.topic_files.files())
-    for names in _batches(files):
-        texts = {file: data for file, data in read_heads(root, names, MOST_READ).items() if is_text(data)}
+    for texts in _text_files(root, files):
         base |= {file: digest_of(data) for file, data in texts.items()}
         size += sum(map(len, texts.values()))
         if len(base) > MOST_FILES or size > MOST_COPIED:
@@ -85,7 +94,7 @@ def _copied(gated: GatedStore, work: RootDir) -> dict[str, str]:
     return base
 
 
-def is_text(data: bytes) -> bool:
+def _is_text(data: bytes) -> bool:
     """Whether the store would change such a file at all: the others are read and left."""
     try:
         data.decode()
@@ -94,23 +103,20 @@ def is_text(data: bytes) -> bool:
     return len(data) < MOST_READ
 
 
-def look(stage: Stage) -> Work:
+def read_copy(stage: DreamStage) -> StagedWork:
     """What the dream made of the copy."""
     found = survey(stage.path, most=2 * MOST_FILES)
     if found is None or not found.whole:
         raise DiskError(str(stage.path), "is gone, or holds more than any memory", "nothing was changed; start the dream again")
-    usable = [seen for seen in found.entries if not _problem(seen)]
-    ignored = [Skipped(seen.path, problem) for seen in found.entries if (problem := _problem(seen))]
-    ignored += [Skipped(path, "could not be read") for path in found.unread]
+    ignored = {seen.path: problem for seen in found.entries if (problem := _problem(seen))}
+    usable = [seen.path for seen in found.entries if seen.path not in ignored]
+    ignored |= dict.fromkeys(found.unread, "could not be read")
     with RootDir.open(stage.path, create=False) as work:
-        texts = dict(_texts(work, [seen.path for seen in usable]))
-        data = work.read_bytes(INDEX, MOST_INDEX) if any(seen.path == INDEX for seen in usable) else None
-    ignored += [
-        Skipped(seen.path, "is no text, or could not be read")
-        for seen in usable
-        if seen.path not in texts and is_topic(seen.path)
-    ]
-    return Work(texts, data.decode("utf-8", "replace") if data is not None else None, tuple(ignored))
+        texts = _topics(work, usable)
+        data = work.read_bytes(INDEX, MOST_INDEX) if INDEX in usable else None
+    lost = (path for path in usable if path not in texts and is_topic(path))
+    ignored |= dict.fromkeys(lost, "is no text, or could not be read")
+    return StagedWork(texts, data.decode("utf-8", "replace") if data is not None else None, ignored)
 
 
 def _problem(seen: SurveyedEntry) -> str:
@@ -125,24 +131,23 @@ def _problem(seen: SurveyedEntry) -> str:
     return "is too large for a memory" if seen.size >= limit else ""
 
 
-def there(gated: GatedStore) -> dict[str, str]:
+def read_topics(gated: GatedStore) -> dict[str, str]:
     """The topic files as they are now, those a dream may change."""
-    return dict(_texts(gated.store.root, sorted(found.file for found in gated.store.topic_files.files())))
+    return _topics(gated.store.root, sorted(found.file for found in gated.store.topic_files.files()))
 
 
-def _texts(work: RootDir, files: list[str]) -> Iterator[tuple[str, str]]:
-    for names in _batches([file for file in files if is_topic(file)]):
-        for file, data in read_heads(work, names, MOST_READ).items():
-            if is_text(data):
-                yield file, data.decode()
+def _topics(root: RootDir, files: Iterable[str]) -> dict[str, str]:
+    batches = _text_files(root, [file for file in files if is_topic(file)])
+    return {file: data.decode() for texts in batches for file, data in texts.items()}
 
 
-def _batches(files: Sequence[str]) -> Iterator[list[str]]:
+def _text_files(root: RootDir, files: list[str]) -> Iterator[dict[str, bytes]]:
     for at in range(0, len(files), _BATCH):
-        yield list(files[at : at + _BATCH])
+        found = read_heads(root, files[at : at + _BATCH], MOST_READ)
+        yield {file: data for file, data in found.items() if _is_text(data)}
 
 
-def end(root: RootDir, record: Record, *, status: Status, now: float, why: str = "") -> Record:
+def end_dream(root: RootDir, record: DreamRecord, *, status: Status, now: float, why: str = "") -> DreamRecord:
     """The dream is over: its copy goes, and its record says how it ended. One that was stopped while memories changed keeps its
     record, for the recovery to take that back; one whose record says already how it ended keeps that."""
     there = read_record(root, record.id)
@@ -151,22 +156,22 @@ def end(root: RootDir, record: Record, *, status: Status, now: float, why: str =
         write_record(root, record)
     else:
         record = there
-    drop_work(root, record.id)
-    prune(root)
+    remove_copy(root, record.id)
+    prune_dreams(root)
     return record
 
 
-def drop_work(root: RootDir, dream: str) -> None:
-    remove_tree(root.path / home(dream) / WORK)
-    root.unlink(f"{home(dream)}/stop")
+def remove_copy(root: RootDir, dream: str) -> None:
+    remove_tree(root.path / dream_home(dream) / WORK)
+    root.unlink(f"{dream_home(dream)}/stop")
 
 
-def prune(root: RootDir) -> None:
+def prune_dreams(root: RootDir) -> None:
     """Removes what is older than the dreams that are kept, and what has no record."""
-    known = records(root)
+    known = read_records(root)
     finished = [record for record in known if not is_open(record)]
     changing = [record.id for record in finished if is_real(record)]
     others = [record.id for record in finished if not is_real(record)]
     names = {record.id for record in known}
-    for name in (*changing[KEPT:], *others[KEPT:], *(name for name in dreams(root) if name not in names)):
+    for name in (*changing[KEPT:], *others[KEPT:], *(name for name in dream_ids(root) if name not in names)):
         remove_tree(root.path / DIRECTORY / name)

@@ -21,7 +21,7 @@ from ...core.dates import dated, relative_dates
 from ...memory.store.index import read_entries
 from ...memory.store.lint import find_near_pairs, plan_index
 from ...memory.store.topic import Topic, evidence_of, fold_name, read_topic, write_topic
-from .facts import WORDED_ANEW, exact_words, facts_of, folded_words, is_said, negates
+from .facts import WORDED_ANEW, exact_words, facts_of, folded_words, is_mostly_in, is_said, negates
 from .plan import MOST_CHARS
 
 # A shorter description is about many things.
@@ -42,7 +42,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])")
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 
 
-class Page(NamedTuple):
+class MemoryPage(NamedTuple):
     """A memory as it was read; `day` is when it was written."""
 
     file: str
@@ -60,15 +60,15 @@ class Tidied(msgspec.Struct, frozen=True):
     lines: int = 0  # of the index
 
 
-class _One(NamedTuple):
+class _DatedPage(NamedTuple):
     """A memory with its dates put in."""
 
-    page: Page
+    page: MemoryPage
     topic: Topic
     dates: int
 
 
-def tidied(pages: Sequence[Page], index: str, exists: Callable[[str], bool]) -> Tidied:
+def tidy_pages(pages: Sequence[MemoryPage], index: str, exists: Callable[[str], bool]) -> Tidied:
     """`exists`: whether a file is there at all, read or not."""
     ones = [_dated(page) for page in sorted(pages, key=lambda page: page.file)]
     listed = {entry.file for entry in read_entries(index)}
@@ -90,20 +90,20 @@ def tidied(pages: Sequence[Page], index: str, exists: Callable[[str], bool]) -> 
     return Tidied(texts, plan.text if plan.text != index else None, len(gone), dates, len(plan.removed) + len(plan.shortened))
 
 
-def _dated(page: Page) -> _One:
+def _dated(page: MemoryPage) -> _DatedPage:
     topic = read_topic(page.file, page.text, 0)
     sure = [phrase for phrase in relative_dates(topic.body, page.day) if phrase.certain]
     if topic.type != _OF_A_DAY or topic.problems or not sure:
-        return _One(page, topic, 0)
-    return _One(page, replace(topic, body=dated(topic.body, sure)), len(sure))
+        return _DatedPage(page, topic, 0)
+    return _DatedPage(page, replace(topic, body=dated(topic.body, sure)), len(sure))
 
 
-def _rank(one: _One, listed: set[str]) -> tuple[bool, int, date, str]:
+def _rank(one: _DatedPage, listed: set[str]) -> tuple[bool, int, date, str]:
     """The one to keep first: in the index, saying more, older."""
     return one.page.file not in listed, -len(facts_of(one.page.text).each), one.page.day, one.page.file
 
 
-def _beside(ones: Sequence[_One]) -> dict[int, list[int]]:
+def _beside(ones: Sequence[_DatedPage]) -> dict[int, list[int]]:
     """Each memory with those it may be one with; most have none."""
     beside = dict[int, list[int]]()
     for one, other in _pairs([one.topic for one in ones]):
@@ -113,20 +113,20 @@ def _beside(ones: Sequence[_One]) -> dict[int, list[int]]:
     return beside
 
 
-class _Whole(NamedTuple):
+class _MergedTopic(NamedTuple):
     """A memory that is kept, with what it took over."""
 
     at: int
     topic: Topic
 
 
-def _into(one: _One, wholes: Mapping[int, Topic]) -> _Whole | None:
+def _into(one: _DatedPage, wholes: Mapping[int, Topic]) -> _MergedTopic | None:
     """The first of these memories that can say all of this one besides its own; None: it stays."""
     for at, whole in wholes.items():
         if _agree(one.topic, whole):
             joined = _joined(whole, one.topic)
             if _says_all(write_topic(joined), one):
-                return _Whole(at, joined)
+                return _MergedTopic(at, joined)
     return None
 
 
@@ -158,7 +158,7 @@ def _within(facts: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
     return found
 
 
-def _may_join(one: _One, other: _One) -> bool:
+def _may_join(one: _DatedPage, other: _DatedPage) -> bool:
     """What cannot be read well is nothing to be sure of. One whose dates were just put in is joined by the next dream: until then its
     words are not those of its twin."""
     sound = not (one.topic.problems or other.topic.problems or one.dates or other.dates)
@@ -200,9 +200,8 @@ def _joined(kept: Topic, other: Topic) -> Topic:
 
 def _with_description(topic: Topic, kept: Topic) -> str:
     """A description is a part of what is said where it says more than the texts it stands for."""
-    own = {word for said in _told(topic.description) for word in said.split()}
-    there = set(folded_words(f"{topic.body} {kept.body} {kept.description}").split())
-    is_there = len(own & there) >= WORDED_ANEW * len(own)
+    there = folded_words(f"{topic.body} {kept.body} {kept.description}").split()
+    is_there = is_mostly_in(" ".join(_told(topic.description)), there)
     return topic.body if is_there else f"{topic.body.rstrip()}\n{topic.description}"
 
 
@@ -218,13 +217,13 @@ def _unsaid(text: str, there: str) -> list[str]:
     return found
 
 
-def _says_all(text: str, one: _One) -> bool:
+def _says_all(text: str, one: _DatedPage) -> bool:
     """Whether a text may stand for a memory: nothing of it is lost, and it is still one page."""
     said = all(is_said(fact, text) for fact in facts_of(one.page.text).each) and exact_words(one.page.text) <= exact_words(text)
     return said and len(text) <= MOST_CHARS
 
 
-def _text(one: _One, topic: Topic) -> str:
+def _text(one: _DatedPage, topic: Topic) -> str:
     """The file as it should be, empty where it may stay: a line end alone is no change."""
     old = read_topic(one.page.file, one.page.text, 0)
     same = old.body.rstrip() == topic.body.rstrip() and old.fields == topic.fields

@@ -6,22 +6,21 @@ import os
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from ...conversation.isolate import isolate
+from ...conversation.isolate import isolate, run_behind_turn
 from ...conversation.state import Conversation
-from ...core.errors import LaminaError
+from ...disk.files import DREAM_LOCK
 
 if TYPE_CHECKING:
     from ...fork.host import Remembers
-    from .gates import Stop
+    from .gates import DreamStop
 
 DREAM: Literal["dream"] = "dream"  # the background job, the purpose of its calls, and its event
 LAYER = "l6_dream"
-LOCK = ".consolidate-lock"  # its mtime is the time of the last dream, its size tells whether somebody holds it (D2)
 # A dream that was told to end puts back what it holds: a few small writes.
 ENDING_SECONDS = 5.0
 
 
-class State:
+class DreamState:
     """What a session remembers of its looks and its dreams."""
 
     def __init__(self) -> None:
@@ -36,24 +35,23 @@ def begin_dream(c: Conversation) -> None:
     lent = c.host.memory
     if lent is None or c.host.desk is None or not c.settings.dream:
         return
-    with isolate(c, LAYER):
-        try:
-            _look(c, lent)
-        except (LaminaError, OSError):
-            raise
-        except Exception as error:  # noqa: BLE001  # the turn is done: nothing behind it may take it away
-            c.record_event("layer_failed", {"layer": LAYER, "why": f"{type(error).__name__}: {error}"})
+    run_behind_turn(c, LAYER, lambda: _look(c, lent))
 
 
 def _look(c: Conversation, lent: Remembers) -> None:
-    state = c.layer_state(State)
+    state = c.layer_state(DreamState)
     if not state.registered and c.store.path is not None:
-        from .sessions import register
+        from .gates import register_place
 
-        state.registered = register(lent.place.path, c.store.path.parent)
+        state.registered = register_place(lent.place.path, c.store.path.parent)
     if not lent.interactive or c.background.running(DREAM) is not None:
         return
-    if (stop := too_soon(c, _last(lent))) is not None:
+    from .gates import check_time
+
+    lock, now_ns = _lock(lent), int(datetime.fromisoformat(c.clock()).timestamp() * 1e9)
+    last_ns = lock.st_mtime_ns if lock is not None else None
+    stop = check_time(last_ns, now_ns, hours=c.settings.dream_hours, daily=c.settings.assistant)
+    if stop is not None:
         tell_once(c, stop)
         return
     from .step import after_turn
@@ -61,24 +59,18 @@ def _look(c: Conversation, lent: Remembers) -> None:
     after_turn(c, lent)
 
 
-def _last(lent: Remembers) -> int | None:
-    """The one stat. What the lock makes of an odd file is asked when a dream begins."""
+def _lock(lent: Remembers) -> os.stat_result | None:
+    """The one stat: the mtime is the time of the last dream, the size tells whether somebody holds it (D2). What the lock makes of an
+    odd file is asked when a dream begins."""
     try:
-        return os.stat(lent.place.path / LOCK, follow_symlinks=False).st_mtime_ns
+        return os.stat(lent.place.path / DREAM_LOCK, follow_symlinks=False)
     except OSError:
         return None
 
 
-def too_soon(c: Conversation, last_ns: int | None) -> Stop | None:
-    from . import gates
-
-    now_ns = int(datetime.fromisoformat(c.clock()).timestamp() * 1e9)
-    return gates.last_dream(last_ns, now_ns, hours=c.settings.dream_hours, daily=c.settings.assistant)
-
-
-def tell_once(c: Conversation, stop: Stop) -> None:
+def tell_once(c: Conversation, stop: DreamStop) -> None:
     """K5: the gate that stopped a dream, where it is another one than before."""
-    state = c.layer_state(State)
+    state = c.layer_state(DreamState)
     if state.told != stop.gate:
         state.told = stop.gate
         c.record_event(DREAM, {"stopped": stop.gate, "why": stop.why})
@@ -87,15 +79,9 @@ def tell_once(c: Conversation, stop: Stop) -> None:
 def recover_dreams(c: Conversation) -> None:
     """At the beginning of a session: what a dream left whose process died is put right, and said (Z12). One stat where there is
     nothing to do."""
-    lent = c.host.memory
-    if lent is None:
-        return
-    try:
-        held = os.stat(lent.place.path / LOCK, follow_symlinks=False).st_size > 0
-    except OSError:
-        return
-    if held:
+    lock = _lock(c.host.memory) if c.host.memory is not None else None
+    if lock is not None and lock.st_size > 0:
         with isolate(c, LAYER):
-            from .step import recovered
+            from .run import recover_memory
 
-            c.notify(*recovered(c, lent))
+            c.notify(*recover_memory(c.cwd, c.home, c.settings))

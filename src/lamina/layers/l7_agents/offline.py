@@ -6,7 +6,7 @@ import posixpath
 import re
 
 from ...core.blocks import Wire
-from .summary import calls_in
+from .summary import find_calls
 
 # What each tool's call is in a person's words, and the argument that names what it is about.
 _DOING = {
@@ -23,7 +23,7 @@ NOTHING = "Nothing yet"
 
 def answer(request: Wire) -> list[Wire]:
     """The first call, from the newest back, that names something; where there is none it says so, which nobody shows."""
-    for tool, given in calls_in(request.get("messages", ())):
+    for tool, given in find_calls(request.get("messages", ())):
         doing, argument = _DOING.get(tool, ("", ""))
         about = _named(given.get(argument)) if doing else ""
         if about:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from threading import Lock
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from ...core.errors import LaminaError
-from .letters import Letter, Way
+from .messages import AgentMessage, ArrivedMessage, Way
 
 # A reader takes them all at its next round of tools, so together they must fit into its window: some 25,000 tokens.
 MOST_WAITING = 50
@@ -29,17 +29,12 @@ class AskedToEnd(LaminaError):
         super().__init__("The agent was asked to end.")
 
 
-class Arrived(NamedTuple):
-    letter: Letter
-    way: Way = "agent"
-
-
-class Post:
+class MessageQueues:
     """Any thread may put and take."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._queues: dict[str, deque[Arrived]] = {}
+        self._queues: dict[str, deque[ArrivedMessage]] = {}
         self._about: dict[str, str] = {}
 
     def open(self, name: str, about: str = "") -> None:
@@ -47,25 +42,25 @@ class Post:
             self._queues.setdefault(name, deque())
             self._about[name] = about
 
-    def close(self, name: str) -> list[Arrived]:
+    def close(self, name: str) -> list[ArrivedMessage]:
         """Nothing more is taken for it; what it never read is handed back."""
         with self._lock:
             self._about.pop(name, None)
             return list(self._queues.pop(name, ()))
 
-    def put(self, name: str, letter: Letter, way: Way = "agent", *, always: bool = False) -> Put:
+    def put(self, name: str, message: AgentMessage, way: Way = "agent", *, always: bool = False) -> Put:
         """`always`: however full the queue is."""
         with self._lock:
             queue = self._queues.get(name)
             if queue is None:
                 return "unknown"
-            waiting = sum(len(one.letter.text) for one in queue)
-            if not always and (len(queue) >= MOST_WAITING or waiting + len(letter.text) > MOST_CHARACTERS):
+            waiting = sum(len(one.message.text) for one in queue)
+            if not always and (len(queue) >= MOST_WAITING or waiting + len(message.text) > MOST_CHARACTERS):
                 return "full"
-            queue.append(Arrived(letter, way))
+            queue.append(ArrivedMessage(message, way))
             return "sent"
 
-    def take(self, name: str) -> list[Arrived]:
+    def take(self, name: str) -> list[ArrivedMessage]:
         with self._lock:
             queue = self._queues.get(name)
             found = list(queue or ())
@@ -73,7 +68,7 @@ class Post:
                 queue.clear()
             return found
 
-    def give_back(self, name: str, left: Sequence[Arrived]) -> None:
+    def give_back(self, name: str, left: Sequence[ArrivedMessage]) -> None:
         """What was taken and is not read after all, before what came since."""
         with self._lock:
             if (queue := self._queues.get(name)) is not None:

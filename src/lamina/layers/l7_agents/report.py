@@ -5,7 +5,7 @@ A report is another model's words, so it is data: it stands between tags and can
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -15,8 +15,8 @@ from ...core.fence import Fenced, escape, fence, reminder
 from ...core.prompt_files import prompt_text
 from ...core.usage import Usage
 from ...fork.host import Restorable
-from .call import listing
-from .files import Catalog
+from .tools import list_types
+from .types import Catalog
 
 # lost: the session that started it ended without its report.
 Status: TypeAlias = Literal["running", "done", "failed", "stopped", "lost"]
@@ -27,9 +27,16 @@ MOST_REPORTED = 30_000
 MOST_NAMED = 20
 KIND = "agents"
 NOTHING_SAID = "The agent ended without a report."
+_ENDED: Mapping[Status, str] = {
+    "running": "is running.",
+    "done": "is done. Its report:",
+    "failed": "failed:",
+    "stopped": "was stopped before it was done.",
+    "lost": "was lost when the session that started it ended; no report of it will come. Start it again if it is needed.",
+}
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
+class AgentState(msgspec.Struct, frozen=True, kw_only=True):
     """An agent as it stands now."""
 
     id: str
@@ -67,7 +74,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
             "cache_read": usage.cache_read,
             "cache_write": usage.cache_write,
             "output": usage.output_tokens,
-            "hit_rate": round(usage.cache_read / usage.prompt, 4) if usage.prompt else 0.0,
+            "hit_rate": usage.hit_rate,
             "usd": self.usd,
             "tool_use_id": self.call,
         } | {name: value for name, value in (("why", self.why), ("summary", self.summary)) if value}
@@ -79,40 +86,25 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.id} ({self.description}): {self.status}, {self.seconds:.0f} s, {calls}{tail}"
 
 
-def asked_of_fork(prompt: str) -> str:
-    text = prompt_text(__file__, "fork")
-    return f"{text}\n\n{prompt}"
+def fork_directive(prompt: str) -> str:
+    return f"{prompt_text(__file__, 'fork')}\n\n{prompt}"
 
 
-def launched(state: State) -> str:
+def describe_launch(state: AgentState) -> str:
     return (
         f"Agent {state.id} ({state.description}) works in the background. Its report comes by itself, when it is done: go on with "
         "something else meanwhile, and neither wait for it nor make up what it may say."
     )
 
 
-def announced(status: Status) -> str:
-    match status:
-        case "done":
-            return "is done. Its report:"
-        case "stopped":
-            return "was stopped before it was done."
-        case "failed":
-            return "failed:"
-        case "lost":
-            return "was lost when the session that started it ended; no report of it will come. Start it again if it is needed."
-        case "running":
-            return "is running."
-
-
-def lost(agent: str, description: str) -> str:
+def describe_loss(agent: str, description: str) -> str:
     """For the person."""
     return f"The background agent {agent} ({description}) was lost when the session that started it ended."
 
 
-def reported(state: State, text: str, *, preview: str | None = None, most: int = MOST_REPORTED) -> str:
+def render_report(state: AgentState, text: str, *, preview: str | None = None, most: int = MOST_REPORTED) -> str:
     """A background agent's end, as context. `preview`: the report lies in a file, and this is what layer 1 shows of it."""
-    head = escape(f"The background agent {state.id} ({state.description}) {announced(state.status)}")
+    head = escape(f"The background agent {state.id} ({state.description}) {_ENDED[state.status]}")
     if preview is not None:
         return reminder([Fenced("# Agents"), head, Fenced(f"<agent-message>\n{preview}\n</agent-message>")])
     left = len(text) - most
@@ -120,7 +112,7 @@ def reported(state: State, text: str, *, preview: str | None = None, most: int =
     return reminder([Fenced("# Agents"), head, *([fence("agent-message", text[:most] + note)] if text else [])])
 
 
-def restorables(catalog: Catalog, states: Sequence[State]) -> list[Restorable]:
+def list_restorables(catalog: Catalog, states: Sequence[AgentState]) -> list[Restorable]:
     """C4: what a compaction took out of view, as plain texts: who puts them back fences them. The types that are ours alone stand in
     the tool's description, which stays."""
     back: list[Restorable] = []
@@ -130,5 +122,5 @@ def restorables(catalog: Catalog, states: Sequence[State]) -> list[Restorable]:
         said = "Background agents as they stand; the report of one that runs comes by itself:"
         back.append(Restorable(KIND, "background", f"{said}\n{lines}"))
     if catalog.own:
-        back.append(Restorable(KIND, "types", f"What the Agent tool can start.\n{listing(catalog)}"))
+        back.append(Restorable(KIND, "types", f"What the Agent tool can start.\n{list_types(catalog)}"))
     return back

@@ -26,7 +26,7 @@ import msgspec
 
 from ...core.errors import DiskError
 from ...disk.home import sockets
-from .letters import Letter, line_of, read_line
+from .messages import AgentMessage, encode_message, read_message
 
 # A message of the longest text, each character escaped.
 MOST_LINE = 160 << 10
@@ -47,7 +47,7 @@ NOBODY_KNOWN = (
 )
 
 # Takes a message that came; what is wrong with it, or None.
-Take = Callable[[Letter], str | None]
+Take = Callable[[AgentMessage], str | None]
 
 
 class _Greeting(msgspec.Struct):
@@ -55,12 +55,12 @@ class _Greeting(msgspec.Struct):
     session: str = ""
 
 
-class _Answer(msgspec.Struct, omit_defaults=True):
+class _SocketAnswer(msgspec.Struct, omit_defaults=True):
     ok: bool = False
     error: str = ""
 
 
-T = TypeVar("T", _Greeting, _Answer)
+T = TypeVar("T", _Greeting, _SocketAnswer)
 
 
 class _Hangup(Exception):
@@ -143,15 +143,15 @@ class Listener:
                     return
                 until = time.monotonic() + self._seconds
                 _say(caller, self._greeting, until)
-                letter = read_line(_heard(caller, MOST_LINE, until))
-                problem = self._taken(letter) if letter is not None else "That is no message."
-                _say(caller, msgspec.json.encode(_Answer(problem is None, problem or "")) + b"\n", until)
+                message = read_message(_heard(caller, MOST_LINE, until))
+                problem = self._taken(message) if message is not None else "That is no message."
+                _say(caller, msgspec.json.encode(_SocketAnswer(problem is None, problem or "")) + b"\n", until)
         finally:
             self._gone(caller)
 
-    def _taken(self, letter: Letter) -> str | None:
+    def _taken(self, message: AgentMessage) -> str | None:
         with self._lock:
-            return ENDING if self._over.is_set() else self._take(letter)
+            return ENDING if self._over.is_set() else self._take(message)
 
     def close(self) -> None:
         if os.getpid() != self._process:  # a forked child: the socket and its file are its parent's
@@ -170,7 +170,9 @@ class Listener:
         sockets.remove(self.path)
 
 
-def call(path: str, letter: Letter, *, seconds: float = SECONDS, abort: threading.Event | None = None) -> str | None:
+def call_session(
+    path: str, message: AgentMessage, *, seconds: float = SECONDS, abort: threading.Event | None = None
+) -> str | None:
     """Sends one message to the session that listens at `path`; what went wrong as a sentence, None: it has it. An abort leaves one
     that says nothing."""
     if not sockets.supported():
@@ -192,8 +194,8 @@ def call(path: str, letter: Letter, *, seconds: float = SECONDS, abort: threadin
             if _decoded(_heard(calling, MOST_ANSWER, until, abort), _Greeting) is None:
                 return f"What listens at {path} is no session, so nothing was sent."
             sent = True
-            _say(calling, line_of(letter) + b"\n", until)
-            answer = _decoded(_heard(calling, MOST_ANSWER, until, abort), _Answer)
+            _say(calling, encode_message(message) + b"\n", until)
+            answer = _decoded(_heard(calling, MOST_ANSWER, until, abort), _SocketAnswer)
         except (FileNotFoundError, ConnectionRefusedError):
             return f"No session listens at {path}."
         except OSError as error:

@@ -15,17 +15,15 @@ from ...core.blocks import text
 from ...core.ids import new_id
 from ...core.records import Attachment, Event
 from ...disk.home.mailbox import Mailbox
-from .letters import read_line
-from .mail import KIND, rendered
-from .queues import Arrived
+from .messages import KIND, ArrivedMessage, read_message, render_messages
 
 EVENT = "mail"
 
 
-def enter(c: Conversation, arrived: Sequence[Arrived], about: Sequence[str] = ()) -> None:
+def enter(c: Conversation, arrived: Sequence[ArrivedMessage], about: Sequence[str] = ()) -> None:
     uuid, parent, time = c.head()
-    told = [{"id": one.letter.id, "from": one.letter.sender, "way": one.way} for one in arrived]
-    words = text(rendered(arrived, about))
+    told = [{"id": one.message.id, "from": one.message.sender, "way": one.way} for one in arrived]
+    words = text(render_messages(arrived, about))
     c.append([Attachment(uuid, parent, time, KIND, (words,)), Event(new_id(), uuid, time, EVENT, {"messages": told})])
 
 
@@ -36,9 +34,9 @@ def from_mailbox(c: Conversation, mailbox: Mailbox, transcript: Path) -> None:
         return
     with isolate(c, "mailbox"):
         taken = mailbox.take(transcript)
-        letters = [letter for _, line in taken.lines if (letter := read_line(line)) is not None]
-        if letters:
-            enter(c, [Arrived(letter, "mailbox") for letter in letters])
+        messages = [message for _, line in taken.lines if (message := read_message(line)) is not None]
+        if messages:
+            enter(c, [ArrivedMessage(message, "mailbox") for message in messages])
             c.store.sync(force=True)
         if taken.lines and c.store.trouble is None:
             mailbox.done(taken)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,7 +51,7 @@ _PLAIN = re.compile(r"[\w-]{3,}")
 _CALL = re.compile(r"^\[calls (?P<tool>[\w-]{1,64})\] (?P<given>\{.*\})$", re.MULTILINE)
 
 
-class Seen(NamedTuple):
+class LastExchange(NamedTuple):
     """Of an agent: the newest request it sent and what was answered, and when."""
 
     request: Wire
@@ -58,32 +59,27 @@ class Seen(NamedTuple):
     at: float
 
 
-def due(*, now: float, last: float, seen: float | None, policy: AgentPolicy) -> bool:
-    """`last`: when it was asked before, or the agent began; `seen`: when the agent last did anything, None for nothing yet. What has
-    not changed is not asked about again."""
-    return seen is not None and seen > last and now - last >= policy.summary_seconds
-
-
-def wait(*, now: float, last: float, seen: float | None, policy: AgentPolicy) -> float | None:
-    """Seconds until it may be due; None: not before it does something."""
+def seconds_until_due(*, now: float, last: float, seen: float | None, policy: AgentPolicy) -> float | None:
+    """0.0: it is due; None: not before the agent does something, since what has not changed is not asked about again. `last`: when it
+    was asked before, or the agent began; `seen`: when the agent last did anything, None for nothing yet."""
     return max(0.0, last + policy.summary_seconds - now) if seen is not None and seen > last else None
 
 
-def directive() -> str:
+def summary_directive() -> str:
     return prompt_sections(__file__, "agent_summary")["directive"]
 
 
-def query(seen: Seen, model: str, policy: AgentPolicy) -> Wire:
+def summary_query(seen: LastExchange, model: str, policy: AgentPolicy) -> Wire:
     """For another model than the agent's: the end of what it did, as data."""
     return {
         "model": model,
         "max_tokens": MOST_TOKENS,
         "system": [{"type": "text", "text": prompt_sections(__file__, "agent_summary")["system"]}],
-        "messages": [{"role": "user", "content": [{"type": "text", "text": fence("agent-message", tail(seen, policy))}]}],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": fence("agent-message", render_tail(seen, policy))}]}],
     }
 
 
-def tail(seen: Seen, policy: AgentPolicy) -> str:
+def render_tail(seen: LastExchange, policy: AgentPolicy) -> str:
     """The newest messages, whole ones, as text; the oldest is cut where it is too much."""
     messages = [*seen.request.get("messages", ()), {"role": "assistant", "content": list(seen.answer)}]
     left = policy.summary_tokens * BYTES_PER_TOKEN
@@ -120,7 +116,7 @@ def _texts_in(content: Any) -> Iterator[str]:
         yield from (str(part["text"]) for part in content if isinstance(part, dict) and part.get("type") == "text")
 
 
-def accepted(text: str, seen: Seen, policy: AgentPolicy) -> str | None:
+def accept_summary(text: str, seen: LastExchange, policy: AgentPolicy) -> str | None:
     """The text as it is shown; None: it says nothing, or too much, or is of something the agent has not before it."""
     words = " ".join(text[: 2 * LONGEST].split()).strip("\"'`*_ ").rstrip(".…!").split()
     said = " ".join(words)
@@ -128,7 +124,7 @@ def accepted(text: str, seen: Seen, policy: AgentPolicy) -> str | None:
         return None
     if not _FIRST.fullmatch(words[0]) or words[0].lower() in _VAGUE:
         return None
-    known = names_in(seen, policy)
+    known = find_names(seen, policy)
     return said if any(_bare(word) in known for word in words[1:]) else None
 
 
@@ -136,13 +132,13 @@ def _bare(word: str) -> str:
     return word.strip("\"'`,:;").removesuffix("()").casefold()
 
 
-def names_in(seen: Seen, policy: AgentPolicy) -> frozenset[str]:
+def find_names(seen: LastExchange, policy: AgentPolicy) -> frozenset[str]:
     """Files and functions the agent has before it, each also by its last part and without its ending."""
-    text = tail(seen, policy)[:MOST_SEARCHED]
+    text = render_tail(seen, policy)[:MOST_SEARCHED]
     words = (each["word"] for each in _WORD.finditer(text) if each["called"] or _INSIDE.search(each["word"]))
     found = {name for word in dict.fromkeys(words) for name in _spellings(word)}
-    for call in _CALL.finditer(text):  # `Makefile`, `Dockerfile`: what a call names is a name, whatever it looks like
-        found |= {name for value in _values(call["given"]) for name in _PLAIN.findall(Path(value).name.casefold())}
+    for _, given in _calls(text):  # `Makefile`, `Dockerfile`: what a call names is a name, whatever it looks like
+        found |= {name for value in _values(given) for name in _PLAIN.findall(Path(value).name.casefold())}
     return frozenset(name for name in found if len(name) >= SHORTEST_NAME)
 
 
@@ -156,17 +152,20 @@ def _spellings(word: str) -> Iterator[str]:
         yield end if len(end) > LONGEST_ENDING else name
 
 
-def _values(given: str) -> Iterable[str]:
+def _calls(text: str) -> Iterator[tuple[str, Wire]]:
+    """The calls in a tail."""
+    for call in _CALL.finditer(text):
+        with suppress(ValueError, RecursionError):
+            yield call["tool"], json.loads(call["given"])
+
+
+def _values(given: Wire) -> list[str]:
     """The words of a command, and of the other arguments those that are one word: paths, patterns, names."""
-    try:
-        values = json.loads(given)
-    except (ValueError, RecursionError):
-        return ()
-    texts = {key: value for key, value in values.items() if isinstance(value, str) and len(value) <= MOST_OF_ONE}
+    texts = {key: value for key, value in given.items() if isinstance(value, str) and len(value) <= MOST_OF_ONE}
     return [word for key, value in texts.items() if key == "command" or " " not in value for word in value.split()]
 
 
-def calls_in(messages: Sequence[Wire]) -> Iterator[tuple[str, Wire]]:
+def find_calls(messages: Sequence[Wire]) -> Iterator[tuple[str, Wire]]:
     """The calls of a request, newest first; those in the text of a query too."""
     for message in reversed(messages):
         content = message.get("content")
@@ -174,9 +173,4 @@ def calls_in(messages: Sequence[Wire]) -> Iterator[tuple[str, Wire]]:
             if block.get("type") == "tool_use" and isinstance(block.get("input"), dict):
                 yield str(block.get("name")), block["input"]
             elif block.get("type") == "text" and message.get("role") == "user":
-                for call in reversed([*_CALL.finditer(str(block["text"]))]):
-                    try:
-                        given = json.loads(call["given"])
-                    except (ValueError, RecursionError):
-                        continue
-                    yield call["tool"], given
+                yield from reversed([*_calls(str(block["text"]))])

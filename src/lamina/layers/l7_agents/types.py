@@ -9,16 +9,23 @@
     ---
     You review changes. …
 
-Pure. A file may say which tools a subagent is offered, which model answers and what it is told; one of the person's own, or of a
-working tree they trust, also that the agent has a memory. Whatever else stands in it counts for nothing: permissions, hooks, paths
-and servers are the person's, and every call of a subagent is judged as its parent's are (F2).
+They lie in `.claude/agents` of the working directory and of those above it up to the top of its working tree, and in `agents` of the
+user's own home, each with its folders. Of two types with one name the nearest to the working directory is taken, then the user's, as
+Claude Code does, and a file's before ours.
+
+A file may set which tools a subagent is offered, which model answers and what it is told. One of the user's own, or of a working tree
+they trust, may also turn on a memory. Nothing else in it has an effect: permissions, hooks, paths and servers are the user's, and every
+call of a subagent is judged as its parent's are (F2). Invariants: whatever lies there, a session starts, and an unusable file is one
+sentence; in a project no link is followed, and reads are bounded in number and size.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
@@ -26,6 +33,8 @@ import msgspec
 from ...core.fence import escape
 from ...core.front_matter import Value, read_front_matter
 from ...core.prompt_files import prompt_text
+from ...disk.home.agent_files import list_agent_files, list_agent_places
+from ...prompt.safe_read import UnusableFile, read_text
 from ...tools.tool import Tool
 
 Source: TypeAlias = Literal["built-in", "user", "project"]
@@ -34,6 +43,7 @@ MemoryScope: TypeAlias = Literal["user", "project", "local"]
 AGENT = "Agent"
 SEND = "SendMessage"
 FORK = "fork"
+MAIN = "main"  # the conversation that started an agent
 GENERAL = "general-purpose"
 READER = "Read"
 WRITERS = ("Write", "Edit")
@@ -50,7 +60,7 @@ _POWERS = ("permissions", "permissionMode", "hooks", "mcpServers", "env")
 _SAME_MODEL = ("inherit", "")
 
 
-class Kind(msgspec.Struct, frozen=True, kw_only=True):
+class AgentType(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     description: str
     prompt: str
@@ -61,41 +71,41 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     path: str = ""
 
 
-class Read(NamedTuple):
+class ReadAgentType(NamedTuple):
     """A file as a type, or why it is none; `ignored` is what of it counts for nothing. Both end a sentence that names the file."""
 
-    kind: Kind | None
+    kind: AgentType | None
     problem: str = ""
     ignored: str = ""
 
 
 @cache
-def general() -> Kind:
-    return Kind(
+def general_type() -> AgentType:
+    return AgentType(
         name=GENERAL,
         description="Searches, reads and carries out tasks of several steps; for whatever no other type is made for.",
         prompt=prompt_text(__file__, "general"),
     )
 
 
-def read_kind(text: str, *, source: Source, path: str, trusted: bool = True) -> Read:
+def read_agent_type(text: str, *, source: Source, path: str, trusted: bool = True) -> ReadAgentType:
     front = read_front_matter(text)
     if front.problem is not None:
-        return Read(None, f"its front matter {front.problem}")
+        return ReadAgentType(None, f"its front matter {front.problem}")
     if front.head is None:
-        return Read(None, "it has no front matter; put name and description between two lines ---")
+        return ReadAgentType(None, "it has no front matter; put name and description between two lines ---")
     fields = front.fields
     name, description = _words(fields.get("name")), _words(fields.get("description"))
     if not _NAME.fullmatch(name) or name == FORK:
-        return Read(None, f"it must have a name of letters, digits, '-' and '_' other than {FORK}")
+        return ReadAgentType(None, f"it must have a name of letters, digits, '-' and '_' other than {FORK}")
     if not description:
-        return Read(None, "it must have a description that says what the agent is for")
+        return ReadAgentType(None, "it must have a description that says what the agent is for")
     if not front.body.strip():
-        return Read(None, "it has no text below its front matter, which is what the agent is told")
+        return ReadAgentType(None, "it has no text below its front matter, which is what the agent is told")
     tools, ignored = _tools(fields.get("tools"))
     memory, untrusted = _memory(fields.get("memory"), trusted=trusted)
     model = _words(fields.get("model"))
-    kind = Kind(
+    kind = AgentType(
         name=name,
         description=str(escape(description[:MAX_DESCRIPTION])),
         prompt=front.body.strip(),
@@ -107,7 +117,7 @@ def read_kind(text: str, *, source: Source, path: str, trusted: bool = True) -> 
     )
     ignored += [key for key in _POWERS if key in fields]
     said = [f"an agent's file can't set {', '.join(ignored)}, so that counts for nothing"] if ignored else []
-    return Read(kind, "", "; ".join([*said, *untrusted]))
+    return ReadAgentType(kind, "", "; ".join([*said, *untrusted]))
 
 
 def _words(value: Value | None) -> str:
@@ -134,16 +144,82 @@ def _tools(value: Value | None) -> tuple[tuple[str, ...] | None, list[str]]:
     return tuple(dict.fromkeys(fit)), [f"the tool {name[:80]!r}" for name in names if not _TOOL.fullmatch(name)]
 
 
-def picked(kind: Kind, tools: Sequence[Tool], *, remembers: bool = False) -> tuple[Tool, ...]:
+def pick_tools(kind: AgentType, tools: Sequence[Tool], *, remembers: bool = False) -> tuple[Tool, ...]:
     """Of its parent's tools those it is offered, in the parent's order; what it names and nobody has is not there. An agent that
     `remembers` has what it takes to (A5): Read, and, where it may write nothing, Write and Edit for its memory alone. SendMessage comes
     with Agent."""
     if kind.tools is None:
         return tuple(tool for tool in tools if tool.name != AGENT)
-    needed = ((SEND,) if AGENT in kind.tools else ()) + ((READER, *(() if writes(kind) else WRITERS)) if remembers else ())
+    needed = ((SEND,) if AGENT in kind.tools else ()) + ((READER, *(() if can_write(kind) else WRITERS)) if remembers else ())
     return tuple(tool for tool in tools if tool.name in (*kind.tools, *needed))
 
 
-def writes(kind: Kind) -> bool:
+def can_write(kind: AgentType) -> bool:
     """Whether it is offered tools that write files, wherever it may."""
     return kind.tools is None or any(name in kind.tools for name in WRITERS)
+
+
+# Each stands in a description that every request carries.
+MOST_KINDS = 50
+# A system prompt of 16,000 tokens.
+MOST_BYTES = 64 << 10
+
+
+class Catalog(msgspec.Struct, frozen=True):
+    kinds: tuple[AgentType, ...]  # ours first, then by name
+    notices: tuple[str, ...] = ()
+
+    def find(self, name: str) -> AgentType | None:
+        return next((kind for kind in self.kinds if kind.name == name), None)
+
+    @property
+    def own(self) -> tuple[AgentType, ...]:
+        """Those somebody wrote."""
+        return tuple(kind for kind in self.kinds if kind.source != "built-in")
+
+
+def load_agent_types(cwd: Path, home: Path | None, *, trusted: bool = False) -> Catalog:
+    """`trusted`: the person trusts the working tree, so its files may turn on an agent's memory too (F2)."""
+    found = {general_type().name: general_type()}
+    notices: list[str] = []
+    places: list[tuple[Source, Path]] = [("user", home / "agents")] if home is not None else []
+    places += [("project", place) for place in reversed(list_agent_places(cwd))]  # the nearest last, so that it holds
+    for source, directory in places:
+        here: dict[str, AgentType] = {}
+        for kind in _kinds_in(directory, source, notices, trusted=trusted or source == "user"):
+            if kind.name in here:
+                notices.append(f"{kind.path}: another file beside it is called {kind.name} too; this one is not used.")
+            else:
+                here[kind.name] = kind
+        found |= here
+    ours, rest = found.pop(general_type().name), sorted(found.values(), key=lambda kind: kind.name)
+    if len(rest) > MOST_KINDS:
+        notices.append(f"There are {len(rest)} agent types; the first {MOST_KINDS} by name are used.")
+    return Catalog((ours, *rest[:MOST_KINDS]), tuple(notices))
+
+
+def _kinds_in(directory: Path, source: Source, notices: list[str], *, trusted: bool) -> Iterator[AgentType]:
+    files = list_agent_files(directory)
+    if files and source == "project" and not _stays(directory):
+        notices.append(f"{directory} leads out of the project, so no agent type is taken from there.")
+        return
+    for path in files:
+        text = read_text(path if source == "project" else Path(os.path.realpath(path)), most=MOST_BYTES)
+        if text is None:
+            continue
+        if isinstance(text, UnusableFile):
+            notices.append(f"{path} is no agent type: it {text.problem}.")
+            continue
+        read = read_agent_type(text.text, source=source, path=str(path), trusted=trusted)
+        if read.ignored:
+            notices.append(f"{path}: {read.ignored}.")
+        if read.kind is None:
+            notices.append(f"{path} is no agent type: {read.problem}.")
+        else:
+            yield read.kind
+
+
+def _stays(directory: Path) -> bool:
+    """Whether it lies where it says: two levels below a directory of the working tree, and no link on the way leads elsewhere."""
+    tree = directory.parents[1]
+    return Path(os.path.realpath(directory)) == Path(os.path.realpath(tree)) / directory.relative_to(tree)

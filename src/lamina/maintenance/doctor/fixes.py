@@ -22,7 +22,7 @@ from ...disk.temp_files import sweep_temps
 from ...disk.transcripts.repairs import drop_fork, make_private, repair_transcript
 from ...disk.trees.rootdir import RootDir
 from ...disk.trees.survey import look_at
-from ...layers.l6_dream.recovery import recover
+from ...layers.l6_dream.undo import recover
 from ...memory.store.contract import ChangeReason
 from ...memory.store.directory import DirectoryStore
 from ...memory.store.draft import Draft

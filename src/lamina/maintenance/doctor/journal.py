@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...disk.locks.dream_lock import DreamLock
 from ...disk.trees.rootdir import RootDir
-from ...layers.l6_dream.record import DIRECTORY, dreams, home, is_open, records
+from ...layers.l6_dream.record import DIRECTORY, dream_home, dream_ids, is_open, read_records
 from ...memory.store.journal_check import Damage, cache_damage
 from .finding import Finding, PathFix, counted
 from .memory_snapshot import MemorySnapshot, day_of
@@ -69,19 +69,19 @@ def check_dreams(memory: MemorySnapshot) -> Iterator[Finding]:
     if memory.where.shared or not any(seen.path == DIRECTORY for seen in memory.found.entries):
         return
     with RootDir.open(memory.where.path, create=False) as root:
-        known = records(root)
+        known = read_records(root)
         holder = DreamLock(root).holder()
-        lost = sorted(set(dreams(root)) - {record.id for record in known})
+        lost = sorted(set(dream_ids(root)) - {record.id for record in known})
     running, fix = holder is not None and holder.alive, PathFix("put-right", str(memory.where.path))
     for record in filter(is_open, known):
         if not running:
             changing = record.phase in ("applying", "undoing")
             text = f"Dream {record.id} was stopped {'while it changed memories' if changing else 'before it changed anything'}."
-            yield memory.finding("dream-stopped", text, home(record.id), fix=fix)
+            yield memory.finding("dream-stopped", text, dream_home(record.id), fix=fix)
         elif memory.now - record.started > LONG_DREAM_SECONDS:
             text = f"Dream {record.id} runs for {(memory.now - record.started) / 60:,.0f} minutes."
-            yield memory.finding("dream-long", text, home(record.id))
+            yield memory.finding("dream-long", text, dream_home(record.id))
     if lost and not running:
         text = f"{counted(len(lost), 'dream has', 'dreams have')} no record that can be read: {', '.join(lost[:3])}."
-        place, advice = memory.full(home(lost[0])), "What is left of it is removed."
+        place, advice = memory.full(dream_home(lost[0])), "What is left of it is removed."
         yield Finding("memory", "dream-stopped", text, place, fix=fix, advice=advice)

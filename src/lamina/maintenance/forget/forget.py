@@ -26,8 +26,8 @@ from ...disk.locks.lock_file import LifeLock
 from ...disk.transcripts.store import lock_path
 from ...disk.trees.rewrite import file_state, raw_lines, remove_tree, rewrite
 from ...disk.trees.rootdir import RootDir
-from ...layers.l6_dream.record import home, is_open, kill_request, records
-from ...layers.l6_dream.recovery import recover
+from ...layers.l6_dream.record import dream_home, is_open, read_records, request_kill
+from ...layers.l6_dream.undo import recover
 from ...memory.store.directory import DirectoryStore
 from ...memory.store.history import hold_guard
 from ...memory.store.modes import GatedStore
@@ -221,11 +221,11 @@ class _Removal:
     def _stop_dreams(self, opened: RootDir) -> None:
         """One that was stopped half way is put right before what it would be put right with is gone; one that runs is told to end."""
         recover(GatedStore(DirectoryStore(opened), "auto"), DreamLock(opened), now=time.time())
-        for record in records(opened):
+        for record in read_records(opened):
             if is_open(record):
-                kill_request(opened, record.id)
+                request_kill(opened, record.id)
                 why = "a dream is running on this memory; it was told to stop, so try again in a moment"
-                self._skip(opened.path / home(record.id), why)
+                self._skip(opened.path / dream_home(record.id), why)
 
     def _clean_root(self, root: MemoryRoot) -> None:
         found = changes(root, self.subject)

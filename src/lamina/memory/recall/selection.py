@@ -101,7 +101,7 @@ def choose_by_model(
 
     headers = memory.headers()
     listed = choose_manifest(
-        _open(memory, headers, asked, seen), lambda rest, room: _best(memory, headers, rest, asked.words, room)
+        _open(memory, headers, asked, seen), lambda rest, room: best_of(memory, headers, rest, asked.words, room)
     )
     if not listed:
         return RecallChoice((), "model", model)
@@ -120,7 +120,7 @@ def _open(memory: MemoryLibrary, headers: Sequence[TopicHeader], asked: RecallQu
     return filter_open(headers, lambda file: path_text(memory.where(file)), seen, asked.tools)
 
 
-def _best(
+def best_of(
     memory: MemoryLibrary, headers: list[TopicHeader], rest: Sequence[TopicHeader], words: str, room: int
 ) -> list[TopicHeader]:
     """The ranker's best of what the newest leave; the newest of the rest where it finds fewer."""

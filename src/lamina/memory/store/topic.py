@@ -23,6 +23,8 @@ from ...disk.paths.file_names import bad_name, bad_text, fold
 from .yaml_text import edit_head, emit_fields, to_plain
 
 Kind: TypeAlias = Literal["user", "feedback", "project", "reference"]
+# Types of memories that are about the user.
+PERSONAL = frozenset({"user", "feedback"})
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 # The one file of a memory directory that is no topic.

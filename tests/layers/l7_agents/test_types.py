@@ -8,15 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from lamina.layers.l7_agents.files import MOST_BYTES, MOST_KINDS, Catalog, load_kinds
-from lamina.layers.l7_agents.types import Kind, picked, read_kind
+from lamina.layers.l7_agents.types import (
+    MOST_BYTES,
+    MOST_KINDS,
+    AgentType,
+    Catalog,
+    load_agent_types,
+    pick_tools,
+    read_agent_type,
+)
 from lamina.tools.registry import builtin_tools
 
 GOOD = "---\nname: {name}\ndescription: Reads changes.\n{more}---\nYou review changes.\n"
 
 
-def kind_of(text: str) -> Kind:
-    read = read_kind(text, source="project", path="x.md")
+def kind_of(text: str) -> AgentType:
+    read = read_agent_type(text, source="project", path="x.md")
     assert read.kind is not None, read.problem
     return read.kind
 
@@ -30,7 +37,7 @@ def laid_out(tmp_path: Path, **files: str) -> Path:
 
 
 def load(tmp_path: Path, home: Path | None = None, **files: str) -> Catalog:
-    return load_kinds(laid_out(tmp_path, **files), home)
+    return load_agent_types(laid_out(tmp_path, **files), home)
 
 
 @pytest.mark.spec("A4")
@@ -56,7 +63,7 @@ def test_tools_are_a_list_or_a_text_and_absent_means_all_but_agent(said: str, to
 
 
 def test_a_part_of_a_tool_is_left_out_and_said() -> None:
-    read = read_kind(GOOD.format(name="x", more="tools: Read, Bash(git:*)\n"), source="project", path="x.md")
+    read = read_agent_type(GOOD.format(name="x", more="tools: Read, Bash(git:*)\n"), source="project", path="x.md")
     assert read.kind is not None
     assert read.kind.tools == ("Read",)
     assert "Bash(git:*)" in read.ignored
@@ -78,7 +85,7 @@ def test_permissions_hooks_and_servers_of_a_file_count_for_nothing_and_are_named
         assert word in notice
     found = catalog.find("bad")
     assert found is not None
-    assert set(Kind.__struct_fields__) == {"name", "description", "prompt", "tools", "model", "memory", "source", "path"}
+    assert set(AgentType.__struct_fields__) == {"name", "description", "prompt", "tools", "model", "memory", "source", "path"}
 
 
 BOMB = "---\na: &a [x, x]\nb: &b [*a, *a]\nname: bomb\ndescription: d\n---\nBoom.\n"
@@ -112,7 +119,7 @@ def test_a_file_that_is_no_type_is_one_sentence_and_the_others_are_used(tmp_path
 def test_a_huge_file_a_binary_one_and_a_directory_are_passed_over(tmp_path: Path) -> None:
     project = laid_out(tmp_path, huge=GOOD.format(name="huge", more="") + "x" * MOST_BYTES, wide="\0")
     (project / ".claude" / "agents" / "folder.md").mkdir()
-    catalog = load_kinds(project, None)
+    catalog = load_agent_types(project, None)
     assert catalog.own == ()
     assert len(catalog.notices) == 3
 
@@ -126,7 +133,7 @@ def test_no_link_of_a_project_is_followed_and_a_persons_own_is(tmp_path: Path) -
     home = tmp_path / "home"
     (home / "agents").mkdir(parents=True)
     (home / "agents" / "mine.md").symlink_to(secret)
-    catalog = load_kinds(project, home)
+    catalog = load_agent_types(project, home)
     assert [kind.source for kind in catalog.own] == ["user"]
     assert "is no regular file" in catalog.notices[0]
 
@@ -138,7 +145,7 @@ def test_a_directory_that_leads_out_of_the_project_is_not_read(tmp_path: Path) -
     (elsewhere / "x.md").write_text(GOOD.format(name="x", more=""))
     (tmp_path / "project" / ".claude").mkdir(parents=True)
     (tmp_path / "project" / ".claude" / "agents").symlink_to(elsewhere)
-    catalog = load_kinds(tmp_path / "project", None)
+    catalog = load_agent_types(tmp_path / "project", None)
     assert catalog.own == ()
     assert "leads out of the project" in catalog.notices[0]
 
@@ -147,7 +154,7 @@ def test_a_directory_that_leads_out_of_the_project_is_not_read(tmp_path: Path) -
 def test_a_pipe_blocks_nobody(tmp_path: Path) -> None:
     project = laid_out(tmp_path)
     os.mkfifo(project / ".claude" / "agents" / "pipe.md")
-    assert load_kinds(project, None).own == ()
+    assert load_agent_types(project, None).own == ()
 
 
 @pytest.mark.spec("A4")
@@ -180,7 +187,7 @@ def test_more_types_than_a_description_can_carry_are_cut(tmp_path: Path) -> None
 
 
 def test_where_nothing_lies_there_is_the_one_that_is_ours(tmp_path: Path) -> None:
-    catalog = load_kinds(tmp_path, None)
+    catalog = load_agent_types(tmp_path, None)
     assert [kind.name for kind in catalog.kinds] == ["general-purpose"]
     assert catalog.notices == ()
 
@@ -192,11 +199,11 @@ def test_a_description_cannot_open_or_close_a_fence() -> None:
 
 def test_a_subagent_is_offered_what_its_type_lists_of_what_its_parent_has() -> None:
     tools = builtin_tools()
-    assert [tool.name for tool in picked(kind_of(GOOD.format(name="x", more="tools: Bash, Read, Fly\n")), tools)] == [
+    assert [tool.name for tool in pick_tools(kind_of(GOOD.format(name="x", more="tools: Bash, Read, Fly\n")), tools)] == [
         "Read",
         "Bash",
     ]
-    assert picked(kind_of(GOOD.format(name="x", more="")), tools) == tools
+    assert pick_tools(kind_of(GOOD.format(name="x", more="")), tools) == tools
 
 
 # Where they lie
@@ -210,7 +217,7 @@ def test_types_are_found_up_to_the_top_of_the_working_tree_and_the_nearest_holds
         (place / "x.md").write_text(GOOD.format(name="x", more=f"model: {model}\n"))
         (place / "own.md").write_text(GOOD.format(name=f"own-{model}-{len(directory)}", more=""))
     (tmp_path / "tree" / ".git").mkdir()
-    catalog = load_kinds(tmp_path / "tree" / "a" / "b", None)
+    catalog = load_agent_types(tmp_path / "tree" / "a" / "b", None)
     assert [(kind.name, kind.model) for kind in catalog.own] == [
         ("own-haiku-6", None),
         ("own-opus-4", None),
@@ -223,7 +230,7 @@ def test_types_are_found_up_to_the_top_of_the_working_tree_and_the_nearest_holds
 def test_outside_a_repository_only_the_working_directory_counts(tmp_path: Path) -> None:
     project = laid_out(tmp_path, x=GOOD.format(name="x", more=""))
     (project / "below").mkdir()
-    assert load_kinds(project / "below", None).own == ()
+    assert load_agent_types(project / "below", None).own == ()
 
 
 @pytest.mark.spec("A4")
@@ -233,7 +240,7 @@ def test_folders_keep_types_in_order_and_are_no_part_of_their_names(tmp_path: Pa
     for depth, folder in enumerate(("review", "review/deep", "review/deep/er", "review/deep/er/too"), 2):
         (place / folder).mkdir()
         (place / folder / "x.md").write_text(GOOD.format(name=f"at-{depth}", more=""))
-    catalog = load_kinds(project, None)
+    catalog = load_agent_types(project, None)
     assert [kind.name for kind in catalog.own] == ["at-2", "at-3", "at-4", "top"], "four deep"
 
 
@@ -246,7 +253,7 @@ def test_a_folder_that_is_a_link_is_not_entered_and_a_loop_ends(tmp_path: Path) 
     place = project / ".claude" / "agents"
     (place / "out").symlink_to(elsewhere)
     (place / "loop").symlink_to(place)
-    assert [kind.name for kind in load_kinds(project, None).own] == ["good"]
+    assert [kind.name for kind in load_agent_types(project, None).own] == ["good"]
 
 
 def test_more_files_than_anybody_writes_are_not_read(tmp_path: Path) -> None:
@@ -255,7 +262,7 @@ def test_more_files_than_anybody_writes_are_not_read(tmp_path: Path) -> None:
         (project / ".claude" / "agents" / str(folder)).mkdir()
         for number in range(150):
             (project / ".claude" / "agents" / str(folder) / f"{number}.md").write_text("no type")
-    assert len(load_kinds(project, None).notices) == 200
+    assert len(load_agent_types(project, None).notices) == 200
 
 
 @pytest.mark.spec("A5", "F2")
@@ -266,17 +273,17 @@ def test_memory_counts_in_a_persons_own_file_and_in_a_tree_they_trust(tmp_path: 
     (tmp_path / "home" / "agents" / "x.md").write_text(text)
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert [kind.memory for kind in load_kinds(empty, tmp_path / "home").own] == [scope]
+    assert [kind.memory for kind in load_agent_types(empty, tmp_path / "home").own] == [scope]
     project = laid_out(tmp_path, x=text)
-    assert [kind.memory for kind in load_kinds(project, None, trusted=True).own] == [scope]
-    stranger = load_kinds(project, None)
+    assert [kind.memory for kind in load_agent_types(project, None, trusted=True).own] == [scope]
+    stranger = load_agent_types(project, None)
     assert [kind.memory for kind in stranger.own] == [None]
     assert "its memory waits until you trust this directory" in stranger.notices[0]
 
 
 @pytest.mark.parametrize("said", ["everywhere", "[user]", "true", "'../x'"])
 def test_a_scope_that_there_is_not_is_said_and_counts_for_nothing(said: str) -> None:
-    read = read_kind(GOOD.format(name="x", more=f"memory: {said}\n"), source="user", path="x.md")
+    read = read_agent_type(GOOD.format(name="x", more=f"memory: {said}\n"), source="user", path="x.md")
     assert read.kind is not None
     assert read.kind.memory is None
     assert "memory is one of user, project, local" in read.ignored

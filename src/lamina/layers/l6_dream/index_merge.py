@@ -15,6 +15,10 @@ from ...memory.store.topic import fold_name
 from .facts import folded_words, is_said
 
 
+def index_text(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "surrogateescape")
+
+
 def rows_of(text: str) -> dict[str, str]:
     """File, folded → its line; the first one where there are two."""
     found: dict[str, str] = {}
@@ -29,7 +33,7 @@ def only_added(before: str, now: str) -> bool:
     return not Counter(before.split("\n")) - Counter([*now.split("\n"), ""])
 
 
-def lost_prose(before: str, wanted: str, texts: Iterable[str]) -> str | None:
+def find_lost_prose(before: str, wanted: str, texts: Iterable[str]) -> str | None:
     """A line of the index that is no entry and no heading, and that neither the new index nor any of the texts says."""
     there = [wanted, *texts]
     for row in before.split("\n"):
@@ -40,7 +44,7 @@ def lost_prose(before: str, wanted: str, texts: Iterable[str]) -> str | None:
     return None
 
 
-def merged_index(work: str, *, base: str, now: str, files: Collection[str], changed: Collection[str]) -> str:
+def merge_index(work: str, *, base: str, now: str, files: Collection[str], changed: Collection[str]) -> str:
     """The dream's index with what it does not know of: lines of memories that others or the dream itself put there.
 
     `now` is the index after the dream's files were written, `files` all topic files, `changed` those the dream wrote.
@@ -57,14 +61,16 @@ def merged_index(work: str, *, base: str, now: str, files: Collection[str], chan
     return text
 
 
-class Own(NamedTuple):
+class IndexRewrite(NamedTuple):
     """The index right before the dream wrote it as a whole, and as it wrote it."""
 
     found: str
     made: str
 
 
-def index_back(before: str, now: str, back: Collection[str], stay: Collection[str] = (), own: Own | None = None) -> str:
+def restore_index(
+    before: str, now: str, back: Collection[str], stay: Collection[str] = (), own: IndexRewrite | None = None
+) -> str:
     """The index as it was `before` the dream, with whatever others did to it since.
 
     `back` are the files that went back: their lines do, too. `stay` are those of the dream that did not: they keep the line they have.

@@ -12,16 +12,16 @@ from lamina.core.reply import Reply
 from lamina.core.usage import Usage
 from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.disk.trees.rootdir import RootDir
-from lamina.layers.l6_dream.progress import Progress, Watch
-from lamina.layers.l6_dream.record import MOST_TURNS, Record, kill_request, read_record, write_record
+from lamina.layers.l6_dream.record import MOST_NAMED, MOST_TURNS, TURN_CHARS, DreamRecord, read_record, request_kill, write_record
+from lamina.layers.l6_dream.run import DreamProgress, DreamWatch
 
 DREAM = "20260501T0500-abcd"
 PATIENCE = 120
 MINUTE = 60 * 1_000_000_000
 
 
-def record() -> Record:
-    return Record(id=DREAM, started=0.0, pid=1, by="hand")
+def record() -> DreamRecord:
+    return DreamRecord(id=DREAM, started=0.0, pid=1, by="hand")
 
 
 def reply(text: str, model: str = "claude-sonnet-5-5") -> Reply:
@@ -31,9 +31,9 @@ def reply(text: str, model: str = "claude-sonnet-5-5") -> Reply:
 
 @pytest.mark.spec("D4")
 def test_the_record_follows_each_answer(tmp_path: Path) -> None:
-    heard: list[Record] = []
+    heard: list[DreamRecord] = []
     with RootDir.open(tmp_path) as root:
-        progress = Progress(root, record(), heard.append)
+        progress = DreamProgress(root, record(), heard.append)
         for number in range(MOST_TURNS + 2):
             progress.said(reply(f"answer {number}"), "")
         there = read_record(root, DREAM)
@@ -50,10 +50,23 @@ def test_the_record_follows_each_answer(tmp_path: Path) -> None:
         assert len(heard) == MOST_TURNS + 3
 
 
+@pytest.mark.spec("D4")
+def test_a_record_stays_short_and_holds_no_secret(tmp_path: Path) -> None:
+    with RootDir.open(tmp_path) as root:
+        progress = DreamProgress(root, record(), lambda _: None)
+        progress.said(reply(f"turn\nwith ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8 {'x' * 900}"), "")
+        [turn] = progress.record.turns
+        assert len(turn.text) <= TURN_CHARS
+        assert "ghp_" not in turn.text
+        assert "\n" not in turn.text
+        progress.touched([f"{number}.md" for number in range(MOST_NAMED + 5)])
+        assert len(progress.record.files) == MOST_NAMED
+
+
 @pytest.mark.spec("D4", "B9")
 def test_what_no_model_answered_costs_nothing(tmp_path: Path) -> None:
     with RootDir.open(tmp_path) as root:
-        progress = Progress(root, record())
+        progress = DreamProgress(root, record(), lambda _: None)
         progress.said(reply("by rules", model="offline"), "offline")
         assert (progress.record.tokens, progress.record.cost) == (0, 0.0)
 
@@ -61,9 +74,9 @@ def test_what_no_model_answered_costs_nothing(tmp_path: Path) -> None:
 @pytest.mark.spec("D5")
 def test_a_request_to_stop_sets_the_abort(tmp_path: Path) -> None:
     abort = Event()
-    with RootDir.open(tmp_path) as root, held(root) as hold, Watch(root, DREAM, hold, abort) as watch:
+    with RootDir.open(tmp_path) as root, held(root) as hold, DreamWatch(root, DREAM, hold, abort) as watch:
         write_record(root, record())
-        assert kill_request(root, DREAM)
+        assert request_kill(root, DREAM)
         assert abort.wait(PATIENCE)
         assert watch.why == "killed"
 
@@ -71,7 +84,7 @@ def test_a_request_to_stop_sets_the_abort(tmp_path: Path) -> None:
 @pytest.mark.spec("D2")
 def test_one_that_takes_too_long_ends_itself(tmp_path: Path) -> None:
     abort, time = Event(), [0]
-    with RootDir.open(tmp_path) as root, held(root, time) as hold, Watch(root, DREAM, hold, abort) as watch:
+    with RootDir.open(tmp_path) as root, held(root, time) as hold, DreamWatch(root, DREAM, hold, abort) as watch:
         time[0] = 56 * MINUTE
         assert abort.wait(PATIENCE)
         assert watch.why == "overdue"
@@ -80,7 +93,7 @@ def test_one_that_takes_too_long_ends_itself(tmp_path: Path) -> None:
 @pytest.mark.spec("D4")
 def test_a_dream_that_ends_by_itself_is_left_alone(tmp_path: Path) -> None:
     abort = Event()
-    with RootDir.open(tmp_path) as root, held(root) as hold, Watch(root, DREAM, hold, abort) as watch:
+    with RootDir.open(tmp_path) as root, held(root) as hold, DreamWatch(root, DREAM, hold, abort) as watch:
         pass
     assert not abort.is_set()
     assert watch.why == ""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina.layers.l6_dream.indexing import Own, index_back, lost_prose, merged_index, only_added, rows_of
+from lamina.layers.l6_dream.index_merge import IndexRewrite, find_lost_prose, merge_index, only_added, restore_index, rows_of
 
 
 def lines(*entries: str) -> str:
@@ -21,19 +21,24 @@ BEFORE = lines("a", "b", "c")
     ("own", "now", "back", "expected"),
     [
         (None, lines("a", "b"), ["c.md"], BEFORE),
-        (Own(lines("a", "b", "c"), lines("a2", "b", "c")), lines("a2", "b", "c", "x"), [], lines("a", "b", "c", "x")),
-        (Own(lines("a", "b", "c"), lines("a2", "b", "c")), lines("a3", "b", "c"), [], lines("a3", "b", "c")),
-        (Own(lines("a", "b", "c"), lines("a2", "b", "c")), BEFORE, [], BEFORE),
-        (Own(lines("a", "b", "c", "x"), lines("a2", "b", "c", "x")), lines("a2", "b", "c", "x"), [], lines("a", "b", "c", "x")),
+        (IndexRewrite(lines("a", "b", "c"), lines("a2", "b", "c")), lines("a2", "b", "c", "x"), [], lines("a", "b", "c", "x")),
+        (IndexRewrite(lines("a", "b", "c"), lines("a2", "b", "c")), lines("a3", "b", "c"), [], lines("a3", "b", "c")),
+        (IndexRewrite(lines("a", "b", "c"), lines("a2", "b", "c")), BEFORE, [], BEFORE),
+        (
+            IndexRewrite(lines("a", "b", "c", "x"), lines("a2", "b", "c", "x")),
+            lines("a2", "b", "c", "x"),
+            [],
+            lines("a", "b", "c", "x"),
+        ),
         (None, lines("a", "n", "x"), ["b.md", "c.md", "n.md"], lines("a", "b", "c", "x")),
         (None, lines("a2", "n"), ["a.md", "b.md", "c.md", "n.md"], BEFORE),
-        (Own(BEFORE, lines("c", "a", "b")), lines("c", "a", "b"), [], BEFORE),
-        (Own(BEFORE, lines("a", "b")), lines("a", "b"), [], BEFORE),
+        (IndexRewrite(BEFORE, lines("c", "a", "b")), lines("c", "a", "b"), [], BEFORE),
+        (IndexRewrite(BEFORE, lines("a", "b")), lines("a", "b"), [], BEFORE),
         (None, lines("a", "b"), [], lines("a", "b")),
     ],
 )
-def test_the_dreams_lines_go_and_everybody_elses_stay(own: Own | None, now: str, back: list[str], expected: str) -> None:
-    assert index_back(BEFORE, now, back, own=own) == expected
+def test_the_dreams_lines_go_and_everybody_elses_stay(own: IndexRewrite | None, now: str, back: list[str], expected: str) -> None:
+    assert restore_index(BEFORE, now, back, own=own) == expected
 
 
 ENTRIES = st.lists(
@@ -45,29 +50,30 @@ ENTRIES = st.lists(
 @settings(max_examples=60)
 @given(ENTRIES, ENTRIES, ENTRIES, ENTRIES)
 def test_a_line_that_others_wrote_is_never_touched(before: list[str], found: list[str], made: list[str], now: list[str]) -> None:
-    own = Own(lines(*found), lines(*made))
-    done = rows_of(index_back(lines(*before), lines(*now), [], own=own))
+    own = IndexRewrite(lines(*found), lines(*made))
+    done = rows_of(restore_index(lines(*before), lines(*now), [], own=own))
     for file, row in rows_of(lines(*now)).items():
         if row != rows_of(own.made).get(file):
             assert done[file] == row
-    assert index_back(lines(*before), lines(*made), [], own=Own(lines(*before), lines(*made))) == lines(*before)
-    assert index_back(lines(*before), lines(*now), []) == lines(*before) or set(before) != set(now)
+    assert restore_index(lines(*before), lines(*made), [], own=IndexRewrite(lines(*before), lines(*made))) == lines(*before)
+    assert restore_index(lines(*before), lines(*now), []) == lines(*before) or set(before) != set(now)
 
 
 @pytest.mark.spec("B4")
 def test_prose_that_others_added_stays_and_the_dreams_goes() -> None:
     before, made = f"# Mine\n{lines('a', 'b')}", f"# Dreamt\n{lines('b', 'a')}"
-    own = Own(before, made)
-    assert index_back(before, made, [], own=own) == before
-    assert index_back(before, f"{made}Ask Kim.\n", [], own=own) == f"{before}Ask Kim.\n"
-    assert index_back(before, before.replace("# Mine\n", ""), []) == lines("a", "b")
+    own = IndexRewrite(before, made)
+    assert restore_index(before, made, [], own=own) == before
+    assert restore_index(before, f"{made}Ask Kim.\n", [], own=own) == f"{before}Ask Kim.\n"
+    assert restore_index(before, before.replace("# Mine\n", ""), []) == lines("a", "b")
     # Added by another session while the dream was applied.
     assert (
-        index_back(before, f"Ask Kim.\n{made}", [], own=Own(f"Ask Kim.\n{before}", f"Ask Kim.\n{made}")) == f"{before}Ask Kim.\n"
+        restore_index(before, f"Ask Kim.\n{made}", [], own=IndexRewrite(f"Ask Kim.\n{before}", f"Ask Kim.\n{made}"))
+        == f"{before}Ask Kim.\n"
     )
     # Stopped before the index was written, and after some of it was taken back.
-    assert index_back(before, before, [], own=own) == before
-    assert index_back(before, made.replace(lines("b"), ""), ["b.md"], own=own) == before
+    assert restore_index(before, before, [], own=own) == before
+    assert restore_index(before, made.replace(lines("b"), ""), ["b.md"], own=own) == before
 
 
 @pytest.mark.spec("S3")
@@ -80,14 +86,14 @@ def test_only_additions_are_told_from_edits() -> None:
 @pytest.mark.spec("S3")
 def test_prose_goes_only_where_somebody_else_says_it() -> None:
     before = "# Title\nAsk Kim first.\n" + lines("a")
-    assert lost_prose(before, lines("a"), []) == "Ask Kim first."
-    assert lost_prose(before, lines("a"), ["For releases: ask Kim first, always."]) is None
-    assert lost_prose(before, "Ask Kim first.", []) is None
+    assert find_lost_prose(before, lines("a"), []) == "Ask Kim first."
+    assert find_lost_prose(before, lines("a"), ["For releases: ask Kim first, always."]) is None
+    assert find_lost_prose(before, "Ask Kim first.", []) is None
 
 
 @pytest.mark.spec("S3")
 def test_the_lines_of_memories_that_the_dream_does_not_know_are_kept() -> None:
-    done = merged_index(
+    done = merge_index(
         lines("a2", "b"),
         base=lines("a", "b", "c", "g"),
         now=lines("a9", "b9", "c", "new"),
@@ -101,4 +107,4 @@ def test_the_lines_of_memories_that_the_dream_does_not_know_are_kept() -> None:
 def test_the_line_of_a_memory_that_stays_against_the_dreams_will_keeps_its_place() -> None:
     now = "- [a](a.md) — one\n- [b](b.md) — two\n- [c](c.md) — three\n"
     work = "- [a](a.md) — one\n- [c](c.md) — three\n"
-    assert merged_index(work, base=now, now=now, files=["a.md", "b.md", "c.md"], changed=[]) == now
+    assert merge_index(work, base=now, now=now, files=["a.md", "b.md", "c.md"], changed=[]) == now

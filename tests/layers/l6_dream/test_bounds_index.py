@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.layers.l6_dream.index_lines import problem
+from lamina.layers.l6_dream.bounds import index_problem
 
 OLD = "# Mine\nMy own words stay.\n- [printer](printer.md) — The printer is called Ada\n"
 COPY = {
@@ -25,7 +25,7 @@ COPY = {
 )
 def test_what_was_there_headings_and_the_words_of_a_memory_may_stand_there(new: str) -> None:
     longer = f"{OLD}- [printer](printer.md) — Our own words of the line before, and many more of them\n"
-    assert problem(new, longer, COPY.get) is None
+    assert index_problem(new, longer, COPY.get) is None
 
 
 @pytest.mark.spec("D3", "B6")
@@ -41,6 +41,6 @@ def test_what_was_there_headings_and_the_words_of_a_memory_may_stand_there(new: 
     ],
 )
 def test_nothing_else_is_added(line: str, why: str) -> None:
-    said = problem(f"{OLD}{line}\n", OLD, COPY.get)
+    said = index_problem(f"{OLD}{line}\n", OLD, COPY.get)
     assert said is not None
     assert why in said

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from lamina.fork.fork import tagged
-from lamina.layers.l5_extract.directive import directive, read_directive
-from lamina.layers.l5_extract.offline import MOST, answer
-from lamina.layers.l5_extract.signals import signals
-from lamina.layers.l5_extract.sources import Said
+from lamina.layers.l5_extract.offline import MOST, answer, find_signals
+from lamina.layers.l5_extract.plan import read_directive, render_directive
+from lamina.layers.l5_extract.sources import UserWords
 from lamina.memory.store.scopes import MemoryLocation
 
 TODAY = "2026-05-04"  # a Monday
@@ -21,7 +20,7 @@ RULE = "The release freeze is on Thursday."
 
 
 def found(text: str) -> list[str]:
-    return [one.signal for one in signals(text, TODAY)]
+    return [one.signal for one in find_signals(text, TODAY)]
 
 
 @pytest.mark.spec("O1", "B15")
@@ -101,12 +100,12 @@ def test_what_is_not_plainly_worth_keeping_is_not_kept(text: str) -> None:
 def request(
     *texts: str, manifest: tuple[str, ...] = (), place: MemoryLocation = PLACE, count: int | None = None
 ) -> dict[str, Any]:
-    said = [Said("m", text) for text in texts][-(count or len(texts)) :]
+    said = [UserWords("m", text) for text in texts][-(count or len(texts)) :]
     messages: list[dict[str, Any]] = []
     for text in texts:
         messages.append({"role": "user", "content": [{"type": "text", "text": text}]})
         messages.append({"role": "assistant", "content": [{"type": "text", "text": "I wrote the failing test before the fix."}]})
-    asked = tagged(directive(said, manifest, place, today=TODAY), "extraction")
+    asked = tagged(render_directive(said, manifest, place, today=TODAY), "extraction")
     messages.append({"role": "user", "content": [{"type": "text", "text": asked}]})
     return {"messages": messages, "tools": [{"name": "Read"}, {"name": "Write"}]}
 
@@ -173,9 +172,9 @@ def test_a_flood_of_wishes_is_cut() -> None:
 @pytest.mark.spec("X5")
 def test_a_directive_is_read_as_it_was_written() -> None:
     manifest = ("- [user] a.md (2026-04-01T10:00:00Z): </memory-index> closes",)
-    said = [Said("1", 'He said "hi"\nand left'), Said("2", "more")]
-    asked = read_directive(directive(said, manifest, TEAM, today=TODAY))
+    said = [UserWords("1", 'He said "hi"\nand left'), UserWords("2", "more")]
+    asked = read_directive(render_directive(said, manifest, TEAM, today=TODAY))
     assert (asked.messages, asked.today, asked.memory, asked.team) == (2, TODAY, "/m", "/t")
     assert "&lt;/memory-index> closes" in asked.listed
-    assert read_directive(directive(said[:1], (), PLACE, today=TODAY))._replace(listed="") == (1, TODAY, "/m", "", "")
-    assert "<memory-index>" not in directive(said, (), PLACE, today=TODAY)
+    assert read_directive(render_directive(said[:1], (), PLACE, today=TODAY))._replace(listed="") == (1, TODAY, "/m", "", "")
+    assert "<memory-index>" not in render_directive(said, (), PLACE, today=TODAY)

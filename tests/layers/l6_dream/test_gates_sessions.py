@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamina.disk.trees.rootdir import RootDir
-from lamina.layers.l6_dream.sessions import PLACES, is_empty, newer, places, register
+from lamina.layers.l6_dream.gates import PLACES, check_empty, count_newer, register_place, transcript_places
 
 SECOND = 1_000_000_000
 
@@ -39,29 +39,29 @@ def test_newer_ones_count_but_for_the_own_and_those_in_which_nothing_was_said(tm
     (here / "dir.jsonl").mkdir()
     (here / "link.jsonl").symlink_to(here / "new.jsonl")
     (here / "notes.md").write_text("no transcript")
-    assert newer([here, tmp_path / "gone"], 100 * SECOND, own=own, enough=10) == 1
-    assert newer([here], None, own=own, enough=10) == 3
-    assert newer([here], None, own=None, enough=2) == 2, "no further than needed"
+    assert count_newer([here, tmp_path / "gone"], 100 * SECOND, own=own, enough=10) == 1
+    assert count_newer([here], None, own=own, enough=10) == 3
+    assert count_newer([here], None, own=None, enough=2) == 2, "no further than needed"
 
 
 @pytest.mark.spec("D1")
 def test_a_directory_is_registered_once_and_found_again(memory: Path, tmp_path: Path) -> None:
     one, two = tmp_path / "-home-one", tmp_path / "-home-two"
-    assert register(memory, one)
-    assert register(memory, two)
+    assert register_place(memory, one)
+    assert register_place(memory, two)
     entry = memory / PLACES / one.name
     before = entry.stat()
-    assert register(memory, one)
+    assert register_place(memory, one)
     assert entry.stat().st_mtime_ns == before.st_mtime_ns
     assert entry.stat().st_mode & 0o777 == 0o600
     with RootDir.open(memory) as root:
-        assert places(root, two) == (two, one)
-        assert places(root, None) == (one, two)
+        assert transcript_places(root, two) == (two, one)
+        assert transcript_places(root, None) == (one, two)
 
 
 @pytest.mark.spec("D1")
 def test_without_a_memory_nothing_is_made(tmp_path: Path) -> None:
-    assert not register(tmp_path / "memory", tmp_path / "here")
+    assert not register_place(tmp_path / "memory", tmp_path / "here")
     assert not (tmp_path / "memory").exists()
 
 
@@ -75,19 +75,18 @@ def test_what_is_no_place_is_passed_over(memory: Path, tmp_path: Path) -> None:
     (directory / "dir").mkdir()
     (directory / "link").symlink_to("/etc/passwd")
     with RootDir.open(memory) as root:
-        assert places(root, None) == ()
+        assert transcript_places(root, None) == ()
 
 
 @pytest.mark.spec("D1", "F4")
 def test_a_memory_that_cannot_be_written_costs_only_the_entry(memory: Path, tmp_path: Path) -> None:
     (memory / ".dreams").write_text("a file in the way")
-    assert not register(memory, tmp_path / "here")
+    assert not register_place(memory, tmp_path / "here")
 
 
 @pytest.mark.spec("D1")
 def test_a_memory_with_nothing_but_our_own_files_is_empty(memory: Path, tmp_path: Path) -> None:
-    register(memory, tmp_path / "here")
-    with RootDir.open(memory) as root:
-        assert is_empty(root)
-        (memory / "a.md").write_text("Text.")
-        assert not is_empty(root)
+    register_place(memory, tmp_path / "here")
+    assert check_empty(memory) == check_empty(tmp_path / "gone") is not None
+    (memory / "a.md").write_text("Text.")
+    assert check_empty(memory) is None

@@ -9,8 +9,15 @@ from typing import Any
 import pytest
 
 from lamina.fork.fork import tagged
-from lamina.layers.l6_dream.directive import Asked, Listed, Scene, directive, read_directive
-from lamina.layers.l6_dream.findings import MOST_OF_A_KIND, Stale, day_of, findings
+from lamina.layers.l6_dream.directive import (
+    MOST_OF_A_KIND,
+    DreamDirective,
+    DreamScene,
+    day_of,
+    find_faults,
+    read_directive,
+    render_directive,
+)
 from lamina.layers.l6_dream.offline import NOTHING, READS, answer
 from lamina.memory.store.topic import Topic, read_topic
 
@@ -25,8 +32,8 @@ def topic(file: str, body: str, *, about: str = "About it") -> Topic:
 
 
 def request(*files: str, left: int = 0, turns: list[dict[str, Any]] | None = None) -> dict[str, Any]:
-    scene = Scene(WORK, Path("/p"), "2026-05-01", [LINE.format(file=file) for file in files], left)
-    first = {"role": "user", "content": [{"type": "text", "text": tagged(directive(scene), "dream")}]}
+    scene = DreamScene(WORK, Path("/p"), "2026-05-01", [LINE.format(file=file) for file in files], left)
+    first = {"role": "user", "content": [{"type": "text", "text": tagged(render_directive(scene), "dream")}]}
     return {"system": [], "tools": [], "messages": [first, *(turns or [])]}
 
 
@@ -56,20 +63,20 @@ def _ran(block: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
 
 @pytest.mark.spec("D3")
 def test_a_directive_is_read_again_as_it_was_written() -> None:
-    scene = Scene(WORK, Path("/p"), "2026-05-01", [LINE.format(file="a b.md"), LINE.format(file="sub/c.md")], 7)
-    asked = read_directive(directive(scene))
-    assert asked == Asked(str(WORK), "2026-05-01", (Listed("a b.md", "2026-04-01"), Listed("sub/c.md", "2026-04-01")), True)
-    assert read_directive("Something else.") == Asked("", "", (), False)
+    scene = DreamScene(WORK, Path("/p"), "2026-05-01", [LINE.format(file="a b.md"), LINE.format(file="sub/c.md")], 7)
+    asked = read_directive(render_directive(scene))
+    assert asked == DreamDirective(str(WORK), {"a b.md": "2026-04-01", "sub/c.md": "2026-04-01"}, True)
+    assert read_directive("Something else.") == DreamDirective("", {}, False)
 
 
 @pytest.mark.spec("D3", "G3")
 def test_what_is_there_to_look_at_is_named_and_cannot_speak() -> None:
-    plain = directive(Scene(WORK, Path("/p"), "2026-05-01"))
+    plain = render_directive(DreamScene(WORK, Path("/p"), "2026-05-01"))
     assert "There is none yet." in plain
     assert "- Transcripts:" not in plain
     assert "- Daily logs:" not in plain
-    whole = directive(
-        Scene(
+    whole = render_directive(
+        DreamScene(
             WORK,
             Path("/p"),
             "2026-05-01",
@@ -90,7 +97,7 @@ def test_what_is_there_to_look_at_is_named_and_cannot_speak() -> None:
 def test_a_first_look_finds_doubles_dates_stale_evidence_and_faults_of_the_index() -> None:
     topics = [topic("a.md", HELD), topic("b.md", HELD), topic("c.md", "It was cut yesterday.")]
     index = f"- [a](a.md) — one\n- [gone](gone.md) — none\n- [b](b.md) — {'word ' * 60}\n"
-    found = findings(topics, index, [Stale("a.md", "src/a.py has changed")])
+    found = find_faults(topics, index, ["a.md: src/a.py has changed"])
     assert found == [
         "b.md and a.md say nearly the same",
         "a.md: src/a.py has changed",
@@ -99,14 +106,14 @@ def test_a_first_look_finds_doubles_dates_stale_evidence_and_faults_of_the_index
         f"MEMORY.md, line 3 is {len(index.splitlines()[2])} characters long",
         "c.md has no line in MEMORY.md",
     ]
-    assert findings([topic("a.md", HELD)], "- [a](a.md) — one\n", []) == []
+    assert find_faults([topic("a.md", HELD)], "- [a](a.md) — one\n", []) == []
     assert day_of(1e30) == date(9999, 12, 31)
 
 
 @pytest.mark.spec("D3", "Z7")
 def test_a_first_look_says_never_much() -> None:
     topics = [topic(f"{number}.md", HELD) for number in range(100)]
-    assert len(findings(topics, "", [Stale(each.file, "changed") for each in topics])) == 3 * MOST_OF_A_KIND
+    assert len(find_faults(topics, "", [f"{each.file}: changed" for each in topics])) == 3 * MOST_OF_A_KIND
 
 
 @pytest.mark.spec("O1")

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from lamina.fork.fork import tagged
-from lamina.layers.l5_extract.directive import directive
-from lamina.layers.l5_extract.offline import answer
-from lamina.layers.l5_extract.signals import signals
-from lamina.layers.l5_extract.sources import Said
+from lamina.layers.l5_extract.offline import answer, find_signals
+from lamina.layers.l5_extract.plan import render_directive
+from lamina.layers.l5_extract.sources import UserWords
 from lamina.memory.store.scopes import MemoryLocation
 
 TODAY = "2026-05-04"  # a Monday
@@ -419,13 +418,13 @@ KEPT = [
 @pytest.mark.spec("O1", "S8")
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_talk_about_code_leaves_nothing(text: str) -> None:
-    assert list(signals(text, TODAY)) == []
+    assert list(find_signals(text, TODAY)) == []
 
 
 @pytest.mark.spec("O1", "B15")
 @pytest.mark.parametrize(("text", "signal"), KEPT)
 def test_a_standing_wish_a_role_a_plan_and_a_place_are_kept(text: str, signal: str) -> None:
-    assert [found.signal for found in signals(text, TODAY)] == [signal]
+    assert [found.signal for found in find_signals(text, TODAY)] == [signal]
 
 
 def message(role: str, *texts: str) -> dict[str, Any]:
@@ -434,7 +433,7 @@ def message(role: str, *texts: str) -> dict[str, Any]:
 
 def review(*before: dict[str, Any], said: tuple[str, ...], listed: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """The calls of a review whose range is these messages of the person."""
-    asked = tagged(directive([Said("m", words) for words in said], listed, PLACE, today=TODAY), "extraction")
+    asked = tagged(render_directive([UserWords("m", words) for words in said], listed, PLACE, today=TODAY), "extraction")
     return answer({"messages": [*before, message("user", asked)], "tools": [{"name": "Read"}, {"name": "Write"}]})
 
 

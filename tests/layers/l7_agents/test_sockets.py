@@ -17,8 +17,8 @@ from tests.disk.processes import needs_fork, together
 from lamina.core.errors import DiskError
 from lamina.disk.home import sockets
 from lamina.layers.l7_agents import sockets as uds
-from lamina.layers.l7_agents.letters import Letter, line_of
-from lamina.layers.l7_agents.sockets import MOST_CALLERS, MOST_LINE, Listener, call
+from lamina.layers.l7_agents.messages import AgentMessage, encode_message
+from lamina.layers.l7_agents.sockets import MOST_CALLERS, MOST_LINE, Listener, call_session
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="needs Unix sockets")
 
@@ -28,10 +28,10 @@ SESSION = "00000000-0000-4000-8000-0123456789ab"
 
 class Box:
     def __init__(self) -> None:
-        self.came: list[Letter] = []
+        self.came: list[AgentMessage] = []
         self.full = False
 
-    def take(self, letter: Letter) -> str | None:
+    def take(self, letter: AgentMessage) -> str | None:
         if self.full:
             return "The session has too many unread messages."
         self.came.append(letter)
@@ -79,7 +79,7 @@ def rest(calling: socket.socket) -> bytes:
 def test_another_process_sends_and_is_told_that_it_arrived(listener: Listener, box: Box) -> None:
     def work(number: int) -> None:
         for count in range(3):
-            assert call(str(listener.path), Letter.new(f"p{number}", f"message {count}"), seconds=PATIENCE) is None
+            assert call_session(str(listener.path), AgentMessage.new(f"p{number}", f"message {count}"), seconds=PATIENCE) is None
 
     together(2, work)
     assert len(box.came) == 6
@@ -96,7 +96,7 @@ def test_the_socket_is_private_and_goes_with_its_session(home: Path, box: Box) -
         Listener(home, SESSION, box.take)
     made.close()
     assert not made.path.exists()
-    assert call(str(made.path), Letter.new("a", "b")) == f"No session listens at {made.path}."
+    assert call_session(str(made.path), AgentMessage.new("a", "b")) == f"No session listens at {made.path}."
 
 
 def test_a_directory_others_can_enter_is_refused(home: Path, box: Box) -> None:
@@ -114,7 +114,7 @@ def test_a_session_that_crashed_listens_again_and_old_sockets_are_swept(home: Pa
             os.utime(path, (1.0, 1.0))
     made = Listener(home, SESSION, box.take, seconds=PATIENCE)
     assert sorted(path.name for path in made.path.parent.iterdir()) == sorted([made.path.name, "young.sock"])
-    assert call(str(made.path), Letter.new("a", "b"), seconds=PATIENCE) is None
+    assert call_session(str(made.path), AgentMessage.new("a", "b"), seconds=PATIENCE) is None
     made.close()
 
 
@@ -158,7 +158,7 @@ def test_more_callers_than_are_heard_at_once_are_hung_up_on_unheard(listener: Li
     with connected(listener.path) as late:
         assert rest(late) == b""
     for number, each in enumerate(waiting):
-        each.sendall(line_of(Letter.new("a", str(number))) + b"\n")
+        each.sendall(encode_message(AgentMessage.new("a", str(number))) + b"\n")
         assert b'{"ok":true}' in rest(each)
         each.close()
     assert sorted(letter.text for letter in box.came) == [str(number) for number in range(MOST_CALLERS)]
@@ -171,7 +171,7 @@ def test_after_its_end_nothing_is_taken_and_nobody_is_left_waiting(home: Path, b
         assert early.recv(4_096) == made._greeting
         early.sendall(b'{"id":"0123')
         made.close()
-        assert made._taken(Letter.new("a", "b")) == uds.ENDING, "by a caller who was in the middle of it"
+        assert made._taken(AgentMessage.new("a", "b")) == uds.ENDING, "by a caller who was in the middle of it"
         assert rest(early) == b""
     assert box.came == []
     assert not made.path.exists()
@@ -180,7 +180,7 @@ def test_after_its_end_nothing_is_taken_and_nobody_is_left_waiting(home: Path, b
 @needs_fork
 def test_a_forked_childs_end_leaves_the_socket_to_its_parent(listener: Listener, box: Box) -> None:
     together(1, lambda _: listener.close())
-    assert call(str(listener.path), Letter.new("a", "b"), seconds=PATIENCE) is None
+    assert call_session(str(listener.path), AgentMessage.new("a", "b"), seconds=PATIENCE) is None
     assert [letter.text for letter in box.came] == ["b"]
 
 
@@ -189,7 +189,7 @@ def test_another_persons_process_is_not_heard(listener: Listener, box: Box, monk
     monkeypatch.setattr(os, "geteuid", lambda: own + 1)
     with connected(listener.path) as calling:
         assert rest(calling) == b""
-    assert "belongs to somebody else" in str(call(str(listener.path), Letter.new("a", "b")))
+    assert "belongs to somebody else" in str(call_session(str(listener.path), AgentMessage.new("a", "b")))
     assert box.came == []
 
 
@@ -206,28 +206,31 @@ def test_nothing_is_written_to_a_socket_that_is_no_sessions(home: Path) -> None:
 
     serving = threading.Thread(target=serve, daemon=True)
     serving.start()
-    assert "is no session, so nothing was sent" in str(call(str(path), Letter.new("a", "b"), seconds=PATIENCE))
+    assert "is no session, so nothing was sent" in str(call_session(str(path), AgentMessage.new("a", "b"), seconds=PATIENCE))
     serving.join(PATIENCE)
     assert heard == [b""]
     (stopped := threading.Event()).set()  # one that never says anything is left
-    assert "so nothing was sent" in str(call(str(path), Letter.new("a", "b"), seconds=PATIENCE, abort=stopped))
+    assert "so nothing was sent" in str(call_session(str(path), AgentMessage.new("a", "b"), seconds=PATIENCE, abort=stopped))
     listening.close()
 
 
 def test_a_full_session_says_so_and_a_path_that_is_none_is_a_sentence(listener: Listener, box: Box, home: Path) -> None:
     box.full = True
-    assert call(str(listener.path), Letter.new("a", "b"), seconds=PATIENCE) == "The session has too many unread messages."
+    assert (
+        call_session(str(listener.path), AgentMessage.new("a", "b"), seconds=PATIENCE)
+        == "The session has too many unread messages."
+    )
     for path in ("relative.sock", "/x\0y", "/" + "x" * 200):
-        assert "is no full path of a socket" in str(call(path, Letter.new("a", "b")))
+        assert "is no full path of a socket" in str(call_session(path, AgentMessage.new("a", "b")))
     os.symlink(listener.path, home / "link.sock")
     for path in (str(home / "link.sock"), f"{listener.path.parent}/../sockets/{listener.path.name}"):
-        assert f"own path is {listener.path}" in str(call(path, Letter.new("a", "b")))
-    assert call(str(home / "none.sock"), Letter.new("a", "b")) == f"No session listens at {home / 'none.sock'}."
+        assert f"own path is {listener.path}" in str(call_session(path, AgentMessage.new("a", "b")))
+    assert call_session(str(home / "none.sock"), AgentMessage.new("a", "b")) == f"No session listens at {home / 'none.sock'}."
 
 
 @pytest.mark.spec("A6")
 def test_without_unix_sockets_it_is_one_sentence(home: Path, box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(socket, "AF_UNIX")
-    assert call("/x.sock", Letter.new("a", "b")) == uds.NO_SOCKETS
+    assert call_session("/x.sock", AgentMessage.new("a", "b")) == uds.NO_SOCKETS
     with pytest.raises(DiskError, match="has no Unix sockets"):
         Listener(home, SESSION, box.take)

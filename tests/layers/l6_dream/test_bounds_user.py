@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamina.layers.l6_dream.about_person import AboutPerson
+from lamina.layers.l6_dream.bounds import AboutPerson
 
 
 def memory(body: str, *, kind: str = "feedback", about: str = "How tests are run") -> str:

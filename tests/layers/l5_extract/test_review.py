@@ -7,18 +7,17 @@ from threading import Event
 
 import pytest
 
-from lamina.core.settings import Settings
+from lamina.core.settings.resolution import Settings
 from lamina.fork.handover import Handover
-from lamina.layers.l5_extract.run import Order
-from lamina.layers.l5_extract.slot import Slot
+from lamina.layers.l5_extract.review import ExtractionOrder, ReviewSlot
 from lamina.memory.store.scopes import MemoryLocation
 
 from .making import said
 
 
-def order(last: str) -> Order:
+def order(last: str) -> ExtractionOrder:
     here = Path("/nowhere")
-    return Order(
+    return ExtractionOrder(
         items=(said(last, "words"),),
         handover=Handover(head={}, messages=(), options={}, base=(), links=0, last=b"", ttl=None),
         place=MemoryLocation(here, None, "default"),
@@ -33,7 +32,7 @@ def order(last: str) -> Order:
 
 @pytest.mark.spec("X4")
 def test_the_latest_wins_and_is_taken_once() -> None:
-    slot = Slot()
+    slot = ReviewSlot()
     slot.open("1")
     assert slot.put(order("2"))
     assert slot.put(order("3"))
@@ -46,7 +45,7 @@ def test_the_latest_wins_and_is_taken_once() -> None:
 
 @pytest.mark.spec("X4")
 def test_a_slot_that_nobody_will_look_into_takes_nothing() -> None:
-    slot = Slot()
+    slot = ReviewSlot()
     assert not slot.put(order("1"))
     slot.open(None)
     assert slot.take("1") is None
@@ -58,7 +57,7 @@ def test_a_slot_that_nobody_will_look_into_takes_nothing() -> None:
 
 @pytest.mark.spec("X4")
 def test_a_job_that_was_told_to_end_takes_nothing_more() -> None:
-    slot, abort = Slot(), Event()
+    slot, abort = ReviewSlot(), Event()
     slot.open("1")
     slot.watch(abort)
     assert slot.put(order("2"))

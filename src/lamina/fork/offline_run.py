@@ -1,0 +1,38 @@
+"""A fork that is answered without a model: what it was asked, what it has read and written so far, and the calls it makes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ..core.blocks import Wire
+from ..providers.offline.turn_context import Done, read_turn
+from .fork import directive_in
+
+
+class OfflineRun(NamedTuple):
+    directive: str
+    at: int  # the message that holds the directive; else the last one
+    read: Mapping[str, Done]  # by file
+    wrote: frozenset[str]
+
+
+def run_so_far(request: Wire) -> OfflineRun:
+    """How far a run has come, from the calls behind its directive."""
+    messages = request["messages"]
+    places = [at for at, message in enumerate(messages) if any(text.startswith("<fork ") for text in texts_of(message))]
+    at = places[-1] if places else len(messages) - 1
+    done = [(str(one.given.get("file_path")), one) for one in read_turn(request, "", at).done]
+    read = {file: one for file, one in done if one.name == "Read"}
+    return OfflineRun(directive_in(request) or "", at, read, frozenset(file for file, one in done if one.name == "Write"))
+
+
+def texts_of(message: Mapping[str, Any]) -> Iterator[str]:
+    content = message.get("content")
+    for block in content if isinstance(content, list) else ():
+        if block.get("type") == "text":
+            yield str(block["text"])
+
+
+def tool_call(purpose: str, name: str, number: int, **given: str) -> Wire:
+    return {"type": "tool_use", "id": f"{purpose}_{name}_{number}", "name": name, "input": given}

@@ -1,0 +1,207 @@
+"""The Agent and SendMessage tools: their schemas, and what a call of them asks for. Pure.
+
+Neither description changes while a session lives, since another text would be another prefix. That of Agent lists the types there are
+when a session begins; that of SendMessage names nobody, and a call with an unknown name is answered with the names there are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from ...core.blocks import Wire
+from ...core.prompt_files import prompt_text
+from ...tools.tool import Builtin, Context, Tool, ToolOutput, failure, guard
+from .messages import MOST_NAME, MOST_SUMMARY, MOST_TEXT, Structured, UnreadableMessage, read_structured
+from .types import AGENT, FORK, SEND, AgentType, Catalog
+
+MAX_DESCRIPTION = 200
+# The listing of a long catalog: half of what the other tools' descriptions take together.
+LISTING_CHARS = 12_000
+
+EVERYBODY = "*"
+# How an agent's files and jobs are called; its name is the rest.
+PREFIX = "agent-"
+_JOB = re.compile(rf"{PREFIX}[0-9a-f]{{8}}")
+# Of the known names in an error.
+MOST_KNOWN = 20
+
+AGENT_SCHEMA: Wire = {
+    "type": "object",
+    "properties": {
+        "description": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MAX_DESCRIPTION,
+            "description": "The task in three to five words, for the person",
+        },
+        "prompt": {"type": "string", "minLength": 1, "description": "The whole task, and what the report is to say"},
+        "subagent_type": {"type": "string", "description": "One of the types above; absent or fork: a fork of this conversation"},
+        "run_in_background": {"type": "boolean", "description": "Go on at once; the report comes later by itself"},
+    },
+    "required": ["description", "prompt"],
+}
+
+
+class ForkCall(msgspec.Struct, frozen=True):
+    """A fork of the conversation."""
+
+    description: str
+    prompt: str
+    background: bool
+
+    @property
+    def name(self) -> str:
+        return FORK
+
+
+class SubagentCall(msgspec.Struct, frozen=True):
+    """A subagent with a conversation of its own."""
+
+    description: str
+    prompt: str
+    background: bool
+    kind: AgentType
+
+    @property
+    def name(self) -> str:
+        return self.kind.name
+
+
+class CallRefusal(msgspec.Struct, frozen=True):
+    sentence: str
+
+
+AgentCall: TypeAlias = ForkCall | SubagentCall
+Act: TypeAlias = Callable[[Wire, Context], ToolOutput]
+
+
+def read_call(given: Wire, catalog: Catalog) -> AgentCall | CallRefusal:
+    """`given` fits the schema."""
+    words, prompt = " ".join(given["description"].split()), given["prompt"].strip()
+    background = bool(given.get("run_in_background"))
+    name = (given.get("subagent_type") or FORK).strip()
+    if not words or not prompt:
+        return CallRefusal("description and prompt must hold words; send the call again with both.")
+    if name == FORK:
+        return ForkCall(words, prompt, background)
+    kind = catalog.find(name)
+    return SubagentCall(words, prompt, background, kind) if kind is not None else CallRefusal(_unknown(name, catalog))
+
+
+def wants_fork(given: object) -> bool:
+    """Of input nobody has checked yet."""
+    return isinstance(given, dict) and str(given.get("subagent_type") or FORK).strip() == FORK
+
+
+def _unknown(name: str, catalog: Catalog) -> str:
+    known = [kind.name for kind in catalog.kinds]
+    close = get_close_matches(name, known, n=1, cutoff=0.6)
+    meant = f" Did you mean {close[0]}?" if close else ""
+    return f"There is no agent type {name[:100]!r}.{meant} The types are: {', '.join([*known, FORK])}."
+
+
+def agent_tool(catalog: Catalog, act: Act | None = None) -> Builtin:
+    """Without `act` it only describes itself."""
+    text, nobody = f"{prompt_text(__file__, 'agent')}\n\n{list_types(catalog)}", _refuses("No agent can be started here.")
+    return Builtin(name=AGENT, description=text, schema=AGENT_SCHEMA, read_only=False, act=act or nobody, together=True)
+
+
+def _refuses(sentence: str) -> Act:
+    return lambda given, context: failure(sentence)
+
+
+def list_types(catalog: Catalog) -> str:
+    """One line for each type, as many as there is room for; the names of the rest."""
+    lines, left = ["Types:"], LISTING_CHARS
+    for number, kind in enumerate(catalog.kinds):
+        tools = "all tools but Agent" if kind.tools is None else f"tools: {', '.join(kind.tools) or 'none'}"
+        line = f"- {kind.name}: {kind.description} ({tools})"
+        left -= len(line)
+        if left < 0:
+            return "\n".join([*lines, f"- also: {', '.join(rest.name for rest in catalog.kinds[number:])}"])
+        lines.append(line)
+    return "\n".join(lines)
+
+
+SEND_SCHEMA: Wire = {
+    "type": "object",
+    "properties": {
+        "to": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 4_096,
+            "description": "A name, * for everybody, uds:PATH for another session's socket, or bridge:ID",
+        },
+        "message": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MOST_TEXT,
+            "description": "Plain text, or one of the JSON objects above",
+        },
+        "summary": {"type": "string", "maxLength": MOST_SUMMARY, "description": "The message in five to ten words"},
+    },
+    "required": ["to", "message"],
+}
+
+Where: TypeAlias = Literal["name", "everybody", "uds", "bridge"]
+
+
+# Beyond this process: the prefix of an address.
+_FAR: tuple[Where, ...] = ("uds", "bridge")
+
+
+class Sending(NamedTuple):
+    where: Where
+    to: str  # a name, a path or an id; empty for everybody
+    text: str
+    summary: str
+    structured: Structured | None
+
+
+def send_tool(act: Act | None = None) -> Tool:
+    """Its message may come as the object itself. Without `act` it only describes itself."""
+    text, nobody = prompt_text(__file__, "send_message"), _refuses("No message can be sent here.")
+    return guard(Builtin(name=SEND, description=text, schema=SEND_SCHEMA, read_only=False, act=act or nobody), _with_text)
+
+
+def _with_text(arguments: Any) -> Any:
+    if isinstance(arguments, Mapping) and isinstance(arguments.get("message"), Mapping):
+        return {**arguments, "message": json.dumps(arguments["message"], ensure_ascii=False)}
+    return arguments
+
+
+def read_sending(given: Wire) -> Sending | CallRefusal:
+    """`given` fits the schema. A name is taken as it is spelled: rules speak of what stands in the call."""
+    to, text = given["to"], given["message"].strip()
+    summary = " ".join((given.get("summary") or "").split())
+    if not to.strip() or not text:
+        return CallRefusal("to and message must hold words; send the call again with both.")
+    structured = read_structured(text)
+    if isinstance(structured, UnreadableMessage):
+        return CallRefusal(f"The message was not sent: {structured.sentence}")
+    for where in _FAR:
+        if to.startswith(f"{where}:"):
+            rest = to.removeprefix(f"{where}:")
+            named = Sending(where, rest, text, summary, structured)
+            return named if rest.strip() else CallRefusal(f"{where}: must name somebody behind it.")
+    if to == EVERYBODY:
+        if structured is not None:
+            return CallRefusal("A request or an answer is for one agent: name it.")
+        return Sending("everybody", "", text, summary, None)
+    if len(to) > MOST_NAME:
+        return CallRefusal("The name is too long to be one.")
+    return Sending("name", to.removeprefix(PREFIX) if _JOB.fullmatch(to) else to, text, summary, structured)
+
+
+def describe_unknown(name: str, agents: Sequence[str], members: Sequence[str]) -> str:
+    """An error that lists who can be written to."""
+    found = [*agents, *members]
+    more = f", and {len(found) - MOST_KNOWN} more" if len(found) > MOST_KNOWN else ""
+    known = f"These can be written to: {', '.join(found[:MOST_KNOWN])}{more}." if found else "Nobody can be written to now."
+    return f"Nobody here is called {name[:100]!r}. {known}"
