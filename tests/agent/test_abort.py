@@ -18,7 +18,7 @@ from lamina.fork.tool_runner import Consent
 from lamina.providers.retry import Waits
 from lamina.testing import MessagesServer, Received
 from lamina.tools.registry import builtin_tools
-from lamina.tools.tool import Output
+from lamina.tools.tool import ToolOutput
 
 from .doing import PATIENCE, Pipe, accepted, answers, contexts, press_ctrl_c, records, reminders, results, texts
 
@@ -210,9 +210,9 @@ def test_what_was_read_before_the_stop_still_brings_its_instructions(
     (project / "sub" / "a.py").write_text("a\n")
     agents: list[Agent] = []
 
-    def halt(_: Any) -> Output:
+    def halt(_: Any) -> ToolOutput:
         agents[0].abort()
-        return Output("stopping")
+        return ToolOutput("stopping")
 
     agents.append(opened(tools=[*builtin_tools(), Custom(name="Halt", act=halt, read_only=False)]))
     messages_server.reply(tool_use=[("Read", {"file_path": "sub/a.py"}, "r1"), ("Halt", {}, "h1")])

@@ -16,10 +16,10 @@ from lamina.core.blocks import ToolUse
 from lamina.core.errors import InputError, NothingToSend, SessionClosed, WindowFull
 from lamina.core.settings import Settings
 from lamina.fork.tool_runner import Consent
-from lamina.permissions.decision import Ask
+from lamina.permissions.verdicts import AskUser
 from lamina.testing import MessagesServer
 from lamina.tools.registry import builtin_tools
-from lamina.tools.tool import Output
+from lamina.tools.tool import ToolOutput
 
 from .doing import accepted, answers, canonical, records, reminders, results, texts
 
@@ -163,7 +163,7 @@ def test_there_is_nothing_to_go_on_with_after_a_whole_answer(opened: Open, messa
 def test_a_person_is_asked_and_always_means_from_now_on(opened: Open, messages_server: MessagesServer, project: Path) -> None:
     asked: list[str] = []
 
-    def ask(call: ToolUse, question: Ask) -> Consent:
+    def ask(call: ToolUse, question: AskUser) -> Consent:
         asked.append(call.input["command"])
         assert question.suggestion is not None
         return "always"
@@ -204,7 +204,7 @@ def test_directories_of_the_settings_belong_to_the_project(
 
 def test_a_custom_tool_stands_in_the_request_and_is_called(opened: Open, messages_server: MessagesServer) -> None:
     schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-    weather = Custom(name="Weather", act=lambda given: Output(f"Rain in {given['city']}."), schema=schema)
+    weather = Custom(name="Weather", act=lambda given: ToolOutput(f"Rain in {given['city']}."), schema=schema)
     messages_server.reply(tool_use=("Weather", {"city": "Bergen"}, "w1"))
     messages_server.reply(text="Take a coat.")
     opened(mode="ask", tools=[*builtin_tools(), weather]).run("And outside?")
@@ -213,7 +213,7 @@ def test_a_custom_tool_stands_in_the_request_and_is_called(opened: Open, message
 
 
 def test_a_read_of_ones_own_need_not_say_which_file(opened: Open, messages_server: MessagesServer) -> None:
-    own = Custom(name="Read", act=lambda given: Output("from a database"))
+    own = Custom(name="Read", act=lambda given: ToolOutput("from a database"))
     messages_server.reply(tool_use=("Read", {"file_path": "x"}, "r1"))
     messages_server.reply(text="Seen.")
     assert opened(mode="ask", tools=[own]).run("Read it.").text == "Seen."

@@ -32,7 +32,7 @@ from lamina.fork.fork import (
 from lamina.fork.fork_tools import lend, no_tools
 from lamina.fork.handover import chain_of
 from lamina.fork.tool_runner import run_calls
-from lamina.permissions.decision import Allow, Deny
+from lamina.permissions.verdicts import Allow, Deny
 
 from .test_tool_runner import Custom, Talk, call, cwd, fine, text_of
 

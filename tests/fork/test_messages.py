@@ -8,7 +8,7 @@ import pytest
 from tests.permissions.house import MODES, House, build, call, rules
 
 from lamina.core.blocks import ToolUse
-from lamina.permissions.decision import Allow, Ask, Deny, Mode
+from lamina.permissions.verdicts import Allow, AskUser, Deny, Mode
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_a_message_to_an_agent_or_a_mailbox_needs_no_question(to: str, mode: Mod
 @pytest.mark.parametrize("to", ["uds:/run/x.sock", " uds:/run/x.sock", "bridge:phone"])
 def test_a_message_to_a_socket_or_a_bridge_is_asked_about(to: str, house: House) -> None:
     asked = house.decide(send(to), "ask")
-    assert isinstance(asked, Ask)
+    assert isinstance(asked, AskUser)
     assert to.strip() in asked.why
     assert asked.suggestion == (f"SendMessage({to})" if to == to.strip() else None)
     assert isinstance(house.decide(send(to), "read-only"), Deny)
@@ -45,7 +45,7 @@ def test_deny_rules_hold_in_every_mode_also_for_who_is_meant_by_everybody(mode: 
     assert isinstance(house.decide(send("bob"), mode, rules(deny=["SendMessage"])), Deny)
     assert isinstance(house.decide(send("bob"), mode, rules(deny=["SendMessage(bob)"])), Deny)
     assert isinstance(house.decide(send("carl"), mode, rules(deny=["SendMessage(bob)"])), Allow)
-    assert isinstance(house.decide(send("*"), mode, rules(deny=["SendMessage(bob)"])), Ask)
+    assert isinstance(house.decide(send("*"), mode, rules(deny=["SendMessage(bob)"])), AskUser)
 
 
 @pytest.mark.spec("A6")

@@ -16,10 +16,10 @@ from tests.tools.doing import ENVIRON
 from lamina.core.blocks import ToolUse, Wire, read_block
 from lamina.core.settings import Permissions
 from lamina.fork.tool_runner import Consent, Desk, Ran, run_calls
-from lamina.permissions.decision import Allow, Ask, Deny, Mode, PermissionContext
-from lamina.permissions.rules import Rules, read_rules
+from lamina.permissions.rules import PermissionRules, read_rules
+from lamina.permissions.verdicts import Allow, AskUser, Deny, Mode, PermissionContext
 from lamina.tools.registry import builtin_tools
-from lamina.tools.tool import Context, Output, Tool
+from lamina.tools.tool import Context, Tool, ToolOutput
 
 # Far more than a thread needs to get going on a busy machine; only a test that fails waits for it.
 PATIENCE = 120
@@ -34,8 +34,8 @@ class Custom(msgspec.Struct, frozen=True, kw_only=True):
     description: str = "Does something."
     schema: Wire = msgspec.field(default_factory=lambda: {"type": "object", "properties": {}})
 
-    def run(self, arguments: Wire, context: Context) -> Output:
-        done: Output = self.act(arguments)
+    def run(self, arguments: Wire, context: Context) -> ToolOutput:
+        done: ToolOutput = self.act(arguments)
         return done
 
 
@@ -55,7 +55,7 @@ class Talk:
         self.context = Context(cwd=cwd, roots=(cwd,), environ=ENVIRON, scratch=cwd.parent / "scratch")
         self.rules = read_rules(Permissions(allow=tuple(allow), deny=tuple(deny)))
         self.says = None if says is None else list(says)
-        self.asked: list[tuple[str, Ask]] = []
+        self.asked: list[tuple[str, AskUser]] = []
         self.begun: list[str] = []
         self.ended: list[str] = []
         readers = {tool.name for tool in self.tools if tool.read_only}
@@ -70,14 +70,14 @@ class Talk:
             on_end=lambda ran: self.ended.append(ran.call.id),
         )
 
-    def ask(self, call: ToolUse, question: Ask) -> Consent:
+    def ask(self, call: ToolUse, question: AskUser) -> Consent:
         assert self.says is not None
         self.asked.append((call.id, question))
         said = self.says.pop(0)
         if said == "always":
             assert question.suggestion is not None
             added = read_rules(Permissions(allow=(question.suggestion,)))
-            self.rules = Rules(allow=(*self.rules.allow, *added.allow), deny=self.rules.deny)
+            self.rules = PermissionRules(allow=(*self.rules.allow, *added.allow), deny=self.rules.deny)
         return said
 
     def run(self, *calls: ToolUse) -> list[Ran]:
@@ -97,8 +97,8 @@ def text_of(ran: Ran) -> str:
     return ran.result.text
 
 
-def fine(_: Wire) -> Output:
-    return Output("fine")
+def fine(_: Wire) -> ToolOutput:
+    return ToolOutput("fine")
 
 
 def when_ready(pipe: Path, act: Callable[[], object]) -> threading.Thread:
@@ -128,7 +128,7 @@ def cwd(tmp_path: Path) -> Path:
 
 @pytest.mark.spec("C11")
 def test_every_call_has_one_result_in_its_place_whatever_became_of_it(cwd: Path) -> None:
-    def breaks(_: Wire) -> Output:
+    def breaks(_: Wire) -> ToolOutput:
         raise RuntimeError("out of order")
 
     talk = Talk(cwd, Custom(name="Fine", act=fine), Custom(name="Breaks", act=breaks), deny=["Glob"])
@@ -156,7 +156,7 @@ def test_no_calls_no_results(cwd: Path) -> None:
 def test_fifty_calls_in_one_answer_come_back_in_order_and_never_more_than_eight_at_once(cwd: Path) -> None:
     lock, inside, most = threading.Lock(), 0, 0
 
-    def count(arguments: Wire) -> Output:
+    def count(arguments: Wire) -> ToolOutput:
         nonlocal inside, most
         with lock:
             inside += 1
@@ -164,7 +164,7 @@ def test_fifty_calls_in_one_answer_come_back_in_order_and_never_more_than_eight_
         text = (cwd / "a.txt").read_text()
         with lock:
             inside -= 1
-        return Output(f"{arguments['n']} {text}")
+        return ToolOutput(f"{arguments['n']} {text}")
 
     talk = Talk(cwd, Custom(name="Count", act=count))
     assert talk.said(*(call("Count", f"c{n}", n=n) for n in range(50))) == [f"{n} one\n" for n in range(50)]
@@ -175,9 +175,9 @@ def test_calls_that_only_read_run_at_the_same_time(cwd: Path) -> None:
     """Each waits for the other: one after another they would never end."""
     meet = threading.Barrier(2)
 
-    def wait(_: Wire) -> Output:
+    def wait(_: Wire) -> ToolOutput:
         meet.wait(PATIENCE)
-        return Output("met")
+        return ToolOutput("met")
 
     talk = Talk(cwd, Custom(name="Left", act=wait), Custom(name="Right", act=wait))
     assert talk.said(call("Left", "l"), call("Right", "r")) == ["met", "met"]
@@ -186,14 +186,14 @@ def test_calls_that_only_read_run_at_the_same_time(cwd: Path) -> None:
 def test_calls_that_write_run_one_after_another_and_readers_between_them_see_what_was_written(cwd: Path) -> None:
     log: list[str] = []
 
-    def write(arguments: Wire) -> Output:
+    def write(arguments: Wire) -> ToolOutput:
         log.append(f"begin {arguments['n']}")
         (cwd / "log").write_text(str(arguments["n"]))
         log.append(f"end {arguments['n']}")
-        return Output("written")
+        return ToolOutput("written")
 
-    def read(_: Wire) -> Output:
-        return Output((cwd / "log").read_text())
+    def read(_: Wire) -> ToolOutput:
+        return ToolOutput((cwd / "log").read_text())
 
     talk = Talk(cwd, Custom(name="Put", act=write, read_only=False), Custom(name="Get", act=read), mode="all")
     said = talk.said(call("Put", "1", n=1), call("Get", "2"), call("Put", "3", n=2), call("Put", "4", n=3), call("Get", "5"))
@@ -209,7 +209,7 @@ def test_a_person_is_asked_before_anything_of_the_answer_runs(cwd: Path) -> None
     begun_at_question: list[list[str]] = []
     ask = talk.ask
 
-    def asking(one: ToolUse, question: Ask) -> Consent:
+    def asking(one: ToolUse, question: AskUser) -> Consent:
         begun_at_question.append(list(talk.begun))
         return ask(one, question)
 
@@ -337,7 +337,7 @@ def test_a_yes_of_the_person_is_not_judged_again(cwd: Path) -> None:
     "error", [RuntimeError("broken"), SystemExit(3), RecursionError("deep")], ids=lambda error: type(error).__name__
 )
 def test_a_tool_that_raises_is_a_result(cwd: Path, error: BaseException) -> None:
-    def breaks(_: Wire) -> Output:
+    def breaks(_: Wire) -> ToolOutput:
         raise error
 
     talk = Talk(cwd, Custom(name="Breaks", act=breaks), Custom(name="Fine", act=fine))
@@ -349,7 +349,7 @@ def test_a_tool_that_raises_is_a_result(cwd: Path, error: BaseException) -> None
 
 @pytest.mark.parametrize(
     "returned",
-    [None, "just words", {"content": "x"}, Output(object()), Output([{"type": "text", "text": {1, 2}}])],  # type: ignore[arg-type]
+    [None, "just words", {"content": "x"}, ToolOutput(object()), ToolOutput([{"type": "text", "text": {1, 2}}])],  # type: ignore[arg-type]
     ids=["nothing", "a text", "a dict", "no content", "no JSON"],
 )
 def test_a_tool_that_returns_something_else_is_a_result(cwd: Path, returned: Any) -> None:
@@ -377,9 +377,9 @@ def test_an_abort_before_the_calls_runs_none_of_them_and_asks_nobody(cwd: Path) 
 def test_an_abort_during_a_call_ends_it_and_what_stands_behind_it_does_not_begin(cwd: Path) -> None:
     talk = Talk(cwd, mode="all")
 
-    def stop(_: Wire) -> Output:
+    def stop(_: Wire) -> ToolOutput:
         talk.context.abort.set()
-        return Output("told to stop")
+        return ToolOutput("told to stop")
 
     talk.desk = msgspec.structs.replace(talk.desk, tools=(*talk.tools, Custom(name="Stop", act=stop, read_only=False)))
     first, second, third = talk.run(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lamina.core.settings import Settings
-from lamina.hooks.events import HookOutcome, plan
+from lamina.hooks.events import HookOutcome, plan_hooks
 from lamina.hooks.run import MAX_OUTPUT, run_hooks
 
 PYTHON = f'"{sys.executable}"'
@@ -107,7 +107,7 @@ def test_a_matcher_chooses_and_a_bad_one_is_named(tmp_path: Path) -> None:
     table = hooks("SessionStart", "echo again", matcher="resume|compact")
     assert run("SessionStart", table, tmp_path, source="startup").context == ()
     assert run("SessionStart", table, tmp_path, source="resume").context == ("again",)
-    commands, faults = plan("SessionStart", hooks("SessionStart", "echo x", matcher="(("), matching="startup")
+    commands, faults = plan_hooks("SessionStart", hooks("SessionStart", "echo x", matcher="(("), matching="startup")
     assert commands == ()
     assert "'(('" in faults[0]
 

@@ -10,7 +10,9 @@ import msgspec
 
 from lamina.core.blocks import ToolUse, read_block
 from lamina.core.settings import Permissions
-from lamina.permissions.decision import Mode, PermissionContext, Rules, Verdict, decide, read_rules
+from lamina.permissions.decision import decide
+from lamina.permissions.rules import PermissionRules, read_rules
+from lamina.permissions.verdicts import Mode, PermissionContext, Verdict
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 READING = {"Read", "Grep", "Glob", "Fetcher"}
@@ -26,7 +28,7 @@ def shown(asked: ToolUse | str | None) -> str:
     return f"{asked.name} {asked.input}" if isinstance(asked, ToolUse) else str(asked)
 
 
-def rules(*, allow: Sequence[str] = (), ask: Sequence[str] = (), deny: Sequence[str] = ()) -> Rules:
+def rules(*, allow: Sequence[str] = (), ask: Sequence[str] = (), deny: Sequence[str] = ()) -> PermissionRules:
     return read_rules(Permissions(allow=tuple(allow), ask=tuple(ask), deny=tuple(deny)))
 
 
@@ -50,8 +52,8 @@ class House(msgspec.Struct, frozen=True):
         usual: dict[str, Any] = {"cwd": self.cwd, "memory_dir": self.memory, "home": home, "lamina_home": home / ".lamina"}
         return PermissionContext(**{**usual, "tool_is_read_only": READING.__contains__, **changes})
 
-    def decide(self, asked: ToolUse, mode: Mode = "ask", given: Rules | None = None, **changes: Any) -> Verdict:
-        return decide(asked, mode=mode, rules=given or Rules(), context=self.context(**changes))
+    def decide(self, asked: ToolUse, mode: Mode = "ask", given: PermissionRules | None = None, **changes: Any) -> Verdict:
+        return decide(asked, mode=mode, rules=given or PermissionRules(), context=self.context(**changes))
 
 
 def build(base: Path) -> House:

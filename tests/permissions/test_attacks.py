@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.permissions.house import House, build, call, rules
 
-from lamina.permissions.decision import Allow, Ask, Deny, Verdict
 from lamina.permissions.shell_rules import ShellPattern, holds_back, read_shell
+from lamina.permissions.verdicts import Allow, AskUser, Deny, Verdict
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ BESIDE = [
 @pytest.mark.parametrize("line", BESIDE)
 def test_nothing_slips_through_beside_a_command_that_is_allowed(line: str, house: House) -> None:
     given = rules(allow=["Bash(npm test:*)", "Bash(npm test)"])
-    assert of(house.decide(call("Bash", command=line), "ask", given)) == "Ask"
-    assert of(house.decide(call("Bash", command=line), "accept-edits", given)) == "Ask"
+    assert of(house.decide(call("Bash", command=line), "ask", given)) == "AskUser"
+    assert of(house.decide(call("Bash", command=line), "accept-edits", given)) == "AskUser"
     assert of(house.decide(call("Bash", command=line), "read-only", given)) == "Deny"
     assert of(house.decide(call("Bash", command=line), "ask", given, fork=True)) == "Deny"
 
@@ -55,7 +55,7 @@ def test_a_wildcard_that_a_shell_would_expand_is_no_reading_beside_another_comma
     """Alone the line runs by its plan, where `-delete` is a file; beside npm a shell runs it, where it is an order."""
     (house.cwd / "-delete").write_text("")
     given = rules(allow=["Bash(npm test:*)"])
-    assert of(house.decide(call("Bash", command=line), "ask", given)) == "Ask"
+    assert of(house.decide(call("Bash", command=line), "ask", given)) == "AskUser"
     alone = house.decide(call("Bash", command="find * | wc -l"), "ask", given)
     assert isinstance(alone, Allow)
     assert alone.plan is not None
@@ -180,7 +180,7 @@ def test_a_command_that_is_surely_forbidden_is_seen(line: str, house: House) -> 
 @pytest.mark.parametrize("line", POSSIBLY, ids=lambda line: line[:30])
 def test_a_command_whose_name_is_known_only_when_it_runs_may_be_the_forbidden_one(line: str, house: House) -> None:
     assert denied(line) == "maybe"
-    assert isinstance(house.decide(call("Bash", command=line), "all", rules(deny=["Bash(rm:*)"])), Ask)
+    assert isinstance(house.decide(call("Bash", command=line), "all", rules(deny=["Bash(rm:*)"])), AskUser)
 
 
 @pytest.mark.parametrize("line", NOT_AT_ALL)
@@ -263,10 +263,10 @@ ORDINARY = [
 def test_a_file_through_which_a_change_becomes_a_command_asks_whatever_allows_it(name: str, house: House) -> None:
     given = rules(allow=["Edit", "Write", "Edit(./**)"])
     for path in (name, str(house.cwd / name), f"src/../{name}"):
-        assert of(house.decide(call("Write", file_path=path), "accept-edits", given)) == "Ask", path
+        assert of(house.decide(call("Write", file_path=path), "accept-edits", given)) == "AskUser", path
     assert of(house.decide(call("Write", file_path=name), "ask", given, fork=True)) == "Deny"
     (house.cwd / "plain.txt").symlink_to(house.cwd / name)
-    assert of(house.decide(call("Write", file_path="plain.txt"), "accept-edits", given)) == "Ask"
+    assert of(house.decide(call("Write", file_path="plain.txt"), "accept-edits", given)) == "AskUser"
 
 
 @pytest.mark.parametrize("name", ORDINARY)
@@ -284,11 +284,11 @@ def test_the_question_says_where_a_link_leads(house: House) -> None:
         (call("Write", file_path="notes/tasks.json"), house.cwd / ".vscode" / "tasks.json"),
     ):
         verdict = house.decide(asked, "accept-edits")
-        assert isinstance(verdict, Ask)
+        assert isinstance(verdict, AskUser)
         assert f"(which leads to {there})" in verdict.why
     for cwd in (house.cwd, house.base / "way"):
         verdict = house.decide(call("Write", file_path="src/new.py"), cwd=cwd)
-        assert isinstance(verdict, Ask)
+        assert isinstance(verdict, AskUser)
         assert "leads to" not in verdict.why
 
 
@@ -298,7 +298,7 @@ def test_a_program_that_searches_a_whole_tree_meets_no_keys(house: House) -> Non
     (house.cwd / "someone").mkdir()
     (house.cwd / "someone" / ".ssh").mkdir()
     assert of(house.decide(search, fork=True)) == "Deny"
-    assert of(house.decide(search)) == "Ask"
+    assert of(house.decide(search)) == "AskUser"
     assert of(house.decide(call("Bash", command="grep -r x src"), fork=True)) == "Allow"
     (house.cwd / "src" / ".netrc").write_text("x\n")
     assert of(house.decide(call("Bash", command="grep -r x src"), fork=True)) == "Deny"
@@ -359,11 +359,11 @@ def test_deny_rules_for_paths_mean_what_they_mean_in_claude_code(rule: str, path
         ("mcp__github", "mcp__github__push", "Allow"),
         ("mcp__github__*", "mcp__github__push", "Allow"),
         ("mcp__github__push", "mcp__github__push", "Allow"),
-        ("mcp__git", "mcp__github__push", "Ask"),
-        ("mcp__github__pu", "mcp__github__push", "Ask"),
-        ("mcp__github__push", "mcp__github__push_all", "Ask"),
-        ("mcp__*", "mcp__github__push", "Ask"),
-        ("mcp__github__push(x)", "mcp__github__push", "Ask"),
+        ("mcp__git", "mcp__github__push", "AskUser"),
+        ("mcp__github__pu", "mcp__github__push", "AskUser"),
+        ("mcp__github__push", "mcp__github__push_all", "AskUser"),
+        ("mcp__*", "mcp__github__push", "AskUser"),
+        ("mcp__github__push(x)", "mcp__github__push", "AskUser"),
     ],
 )
 def test_a_rule_for_a_server_s_tools_allows_those_and_no_others(rule: str, tool: str, kind: str, house: House) -> None:
@@ -381,5 +381,5 @@ def test_a_rule_for_a_server_s_tools_allows_those_and_no_others(rule: str, tool:
 )
 def test_a_domain_rule_allows_that_host_and_nothing_that_looks_like_it(url: str, house: House) -> None:
     given = rules(allow=["WebFetch(domain:docs.example.com)"])
-    assert of(house.decide(call("WebFetch", url=url), "ask", given)) == "Ask"
+    assert of(house.decide(call("WebFetch", url=url), "ask", given)) == "AskUser"
     assert of(house.decide(call("WebFetch", url="https://docs.example.com/a?b"), "ask", given)) == "Allow"

@@ -10,8 +10,9 @@ import pytest
 from tests.permissions.house import MODES, House, build, call, rules, shown
 
 from lamina.core.blocks import ToolUse
-from lamina.permissions.decision import Allow, Ask, Deny, Mode, Rules
 from lamina.permissions.readonly.run import run_readonly
+from lamina.permissions.rules import PermissionRules
+from lamina.permissions.verdicts import Allow, AskUser, Deny, Mode
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_reading_outside_the_roots_asks(mode: Mode, house: House) -> None:
         call("Glob", pattern="../../../outside/*"),
         call("Glob", pattern="link/*"),
     ):
-        assert isinstance(house.decide(asked, mode), Ask), asked
+        assert isinstance(house.decide(asked, mode), AskUser), asked
         assert isinstance(house.decide(asked, mode, roots=(house.outside,)), Allow), asked
 
 
@@ -83,11 +84,11 @@ def test_a_search_whose_place_is_not_clear_is_denied(arguments: dict[str, Any], 
 )
 def test_keys_are_not_read_unasked_even_inside_the_roots(name: str, house: House) -> None:
     asked = call("Read", file_path=str(house.cwd / name))
-    assert isinstance(house.decide(asked), Ask)
+    assert isinstance(house.decide(asked), AskUser)
     assert isinstance(house.decide(asked, fork=True), Deny)
     (house.cwd / name).parent.mkdir(exist_ok=True)
     (house.cwd / name).write_text("key\n")
-    assert isinstance(house.decide(call("Bash", command=f"cat {name}")), Ask)
+    assert isinstance(house.decide(call("Bash", command=f"cat {name}")), AskUser)
     assert isinstance(house.decide(call("Bash", command=f"cat {name}"), "read-only"), Deny)
     assert isinstance(house.decide(call("Bash", command=f"cat {name}"), fork=True), Deny)
 
@@ -96,7 +97,7 @@ def test_a_search_through_a_tree_that_holds_keys_asks(house: House) -> None:
     assert isinstance(house.decide(call("Bash", command="grep -r x ."), fork=True), Allow)
     (house.cwd / ".ssh").mkdir()
     for asked in (call("Bash", command="grep -r x ."), call("Bash", command="grep -r x"), call("Grep", pattern="x")):
-        assert isinstance(house.decide(asked), Ask)
+        assert isinstance(house.decide(asked), AskUser)
         assert isinstance(house.decide(asked, fork=True), Deny)
     assert isinstance(house.decide(call("Bash", command="grep -r x src"), fork=True), Allow)
     assert isinstance(house.decide(call("Bash", command="ls -a"), fork=True), Allow)
@@ -104,7 +105,7 @@ def test_a_search_through_a_tree_that_holds_keys_asks(house: House) -> None:
 
 def test_a_process_s_environment_is_a_key_even_when_everything_is_a_root(house: House) -> None:
     for path in ("/proc/self/environ", "/dev/stdin", "/sys/x"):
-        assert isinstance(house.decide(call("Read", file_path=path), roots=(Path("/"),)), Ask)
+        assert isinstance(house.decide(call("Read", file_path=path), roots=(Path("/"),)), AskUser)
         assert isinstance(house.decide(call("Read", file_path=path), roots=(Path("/"),), fork=True), Deny)
         assert isinstance(house.decide(call("Bash", command=f"cat {path}"), roots=(Path("/"),), fork=True), Deny)
 
@@ -116,17 +117,17 @@ def test_a_process_s_environment_is_a_key_even_when_everything_is_a_root(house: 
 def test_each_mode_treats_a_change_in_its_own_way(tool: str, house: House) -> None:
     asked = call(tool, file_path=str(house.cwd / "src" / "a.py"))
     kinds = {mode: type(house.decide(asked, mode)) for mode in MODES}
-    assert kinds == {"ask": Ask, "accept-edits": Allow, "read-only": Deny, "all": Allow}
+    assert kinds == {"ask": AskUser, "accept-edits": Allow, "read-only": Deny, "all": Allow}
     away = call(tool, file_path=str(house.outside / "x.txt"))
     kinds = {mode: type(house.decide(away, mode)) for mode in MODES}
-    assert kinds == {"ask": Ask, "accept-edits": Ask, "read-only": Deny, "all": Allow}
+    assert kinds == {"ask": AskUser, "accept-edits": AskUser, "read-only": Deny, "all": Allow}
 
 
 def test_a_link_out_of_the_project_is_outside_for_changes_too(house: House) -> None:
     (house.cwd / "x.txt").symlink_to(house.outside / "x.txt")
     (house.cwd / "dir").symlink_to(house.outside)
     for path in ("x.txt", "dir/new.txt"):
-        assert isinstance(house.decide(call("Write", file_path=path), "accept-edits"), Ask)
+        assert isinstance(house.decide(call("Write", file_path=path), "accept-edits"), AskUser)
 
 
 SENSITIVE = [
@@ -162,9 +163,9 @@ SENSITIVE = [
 @pytest.mark.parametrize("name", SENSITIVE)
 def test_names_that_deserve_a_question_ask_before_they_exist_and_whatever_a_rule_says(name: str, house: House) -> None:
     asked = call("Write", file_path=str(house.cwd / name))
-    for generous in (Rules(), rules(allow=["Edit", "Edit(**)", "Write"])):
+    for generous in (PermissionRules(), rules(allow=["Edit", "Edit(**)", "Write"])):
         verdict = house.decide(asked, "accept-edits", generous)
-        assert isinstance(verdict, Ask)
+        assert isinstance(verdict, AskUser)
         assert verdict.suggestion is None
         assert isinstance(house.decide(asked, "accept-edits", generous, fork=True), Deny)
     assert isinstance(house.decide(asked, "all"), Allow)
@@ -173,7 +174,7 @@ def test_names_that_deserve_a_question_ask_before_they_exist_and_whatever_a_rule
 def test_a_plain_name_that_leads_to_a_sensitive_one_deserves_the_question_too(house: House) -> None:
     (house.cwd / ".git" / "hooks").mkdir(parents=True)
     (house.cwd / "hooks").symlink_to(".git/hooks")
-    assert isinstance(house.decide(call("Write", file_path="hooks/pre-commit"), "accept-edits"), Ask)
+    assert isinstance(house.decide(call("Write", file_path="hooks/pre-commit"), "accept-edits"), AskUser)
 
 
 def test_lamina_s_own_files_ask_whatever_the_directory_is_called(house: House) -> None:
@@ -181,7 +182,7 @@ def test_lamina_s_own_files_ask_whatever_the_directory_is_called(house: House) -
     own.mkdir()
     asked = call("Write", file_path=str(own / "projects" / "s.jsonl"))
     assert isinstance(house.decide(asked, "accept-edits", roots=(own,)), Allow)
-    assert isinstance(house.decide(asked, "accept-edits", roots=(own,), lamina_home=own), Ask)
+    assert isinstance(house.decide(asked, "accept-edits", roots=(own,), lamina_home=own), AskUser)
 
 
 # Memory
@@ -227,7 +228,7 @@ NOT_MEMORY = [
 def test_nothing_else_near_memory_may_be_written_by_a_fork_nor_unasked(name: str, house: House) -> None:
     asked = call("Write", file_path=os.path.join(house.memory, name))
     assert isinstance(house.decide(asked, "all", fork=True), Deny)
-    assert isinstance(house.decide(asked, "accept-edits"), Ask | Deny)
+    assert isinstance(house.decide(asked, "accept-edits"), AskUser | Deny)
 
 
 @pytest.mark.spec("G1")

@@ -22,7 +22,8 @@ from lamina.disk.user_files import replace
 from lamina.fork.fork_tools import lend
 from lamina.fork.tool_runner import Consent, Desk, Ran, run_calls
 from lamina.memory.memory import Memory
-from lamina.permissions.decision import Ask, Mode, PermissionContext, read_rules
+from lamina.permissions.rules import read_rules
+from lamina.permissions.verdicts import AskUser, Mode, PermissionContext
 from lamina.tools.registry import builtin_tools
 from lamina.tools.tool import Context
 
@@ -165,7 +166,7 @@ def test_what_is_swapped_behind_the_judgement_is_not_followed(project: Path, out
             case _:
                 path.symlink_to(outside / "new.txt")
 
-    def yes(_: ToolUse, __: Ask) -> Consent:
+    def yes(_: ToolUse, __: AskUser) -> Consent:
         return "yes"
 
     [ran] = run_calls([write(path)], desk_for(project, mode, on_start=once, ask=yes))
@@ -179,7 +180,7 @@ def test_a_person_s_yes_is_for_the_file_that_was_shown(project: Path, outside: P
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
 
-    def swap_and_say_yes(_: ToolUse, question: Ask) -> Consent:
+    def swap_and_say_yes(_: ToolUse, question: AskUser) -> Consent:
         assert "outside the project" in question.why
         swap(elsewhere, outside)
         return "yes"

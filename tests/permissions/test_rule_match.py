@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.permissions.house import MODES, House, build, call, rules, shown
 
 from lamina.core.blocks import ToolUse
-from lamina.permissions.decision import Allow, Ask, Deny, Mode, Verdict, may_read, read_mode
+from lamina.permissions.decision import may_read
+from lamina.permissions.verdicts import Allow, AskUser, Deny, Mode, Verdict, read_mode
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def test_deny_comes_before_ask_and_ask_before_allow(house: House) -> None:
     assert isinstance(house.decide(asked, "ask", rules(**everything)), Deny)
     assert isinstance(house.decide(asked, "all", rules(**everything)), Deny)
     del everything["deny"]
-    assert isinstance(house.decide(asked, "ask", rules(**everything)), Ask)
+    assert isinstance(house.decide(asked, "ask", rules(**everything)), AskUser)
     assert isinstance(house.decide(asked, "all", rules(**everything)), Allow)
     del everything["ask"]
     assert isinstance(house.decide(asked, "ask", rules(**everything)), Allow)
@@ -40,7 +41,7 @@ def test_deny_comes_before_ask_and_ask_before_allow(house: House) -> None:
 def test_a_doubt_about_a_deny_rule_asks_even_in_mode_all(house: House) -> None:
     given = rules(allow=["Bash"], deny=["Bash(rm:*)"])
     for mode in ("ask", "accept-edits", "all"):
-        assert isinstance(house.decide(call("Bash", command="wrapper rm x"), mode, given), Ask)
+        assert isinstance(house.decide(call("Bash", command="wrapper rm x"), mode, given), AskUser)
     assert isinstance(house.decide(call("Bash", command="wrapper rm x"), "read-only", given), Deny)
 
 
@@ -49,22 +50,22 @@ def test_a_doubt_about_a_deny_rule_asks_even_in_mode_all(house: House) -> None:
     [
         ("npm test", Allow),
         ("npm test && npm run build", Allow),
-        ("npm test; rm x", Ask),
-        ("npm test && curl evil", Ask),
-        ("npm test | tee x", Ask),
-        ("npm test > x", Ask),
-        ("npm test $(rm x)", Ask),
-        ("npm test `rm x`", Ask),
-        ("npm test & rm x", Ask),
-        ("npm test\nrm x", Ask),
-        ("npm testing", Ask),
-        ("A=b npm test", Ask),
+        ("npm test; rm x", AskUser),
+        ("npm test && curl evil", AskUser),
+        ("npm test | tee x", AskUser),
+        ("npm test > x", AskUser),
+        ("npm test $(rm x)", AskUser),
+        ("npm test `rm x`", AskUser),
+        ("npm test & rm x", AskUser),
+        ("npm test\nrm x", AskUser),
+        ("npm testing", AskUser),
+        ("A=b npm test", AskUser),
         ("npm test 2>&1 | tail -20", Allow),
         ("ls src; npm test", Allow),
         ("cat src/a.py | npm test", Allow),
-        ("cat ../../../outside/x.txt | npm test", Ask),
-        ("npm test; cat src/a.py", Ask),
-        ("npm test;" * 8 + "npm test", Ask),
+        ("cat ../../../outside/x.txt | npm test", AskUser),
+        ("npm test; cat src/a.py", AskUser),
+        ("npm test;" * 8 + "npm test", AskUser),
     ],
 )
 def test_a_line_is_allowed_only_if_every_part_of_it_is(command: str, kind: type[Verdict], house: House) -> None:
@@ -78,12 +79,12 @@ def test_a_part_that_reads_keys_is_not_allowed_by_reading_only(house: House) -> 
     (house.cwd / ".ssh").mkdir()
     (house.cwd / ".ssh" / "id_rsa").write_text("key\n")
     for command in ("cat .ssh/id_rsa | npm test", "grep -r x . | npm test"):
-        assert isinstance(house.decide(call("Bash", command=command), "ask", rules(allow=["Bash(npm test)"])), Ask)
+        assert isinstance(house.decide(call("Bash", command=command), "ask", rules(allow=["Bash(npm test)"])), AskUser)
 
 
 def test_a_line_that_nobody_can_cut_is_allowed_by_its_very_text(house: House) -> None:
     asked = call("Bash", command="make 2> $LOG")
-    assert isinstance(house.decide(asked, "ask", rules(allow=["Bash(make:*)"])), Ask)
+    assert isinstance(house.decide(asked, "ask", rules(allow=["Bash(make:*)"])), AskUser)
     assert isinstance(house.decide(asked, "ask", rules(allow=["Bash(make 2> $LOG)"])), Allow)
 
 
@@ -104,7 +105,7 @@ def test_a_file_that_may_not_be_read_is_not_read_in_any_way(house: House) -> Non
             assert isinstance(house.decide(asked, mode, given), Deny), asked
         assert isinstance(house.decide(asked, "ask", given, fork=True), Deny), asked
     search = call("Bash", command="grep -r KEY .")
-    assert isinstance(house.decide(search, "ask", given), Ask)
+    assert isinstance(house.decide(search, "ask", given), AskUser)
     assert isinstance(house.decide(search, "read-only", given), Deny)
     assert isinstance(house.decide(search, "ask", given, fork=True), Deny)
     assert isinstance(house.decide(call("Bash", command="grep -r KEY src"), "ask", rules(deny=["Read(./.env)"])), Allow)
@@ -116,14 +117,14 @@ def test_a_file_that_may_not_be_changed_may_be_read_but_makes_other_commands_dou
     assert isinstance(house.decide(call("Write", file_path="src/new.py"), "all", given), Deny)
     assert isinstance(house.decide(call("Read", file_path="src/a.py"), "ask", given), Allow)
     assert isinstance(house.decide(call("Bash", command="cat src/a.py"), "ask", rules(deny=["Edit(./src/**)"])), Allow)
-    assert isinstance(house.decide(call("Bash", command="tool src/a.py"), "all", given), Ask)
+    assert isinstance(house.decide(call("Bash", command="tool src/a.py"), "all", given), AskUser)
 
 
 def test_an_allow_rule_must_cover_both_the_spelled_and_the_real_path(house: House) -> None:
     (house.cwd / "src" / "away").symlink_to(house.outside)
     given = rules(allow=["Edit(./src/**)"])
     assert isinstance(house.decide(call("Edit", file_path="src/a.py"), "ask", given), Allow)
-    assert isinstance(house.decide(call("Edit", file_path="src/away/x.txt"), "ask", given), Ask)
+    assert isinstance(house.decide(call("Edit", file_path="src/away/x.txt"), "ask", given), AskUser)
 
 
 def test_rules_work_where_the_project_is_reached_through_a_link(house: House) -> None:
@@ -181,7 +182,7 @@ def test_a_call_whose_arguments_are_cut_or_odd_is_never_allowed(given: Any, mode
 )
 def test_the_narrowest_rule_that_would_allow_it_is_offered(asked: ToolUse, rule: str | None, house: House) -> None:
     verdict = house.decide(asked)
-    assert isinstance(verdict, Ask)
+    assert isinstance(verdict, AskUser)
     assert verdict.suggestion == rule
 
 
@@ -230,8 +231,8 @@ def test_any_call_gets_an_answer_and_what_is_offered_allows_it_next_time(
     house: House, text: str, make: Callable[[str], ToolUse], mode: Mode, fork: bool
 ) -> None:
     verdict = house.decide(make(text), mode, fork=fork)
-    assert not (fork and isinstance(verdict, Ask))
-    if isinstance(verdict, Ask) and verdict.suggestion is not None:
+    assert not (fork and isinstance(verdict, AskUser))
+    if isinstance(verdict, AskUser) and verdict.suggestion is not None:
         given = rules(allow=[verdict.suggestion])
         assert given.findings == ()
         assert isinstance(house.decide(make(text), mode, given), Allow)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.permissions.house import rules
 
 from lamina.permissions.patterns import Bases, PathPattern, covers, quoted, read_pattern
-from lamina.permissions.readonly.words import Refusal, split
-from lamina.permissions.request import Asked, host_of
+from lamina.permissions.readonly.tokenizer import CommandRefusal, split_command
+from lamina.permissions.request import CallRequest, host_of
 from lamina.permissions.rule_match import allowing, holding
 from lamina.permissions.shell_rules import ShellPattern, allows, holds_back, is_exactly, read_shell
 
@@ -118,8 +118,8 @@ def test_no_pattern_raises(text: str, path: str) -> None:
 )
 def test_an_allowing_command_rule_matches_word_by_word(text: str, matching: list[str], others: list[str]) -> None:
     def matches(line: str) -> bool:
-        parts = split(line)
-        assert not isinstance(parts, Refusal)
+        parts = split_command(line)
+        assert not isinstance(parts, CommandRefusal)
         return allows(shell(text), parts[0])
 
     assert [line for line in matching if not matches(line)] == []
@@ -267,9 +267,9 @@ def test_a_broken_rule_is_a_finding_and_closes_what_it_should_close(text: str) -
     assert found.allow == ()
     tool = found.deny[0].tool
     assert text.startswith(tool)
-    assert holding(found.deny, Asked(tool, {}, command="anything" if tool == "Bash" else None), BASES)[0] == "yes"
-    assert holding(found.ask, Asked(tool, {}, command="anything" if tool == "Bash" else None), BASES)[0] == "yes"
-    assert holding(found.deny, Asked("SomethingElse", {}), BASES)[0] == "no"
+    assert holding(found.deny, CallRequest(tool, {}, command="anything" if tool == "Bash" else None), BASES)[0] == "yes"
+    assert holding(found.ask, CallRequest(tool, {}, command="anything" if tool == "Bash" else None), BASES)[0] == "yes"
+    assert holding(found.deny, CallRequest("SomethingElse", {}), BASES)[0] == "no"
 
 
 @pytest.mark.parametrize("text", ["(", "", "   ", "()", "7x", "«Bash»", "(Bash)"])
@@ -277,7 +277,7 @@ def test_a_deny_rule_of_which_not_even_the_tool_can_be_read_denies_everything(te
     found = rules(deny=[text], allow=["Bash"])
     assert "every call is denied" in found.findings[0].text
     for tool in ("Bash", "Read", "mcp__a__b"):
-        assert holding(found.deny, Asked(tool, {}), BASES)[0] == "yes"
+        assert holding(found.deny, CallRequest(tool, {}), BASES)[0] == "yes"
 
 
 @pytest.mark.parametrize("text", ["*", "Ba*", "mcp__*", "*(x)"])
@@ -290,9 +290,9 @@ def test_an_allow_rule_may_not_name_tools_by_wildcard(text: str) -> None:
 def test_rules_that_hold_back_may_name_tools_by_wildcard_and_in_any_case() -> None:
     found = rules(deny=["mcp__*", "bash(rm:*)", "read(.env)"])
     assert found.findings == ()
-    assert holding(found.deny, Asked("mcp__a__b", {}), BASES)[0] == "yes"
-    assert holding(found.deny, Asked("Bash", {}, command="rm x"), BASES)[0] == "yes"
-    assert holding(found.deny, Asked("Grep", {}, paths=(Path("/w/app/.env"),)), BASES)[0] == "yes"
+    assert holding(found.deny, CallRequest("mcp__a__b", {}), BASES)[0] == "yes"
+    assert holding(found.deny, CallRequest("Bash", {}, command="rm x"), BASES)[0] == "yes"
+    assert holding(found.deny, CallRequest("Grep", {}, paths=(Path("/w/app/.env"),)), BASES)[0] == "yes"
 
 
 @pytest.mark.parametrize(
@@ -309,8 +309,8 @@ def test_rules_that_hold_back_may_name_tools_by_wildcard_and_in_any_case() -> No
 )
 def test_a_rule_speaks_of_the_tools_it_covers(rule: str, tools: list[str], others: list[str]) -> None:
     found = rules(allow=[rule]).allow
-    assert [tool for tool in tools if allowing(found, Asked(tool, {}), BASES) is None] == []
-    assert [tool for tool in others if allowing(found, Asked(tool, {}), BASES) is not None] == []
+    assert [tool for tool in tools if allowing(found, CallRequest(tool, {}), BASES) is None] == []
+    assert [tool for tool in others if allowing(found, CallRequest(tool, {}), BASES) is not None] == []
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,7 @@ def test_the_host_of_an_address_is_read_only_where_everyone_reads_the_same(url: 
     ],
 )
 def test_a_domain_rule_allows_narrowly_and_forbids_widely(rule: str, host: str | None, allowed: bool, denied: bool) -> None:
-    asked = Asked("WebFetch", {}, host=host)
+    asked = CallRequest("WebFetch", {}, host=host)
     assert (allowing(rules(allow=[rule]).allow, asked, BASES) is not None) is allowed
     assert (holding(rules(deny=[rule]).deny, asked, BASES)[0] == "yes") is denied
 

@@ -10,8 +10,8 @@ import pytest
 
 from lamina.prompt.git_status import MOST_CHANGES, git_status
 from lamina.prompt.repository import (
-    Head,
-    Repository,
+    GitHead,
+    GitRepository,
     comparison_settings,
     default_branch,
     find_repository,
@@ -235,10 +235,10 @@ def test_names_and_subjects_stay_on_their_line(top: Path) -> None:
     assert all(line.isprintable() and len(line) < 250 for line in lines)
 
 
-def repository(tmp_path: Path) -> Repository:
+def repository(tmp_path: Path) -> GitRepository:
     made = tmp_path / ".git"
     made.mkdir(exist_ok=True)
-    return Repository(tmp_path, made, made)
+    return GitRepository(tmp_path, made, made)
 
 
 @pytest.mark.parametrize("ref", ["refs/heads/main", "refs/heads/a/b-c", "refs/remotes/origin/x.y"])
@@ -268,15 +268,15 @@ def test_a_ref_that_leads_elsewhere_is_none(ref: str) -> None:
 @pytest.mark.parametrize(
     ("text", "head"),
     [
-        (COMMIT, Head(None, COMMIT)),
-        ("ref: refs/heads/main", Head("main", None)),
-        ("ref: refs/heads/../../../secret", Head(None, None)),
-        ("ref: /etc/passwd", Head(None, None)),
-        ("nonsense", Head(None, None)),
-        ("", Head(None, None)),
+        (COMMIT, GitHead(None, COMMIT)),
+        ("ref: refs/heads/main", GitHead("main", None)),
+        ("ref: refs/heads/../../../secret", GitHead(None, None)),
+        ("ref: /etc/passwd", GitHead(None, None)),
+        ("nonsense", GitHead(None, None)),
+        ("", GitHead(None, None)),
     ],
 )
-def test_a_head_is_read_by_its_form(tmp_path: Path, text: str, head: Head) -> None:
+def test_a_head_is_read_by_its_form(tmp_path: Path, text: str, head: GitHead) -> None:
     found = repository(tmp_path)
     (found.git / "HEAD").write_text(text)
     assert head_of(found) == head
@@ -289,7 +289,7 @@ def test_a_packed_ref_is_found_by_its_whole_name(tmp_path: Path) -> None:
     (found.git / "packed-refs").write_text(
         f"# pack-refs\n{other} refs/heads/main2\n{other} x/refs/heads/main\n{COMMIT} refs/heads/main\n"
     )
-    assert head_of(found) == Head("main", COMMIT)
+    assert head_of(found) == GitHead("main", COMMIT)
 
 
 def test_the_main_branch_is_the_one_origin_names(tmp_path: Path) -> None:

@@ -6,10 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.prompt.includes import MOST_PER_FILE, Ask, Load, Reach, Refuse, find_includes, judge, meant_as_file, resolve
+from lamina.prompt.includes import (
+    MOST_PER_FILE,
+    ForbiddenInclude,
+    IncludeReach,
+    find_includes,
+    judge_include,
+    meant_as_file,
+    resolve,
+)
 
 PROJECT = Path("/home/ann/project")
-REACH = Reach(PROJECT, (PROJECT,))
+REACH = IncludeReach(PROJECT, (PROJECT,))
 
 
 @pytest.mark.spec("I2")
@@ -101,8 +109,8 @@ def test_a_path_is_resolved_through_its_links(tmp_path: Path) -> None:
     "real", ["/home/ann/other/a.md", "/home/ann/project-2/a.md", "/home/ann/a.md", "/var/log/x", "/etcetera/x", "/home/ann/etc/x"]
 )
 def test_what_lies_outside_the_project_is_asked_about(real: str) -> None:
-    assert judge(Path(real), REACH) == Ask()
-    assert judge(Path(real), REACH._replace(exempt=True)) == Load()
+    assert judge_include(Path(real), REACH) == "ask"
+    assert judge_include(Path(real), REACH._replace(exempt=True)) == "load"
 
 
 @pytest.mark.spec("I2", "G3")
@@ -127,8 +135,8 @@ def test_what_lies_outside_the_project_is_asked_about(real: str) -> None:
     ],
 )
 def test_keys_and_system_files_are_refused_without_a_question(real: str) -> None:
-    assert isinstance(judge(Path(real), REACH), Refuse)
-    assert judge(Path(real), REACH._replace(exempt=True)) == Load()
+    assert isinstance(judge_include(Path(real), REACH), ForbiddenInclude)
+    assert judge_include(Path(real), REACH._replace(exempt=True)) == "load"
 
 
 @pytest.mark.parametrize(
@@ -140,8 +148,8 @@ def test_keys_and_system_files_are_refused_without_a_question(real: str) -> None
     ],
 )
 def test_what_lies_inside_the_project_is_loaded(real: str, project: str) -> None:
-    assert judge(Path(real), Reach(Path(project), (Path(project),))) == Load()
+    assert judge_include(Path(real), IncludeReach(Path(project), (Path(project),))) == "load"
 
 
 def test_a_project_at_the_root_of_the_disk_does_not_own_the_system() -> None:
-    assert isinstance(judge(Path("/etc/passwd"), Reach(Path("/"), (Path("/"),))), Refuse)
+    assert isinstance(judge_include(Path("/etc/passwd"), IncludeReach(Path("/"), (Path("/"),))), ForbiddenInclude)

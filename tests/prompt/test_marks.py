@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.prompt.cache_marks import End, end_before_last_answer, mark, mark_messages, marked_last
+from lamina.prompt.cache_marks import BlockPosition, end_before_last_answer, mark, mark_messages, marked_last
 
 Wire = dict[str, Any]
 
@@ -107,5 +107,5 @@ def test_the_usual_lifetime_is_not_spelled_out() -> None:
 def test_the_end_of_the_last_answered_request_is_read_off_the_messages() -> None:
     assert end_before_last_answer([]) is None
     assert end_before_last_answer([user()]) is None
-    assert end_before_last_answer([user(text("a"), text("b")), assistant()]) == End(0, 1)
-    assert end_before_last_answer([user(), assistant(), user(), user()]) == End(0, 0)
+    assert end_before_last_answer([user(text("a"), text("b")), assistant()]) == BlockPosition(0, 1)
+    assert end_before_last_answer([user(), assistant(), user(), user()]) == BlockPosition(0, 0)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.prompt.safe_read import MOST_BYTES, FileText, Unusable, read_text
+from lamina.prompt.safe_read import MOST_BYTES, FileText, UnusableFile, read_text
 
 
 def test_a_text_comes_back_with_plain_line_ends(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_the_content_decides_what_is_text_not_the_suffix(tmp_path: Path, data: b
     path = tmp_path / "notes.md"
     path.write_bytes(data)
     found = read_text(path)
-    assert isinstance(found, Unusable)
+    assert isinstance(found, UnusableFile)
     assert problem in found.problem
 
 
@@ -48,32 +48,32 @@ def test_a_huge_file_is_refused_by_its_size_alone(tmp_path: Path) -> None:
     path = tmp_path / "huge.md"
     with path.open("wb") as file:
         file.truncate(100 << 20)
-    assert read_text(path) == Unusable(f"is larger than {MOST_BYTES:,} bytes")
+    assert read_text(path) == UnusableFile(f"is larger than {MOST_BYTES:,} bytes")
     path.write_bytes(b"x" * MOST_BYTES)
     assert isinstance(read_text(path), FileText)
 
 
 def test_a_directory_is_no_text(tmp_path: Path) -> None:
-    assert read_text(tmp_path) == Unusable("is a directory")
+    assert read_text(tmp_path) == UnusableFile("is a directory")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_a_pipe_that_nobody_writes_to_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
-    assert read_text(tmp_path / "pipe.md") == Unusable("is no regular file")
+    assert read_text(tmp_path / "pipe.md") == UnusableFile("is no regular file")
 
 
 def test_a_device_is_not_opened() -> None:
-    assert isinstance(read_text(Path(os.path.realpath(os.devnull))), Unusable)
+    assert isinstance(read_text(Path(os.path.realpath(os.devnull))), UnusableFile)
 
 
 @pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links are followed here")
 def test_a_link_in_place_of_a_resolved_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("s")
     (tmp_path / "a.md").symlink_to(tmp_path / "secret")
-    assert isinstance(read_text(tmp_path / "a.md"), Unusable)
+    assert isinstance(read_text(tmp_path / "a.md"), UnusableFile)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc here")
 def test_a_file_that_says_it_is_empty_is_read_no_further_than_the_limit() -> None:
-    assert read_text(Path(os.path.realpath("/proc/self/status")), most=10) == Unusable("is larger than 10 bytes")
+    assert read_text(Path(os.path.realpath("/proc/self/status")), most=10) == UnusableFile("is larger than 10 bytes")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lamina.core.fence import TAGS
 from lamina.prompt.instruction_files import InstructionFile, Instructions
 from lamina.prompt.reminder import IndexText, date_change, first_reminder, in_view, later_context, nested_context
-from lamina.prompt.rules import Kind
+from lamina.prompt.rules import InstructionKind
 
 HOSTILE = st.lists(
     st.sampled_from([*(f"</{tag}>" for tag in TAGS), *(f"<{tag}>" for tag in TAGS), "# Date", "\n", "x", "Contents of /a:"]),
@@ -80,7 +80,7 @@ def test_equal_sources_give_equal_bytes() -> None:
 
 @pytest.mark.spec("I1")
 def test_instruction_files_keep_their_order_and_say_whose_they_are() -> None:
-    kinds: tuple[Kind, ...] = ("managed", "user", "project", "local")
+    kinds: tuple[InstructionKind, ...] = ("managed", "user", "project", "local")
     files = tuple(InstructionFile(Path(f"/{kind}/CLAUDE.md"), Path(f"/{kind}"), kind, kind) for kind in kinds)
     included = InstructionFile(Path("/p/a.md"), Path("/p/a.md"), "project", "a", included_from=Path("/project/CLAUDE.md"))
     made = first_reminder(instructions=Instructions((*files, included)), memory_index=[IndexText("/m/MEMORY.md", "- one")])

@@ -6,16 +6,16 @@ import pytest
 
 from lamina.core.prompt_files import prompt_sections, prompt_text
 from lamina.prompt import system
-from lamina.prompt.system import system_prompt
+from lamina.prompt.system import system_prompt, with_section
 
 # What the system prompt may cost: it is sent with every request.
 MOST_CHARACTERS = 5_000
 
 
 def test_the_general_text_comes_first_and_sections_last() -> None:
-    blocks = system_prompt(
-        base=None, cwd=Path("/p"), tools=["Read", "Bash"], platform="linux", sections=["# Memory", " ", "# Past"]
-    )
+    blocks = system_prompt(base=None, cwd=Path("/p"), tools=["Read", "Bash"], platform="linux")
+    for section in ("# Memory", " ", "# Past"):
+        blocks = with_section(blocks, section)
     texts = [block["text"] for block in blocks]
     assert all(set(block) == {"type", "text"} for block in blocks)
     assert texts[0].startswith(prompt_text(system.__file__, "system"))

@@ -20,7 +20,7 @@ from lamina.providers.openai import OpenAIProvider
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 from lamina.testing.request_validation import Limits
-from lamina.tools.reads import ReadState
+from lamina.tools.read_state import ReadRange, ReadState
 
 from .compacting import (
     LONG,
@@ -123,7 +123,7 @@ def test_the_last_words_stay_behind_the_summary_and_before_what_is_put_back(
     with opened(messages_server, tmp_path) as session:
         reads = ReadState()
         lend(session, reads=reads)
-        reads.note(tmp_path / "read.py", mtime_ns=0, size=0, digest=b"", whole=True)
+        reads.note(tmp_path / "read.py", ReadRange(b""))
         lend(session, session_start=lambda source: HookOutcome(context=(f"started by {source}",)))
         rounds(session, messages_server, 4)
         session.add_user("And now the last thing")
@@ -147,13 +147,13 @@ def test_files_come_back_as_they_are_now_and_missing_ones_are_told(messages_serv
         for number in range(8):
             path = tmp_path / f"file{number}.py"
             path.write_text(f"old {number}\n")
-            reads.note(path, mtime_ns=0, size=0, digest=b"", whole=True)
+            reads.note(path, ReadRange(b""))
         (tmp_path / "file7.py").write_text("new 7\n")
         (tmp_path / "file6.py").unlink()
         (tmp_path / "CLAUDE.md").write_text("rules")
-        reads.note(tmp_path / "CLAUDE.md", mtime_ns=0, size=0, digest=b"", whole=True)
+        reads.note(tmp_path / "CLAUDE.md", ReadRange(b""))
         assert session.path is not None
-        reads.note(session.path, mtime_ns=0, size=0, digest=b"", whole=True)
+        reads.note(session.path, ReadRange(b""))
         lend(session, todos=lambda: "1. [ ] write docs")
         lend(session, restorable=lambda: [Restorable("plan", "p", "first this, then that")])
         rounds(session, messages_server, 6)
@@ -318,7 +318,7 @@ def test_a_preview_changes_nothing_and_tells_what_would_happen(messages_server: 
     with opened(messages_server, tmp_path) as session:
         reads = ReadState()
         lend(session, reads=reads)
-        reads.note(tmp_path / "a.py", mtime_ns=0, size=0, digest=b"", whole=True)
+        reads.note(tmp_path / "a.py", ReadRange(b""))
         rounds(session, messages_server, 6)
         last = session.add_user("What next?")
         before, size, calls = session.messages, len(records(session)), len(messages_server.requests)

@@ -22,7 +22,7 @@ from lamina.hooks.events import HookOutcome
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
-from lamina.tools.reads import ReadState
+from lamina.tools.read_state import ReadRange, ReadState
 
 from .compacting import LONG, boundaries, kinds, opened, records, rounds, summaries, summarising, told, until_compacted
 from .words import Wire, said
@@ -55,7 +55,7 @@ def test_what_comes_back_stands_behind_what_was_kept_in_a_fixed_order(messages_s
     with opened(messages_server, tmp_path) as session:
         reads = ReadState()
         lend(session, reads=reads)
-        reads.note(tmp_path / "read.py", mtime_ns=0, size=0, digest=b"", whole=True)
+        reads.note(tmp_path / "read.py", ReadRange(b""))
         lend(session, todos=lambda: "- [ ] ship it")
         lend(session, session_start=lambda source: HookOutcome(context=("a hook's words",)))
         lend(session, restorable=lambda: [Restorable("background", "b", "one agent works")])
@@ -128,7 +128,7 @@ def test_a_plan_that_is_a_file_comes_back_as_the_plan_only(messages_server: Mess
     with opened(messages_server, tmp_path) as session:
         reads = ReadState()
         lend(session, reads=reads)
-        reads.note(plan, mtime_ns=0, size=0, digest=b"", whole=True)
+        reads.note(plan, ReadRange(b""))
         session.restore_after_compaction("plan", str(plan), plan.read_text)
         rounds(session, messages_server, 4)
         assert session.compact().files == ()

@@ -21,7 +21,7 @@ from lamina.core.view import Item
 from lamina.disk.transcripts.store import read_transcript
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.session import Session
-from lamina.tools.reads import ReadState
+from lamina.tools.read_state import ReadRange, ReadState
 
 from .compacting import quiet
 from .words import READ, answer, call, refused, said, unmarked
@@ -56,7 +56,7 @@ def compacted(session: Session, directory: Path, part: str) -> bool:
     (directory / "read.py").write_text("x = 1\n")
     reads = ReadState()
     lend(session, reads=reads)
-    reads.note(directory / "read.py", mtime_ns=0, size=0, digest=b"", whole=True)
+    reads.note(directory / "read.py", ReadRange(b""))
     lend(session, todos=lambda: "1. [ ] more")
     pivot = None
     if part != "all":

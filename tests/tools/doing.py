@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lamina.tools.registry import builtin_tools
-from lamina.tools.tool import Context, Output
+from lamina.tools.tool import Context, ToolOutput
 
 # What a shell and its commands need; the keys of the person who runs the tests are not among it.
 ENVIRON = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "TMPDIR", "LANG") if name in os.environ}
@@ -17,7 +17,7 @@ def context(cwd: Path, **fields: Any) -> Context:
     return Context(**{"cwd": cwd, "roots": (cwd,), "environ": ENVIRON, "scratch": cwd.parent / f"{cwd.name}-scratch", **fields})
 
 
-def call(name: str, where: Context, **arguments: Any) -> Output:
+def call(name: str, where: Context, **arguments: Any) -> ToolOutput:
     tool = next(tool for tool in builtin_tools() if tool.name == name)
     return tool.run(arguments, where)
 

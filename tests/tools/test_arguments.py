@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.blocks import Wire
-from lamina.tools.arguments import Checked, Refused, check
+from lamina.tools.arguments import CheckedArguments, InvalidArguments, check_arguments
 
 SCHEMA: Wire = {
     "type": "object",
@@ -45,7 +46,7 @@ SCHEMA: Wire = {
     ],
 )
 def test_what_is_meant_is_taken(given: Wire, values: Wire) -> None:
-    assert check(SCHEMA, given) == Checked(values, ())
+    assert check_arguments(SCHEMA, given) == CheckedArguments(values, "")
 
 
 @pytest.mark.parametrize(
@@ -74,18 +75,20 @@ def test_what_is_meant_is_taken(given: Wire, values: Wire) -> None:
     ],
 )
 def test_what_is_wrong_is_named_in_one_sentence(given: Any, sentence: str) -> None:
-    assert check(SCHEMA, given) == Refused(sentence)
+    with pytest.raises(InvalidArguments, match=f"^{re.escape(sentence)}$"):
+        check_arguments(SCHEMA, given)
 
 
 def test_an_unknown_argument_is_ignored_with_a_note() -> None:
-    checked = check(SCHEMA, {"path": "x", "recursive": True})
-    assert checked == Checked({"path": "x"}, ("Ignored: 'recursive'. This tool knows path, mode, count, ratio, all, rows.",))
+    checked = check_arguments(SCHEMA, {"path": "x", "recursive": True})
+    assert checked == CheckedArguments(
+        {"path": "x"}, "[Ignored: 'recursive'. This tool knows path, mode, count, ratio, all, rows.]"
+    )
 
 
 def test_a_hundred_unknown_arguments_make_a_short_note() -> None:
-    checked = check(SCHEMA, {"path": "x"} | {f"{number}" * 500: 1 for number in range(1, 101)})
-    assert isinstance(checked, Checked)
-    assert len(checked.notes[0]) < 500
+    checked = check_arguments(SCHEMA, {"path": "x"} | {f"{number}" * 500: 1 for number in range(1, 101)})
+    assert len(checked.note) < 500
 
 
 JSON = st.recursive(
@@ -97,9 +100,12 @@ JSON = st.recursive(
 
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys(SCHEMA["properties"], JSON)))
 def test_every_json_value_is_taken_or_refused(given: Wire) -> None:
-    checked = check(SCHEMA, given)
-    if isinstance(checked, Refused):
-        assert checked.sentence.endswith(".")
-        assert len(checked.sentence) < 200
+    try:
+        checked = check_arguments(SCHEMA, given)
+    except InvalidArguments as error:
+        sentence = str(error)
     else:
-        assert check(SCHEMA, checked.values) == checked
+        sentence = "."
+        assert check_arguments(SCHEMA, checked.values) == checked
+    assert sentence.endswith(".")
+    assert len(sentence) < 200

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from lamina.core.blocks import ToolUse, Wire, read_block
 from lamina.providers import stream
 from lamina.tools import registry as dispatch
-from lamina.tools.registry import builtin_tools, run_call, run_tool
-from lamina.tools.tool import Builtin, Context, Output, Tool, definition
+from lamina.tools.registry import builtin_tools, run_call
+from lamina.tools.tool import Builtin, Context, Tool, ToolOutput, definition
 
 from .doing import context
 
@@ -26,7 +26,7 @@ def use(name: str, given: Any) -> ToolUse:
     return block
 
 
-def fail(arguments: Wire, context: Context) -> Output:
+def fail(arguments: Wire, context: Context) -> ToolOutput:
     raise ZeroDivisionError("x" * 10_000)
 
 
@@ -67,36 +67,38 @@ def test_the_arguments_are_those_people_know() -> None:
 
 def test_a_call_gets_its_result(here: Context) -> None:
     (here.cwd / "f").write_text("x\n")
-    result = run_tool(builtin_tools(), use("Read", {"file_path": "f"}), here)
-    assert result.wire == {"type": "tool_result", "tool_use_id": "toolu_1", "content": "1\tx"}
+    result = run_call(builtin_tools(), use("Read", {"file_path": "f"}), here)
+    assert (result.content, result.is_error) == ("1\tx", False)
 
 
 def test_an_unknown_tool_is_answered_with_the_nearest_and_all_names(here: Context) -> None:
-    result = run_tool(builtin_tools(), use("read_file", {}), here)
+    result = run_call(builtin_tools(), use("read_file", {}), here)
     assert result.is_error
-    assert result.text == (
+    assert result.content == (
         "There is no tool 'read_file'. Did you mean Read? The tools are: Read, Write, Edit, Grep, Glob, Bash, TodoWrite, Expand."
     )
-    assert "Did you mean" not in run_tool(builtin_tools(), use("x" * 1_000, {}), here).text
-    assert run_tool((), use("Read", {}), here).text == "There is no tool 'Read'. The tools are: none."
+    assert "Did you mean" not in run_call(builtin_tools(), use("x" * 1_000, {}), here).content
+    assert run_call((), use("Read", {}), here).content == "There is no tool 'Read'. The tools are: none."
 
 
 def test_input_that_could_not_be_parsed_asks_for_valid_json(here: Context) -> None:
     assert stream.UNPARSED == dispatch.UNPARSED
-    result = run_tool(builtin_tools(), use("Bash", stream.read_input('{"command": "ls')), here)
+    result = run_call(builtin_tools(), use("Bash", stream.read_input('{"command": "ls')), here)
     assert result.is_error
-    assert result.text == "Bash: the input was no valid JSON: send the call again with one complete JSON object."
+    assert result.content == "Bash: the input was no valid JSON: send the call again with one complete JSON object."
 
 
 @pytest.mark.parametrize("given", ["ls", ["ls"], 7])
 def test_input_that_is_no_object_is_refused(here: Context, given: Any) -> None:
-    assert "the input must be a JSON object" in run_tool(builtin_tools(), use("Bash", given), here).text
+    assert "the input must be a JSON object" in run_call(builtin_tools(), use("Bash", given), here).content
 
 
 def test_a_missing_and_an_unknown_argument_are_named(here: Context) -> None:
-    assert run_tool(builtin_tools(), use("Read", {"path": "f"}), here).text == "Read: file_path is missing: it must be a string."
+    assert (
+        run_call(builtin_tools(), use("Read", {"path": "f"}), here).content == "Read: file_path is missing: it must be a string."
+    )
     (here.cwd / "f").write_text("x\n")
-    text = run_tool(builtin_tools(), use("Read", {"file_path": "f", "encoding": "utf-8"}), here).text
+    text = run_call(builtin_tools(), use("Read", {"file_path": "f", "encoding": "utf-8"}), here).content
     assert text == "1\tx\n[Ignored: 'encoding'. This tool knows file_path, offset, limit.]"
 
 
@@ -108,15 +110,15 @@ def test_a_note_joins_an_image_as_text(here: Context) -> None:
 
 
 def test_a_bug_in_a_tool_becomes_an_error_result(here: Context) -> None:
-    result = run_tool((BROKEN,), use("Broken", {}), here)
+    result = run_call((BROKEN,), use("Broken", {}), here)
     assert result.is_error
-    assert result.text.startswith("Broken failed: ZeroDivisionError: xxx")
-    assert len(result.text) < 600
+    assert str(result.content).startswith("Broken failed: ZeroDivisionError: xxx")
+    assert len(result.content) < 600
 
 
 def test_a_stopped_conversation_runs_no_more_tools(here: Context) -> None:
     here.abort.set()
-    assert run_tool((BROKEN,), use("Broken", {}), here).text == "The call was stopped before it was done."
+    assert run_call((BROKEN,), use("Broken", {}), here).content == "The call was stopped before it was done."
 
 
 JSON = st.recursive(
@@ -134,9 +136,9 @@ def test_whatever_a_model_sends_there_is_one_result(tmp_path: Path, data: st.Dat
     tool = data.draw(st.sampled_from(HARMLESS))
     given = data.draw(st.fixed_dictionaries({}, optional=dict.fromkeys(tool.schema["properties"], JSON)) | JSON)
     (tmp_path / "root").mkdir(exist_ok=True)
-    result = run_tool(builtin_tools(), use(tool.name, given), context(tmp_path / "root"))
-    assert " failed: " not in result.text
-    assert len(result.text) <= 50_000
+    result = run_call(builtin_tools(), use(tool.name, given), context(tmp_path / "root"))
+    assert " failed: " not in result.content
+    assert len(result.content) <= 50_000
 
 
 def test_the_package_loads_nothing_until_a_name_is_used() -> None:

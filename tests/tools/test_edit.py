@@ -86,7 +86,6 @@ def test_a_part_that_was_read_is_enough_to_edit(here: Context) -> None:
     done("Read", here, file_path="g", limit=1)
     done("Edit", here, file_path="g", old_string="c", new_string="d")
     assert (here.cwd / "g").read_text() == "a\nb\nd\n"
-    assert not here.reads.recent(1)[0].seen.whole
 
 
 def test_a_text_that_stands_there_twice_is_not_changed_unless_all_are_meant(here: Context, file: Path) -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from lamina.core.errors import InputError
-from lamina.tools.expand import MOST_FOUND, Page, found_in, tool
+from lamina.tools.expand import MOST_FOUND, ExpandedPage, find_paragraphs, tool
 from lamina.tools.tool import Context
 
 
-def opening(node: str, number: int | None) -> Page:
+def opening(node: str, number: int | None) -> ExpandedPage:
     if node != "ab12":
         raise InputError(node, "there is no compaction with this id in the transcript")
-    return Page(
+    return ExpandedPage(
         f"page {number}" if number is not None else "[user 1]\nThe port is 8080\n\n[user 2]\nThe host is db1", number or 1, 3
     )
 
@@ -38,10 +38,10 @@ def test_a_search_shows_the_paragraphs_with_all_the_words(tmp_path: Path) -> Non
 
 def test_a_search_that_finds_too_much_is_bounded_and_says_so() -> None:
     text = "\n\n".join(f"the word number {number} " + "x" * 3_000 for number in range(50))
-    shown = found_in(text, "word")
+    shown = find_paragraphs(text, "word")
     assert len(shown) < MOST_FOUND + 200
     assert shown.endswith("more paragraphs hold it; use narrower words.]")
-    assert len(found_in("word " + "y" * 100_000, "word")) <= MOST_FOUND
+    assert len(find_paragraphs("word " + "y" * 100_000, "word")) <= MOST_FOUND
 
 
 @pytest.mark.parametrize("given", [{}, {"node": "x"}, {"node": "ab12", "page": 0}, {"node": "zz99"}])

@@ -11,7 +11,7 @@ import pytest
 
 from lamina.tools import grep
 from lamina.tools.engines import find_ripgrep
-from lamina.tools.tool import Context, Output
+from lamina.tools.tool import Context, ToolOutput
 
 from .doing import ENVIRON, context
 
@@ -59,13 +59,13 @@ def here(tmp_path: Path) -> Context:
     return context(root)
 
 
-Search = Callable[..., Output]
+Search = Callable[..., ToolOutput]
 
 
 def searching(engine: str) -> Search:
     tool = grep.tool(find_ripgrep if engine == "ripgrep" else lambda _: None)
 
-    def search(where: Context, pattern: str, **arguments: Any) -> Output:
+    def search(where: Context, pattern: str, **arguments: Any) -> ToolOutput:
         output = tool.run({"pattern": pattern, **arguments}, where)
         assert output.is_error or output.facts["engine"] == engine
         return output
@@ -81,7 +81,7 @@ def search(request: pytest.FixtureRequest) -> Search:
     return searching(request.param)
 
 
-def lines(output: Output) -> list[str]:
+def lines(output: ToolOutput) -> list[str]:
     assert isinstance(output.content, str)
     assert not output.is_error, output.content
     return output.content.split("\n")

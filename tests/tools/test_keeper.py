@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.tools.tool import Change, Context, Kept
+from lamina.tools.tool import Context, FileChange, KeeperVerdict
 
 from .doing import call, context, done, refused
 
@@ -15,19 +15,19 @@ class Keeper:
     """Keeps what ends in .kept: writes it in capitals, with a list beside it."""
 
     def __init__(self) -> None:
-        self.asked: list[Change] = []
+        self.asked: list[FileChange] = []
 
-    def __call__(self, change: Change) -> Kept | None:
+    def __call__(self, change: FileChange) -> KeeperVerdict | None:
         if change.path.suffix != ".kept":
             return None
         self.asked.append(change)
         if change.unread is not None:
-            return Kept(change.unread, is_error=True)
+            return KeeperVerdict(change.unread, is_error=True)
         data, listed = change.data.upper(), change.path.with_name("list")
         before = listed.read_bytes() if listed.exists() else b""
         change.path.write_bytes(data)
         listed.write_bytes(before + b"+")
-        return Kept("kept it", data, beside=(listed, before, before + b"+"))
+        return KeeperVerdict("kept it", data, beside=(listed, before, before + b"+"))
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_write_is_the_keepers_and_others_are_not(here: Context, keeper: Keeper
     assert (output.content, output.is_error) == ("kept it", False)
     assert output.facts == {"path": str(here.cwd / "a.kept"), "bytes": 4, "kept": True}
     assert (here.cwd / "a.kept").read_text() == "TEXT"
-    assert keeper.asked == [Change(here.cwd / "a.kept", b"text", None)]
+    assert keeper.asked == [FileChange(here.cwd / "a.kept", b"text", None)]
     assert done("Write", here, file_path="b.txt", content="text").startswith("Created")
     assert len(keeper.asked) == 1
 

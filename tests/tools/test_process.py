@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lamina.tools import process
-from lamina.tools.process import Ended, run_process
+from lamina.tools.process import ProcessEnd, run_process
 
 from .doing import ENVIRON
 
@@ -19,7 +19,7 @@ from .doing import ENVIRON
 LONG = 60.0
 
 
-def shell(script: str, cwd: Path, *, timeout: float = LONG, abort: threading.Event | None = None) -> tuple[Ended, bytes]:
+def shell(script: str, cwd: Path, *, timeout: float = LONG, abort: threading.Event | None = None) -> tuple[ProcessEnd, bytes]:
     parts = list[bytes]()
 
     def take(part: bytes) -> bool:
@@ -64,7 +64,7 @@ def witness(tmp_path: Path) -> Iterator[Witness]:
 class TestEitherPipe:
     def test_output_and_errors_come_in_order_with_the_exit_code(self, tmp_path: Path) -> None:
         ended, out = shell("echo a; echo b >&2; echo c; exit 3", tmp_path)
-        assert ended == Ended(3, "exit", held=False)
+        assert ended == ProcessEnd(3, "exit", held=False)
         assert out == b"a\nb\nc\n"
 
     def test_a_megabyte_arrives_whole(self, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ class TestEitherPipe:
 
     def test_something_in_the_background_does_not_hold_the_call(self, tmp_path: Path, witness: Witness) -> None:
         ended, out = shell("(exec 9>alive; exec sleep 60) & echo now; echo $! > pid", tmp_path)
-        assert ended == Ended(0, "exit", held=True)
+        assert ended == ProcessEnd(0, "exit", held=True)
         assert out == b"now\n"
         os.kill(int((tmp_path / "pid").read_text()), 9)
         assert witness.all_gone()
@@ -114,14 +114,14 @@ class TestEitherPipe:
 def test_a_program_gets_the_chance_to_tidy_up(tmp_path: Path) -> None:
     script = "trap 'echo tidy; exit 7' TERM; echo ready; while :; do sleep 0.01; done"
     ended, out = shell(script, tmp_path, timeout=1.0)
-    assert ended == Ended(7, "timeout", held=False)
+    assert ended == ProcessEnd(7, "timeout", held=False)
     assert out.endswith(b"tidy\n")
 
 
 def test_who_does_not_listen_is_killed(tmp_path: Path, witness: Witness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "GRACE", 0.2)
     ended, _ = shell("trap '' TERM; exec 9>alive; while :; do sleep 0.05; done", tmp_path, timeout=1.0)
-    assert ended == Ended(-9, "timeout", held=False)
+    assert ended == ProcessEnd(-9, "timeout", held=False)
     assert witness.all_gone()
 
 
@@ -144,7 +144,7 @@ def test_a_program_that_closes_its_output_and_hangs_is_stopped(tmp_path: Path, w
 
 
 def test_standard_input_is_empty(tmp_path: Path) -> None:
-    assert shell("cat; echo end", tmp_path) == (Ended(0, "exit", held=False), b"end\n")
+    assert shell("cat; echo end", tmp_path) == (ProcessEnd(0, "exit", held=False), b"end\n")
 
 
 def test_an_error_in_the_caller_leaves_nobody_behind(tmp_path: Path, witness: Witness) -> None:

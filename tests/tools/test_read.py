@@ -177,7 +177,7 @@ def test_what_was_read_is_remembered_newest_first(here: Context) -> None:
     done("Read", here, file_path="a", offset=2, limit=1)
     recent = here.reads.recent(2)
     assert [os.path.basename(file.path) for file in recent] == ["a", "c"]
-    assert [(file.seen.whole, file.seen.offset, file.seen.limit) for file in recent] == [(False, 2, 1), (True, 0, None)]
+    assert [(file.seen.offset, file.seen.limit) for file in recent] == [(2, 1), (0, None)]
 
 
 def test_a_file_that_could_not_be_shown_does_not_count_as_read(here: Context) -> None:

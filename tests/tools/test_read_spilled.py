@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.tools.paging import LINE_CHARACTERS, Folded
+from lamina.tools.pages import LINE_CHARACTERS, FoldedLines
 from lamina.tools.read import PAGE_BYTES
 from lamina.tools.tool import MAX_RESULT, Context
 
@@ -80,14 +80,14 @@ def pieces(data: bytes, size: int) -> list[bytes]:
 def test_folding_only_adds_line_ends_and_cuts_no_character(runs: list[tuple[str, int]], size: int) -> None:
     text = "".join(char * count for char, count in runs)
     parts = pieces(text.encode(), max(size, len(text) // 2_000 or 1))
-    folded = b"".join(Folded(parts))
+    folded = b"".join(FoldedLines(parts))
     assert folded.replace(b"\n", b"") == text.encode().replace(b"\n", b"")
     folded.decode()
     assert all(len(line.removesuffix(b"\r")) <= LINE_CHARACTERS for line in folded.split(b"\n"))
-    assert folded == b"".join(Folded([text.encode()]))
+    assert folded == b"".join(FoldedLines([text.encode()]))
 
 
 def test_bytes_that_are_no_text_are_folded_too() -> None:
-    folded = b"".join(Folded(pieces(b"\x80" * 1_000_000, 65_536)))
+    folded = b"".join(FoldedLines(pieces(b"\x80" * 1_000_000, 65_536)))
     assert max(map(len, folded.split(b"\n"))) == LINE_CHARACTERS
     assert folded.replace(b"\n", b"") == b"\x80" * 1_000_000

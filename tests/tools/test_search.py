@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lamina.tools import search
-from lamina.tools.search import Search, Spec
+from lamina.tools.search import FileSearch, SearchSpec
 
 TEXT = st.text(st.sampled_from("ab\n é"), max_size=60)
 
 
 def found(root: Path, **fields: Any) -> list[str]:
     out = list[bytes]()
-    Search(Spec(root=str(root), name="f", mode="content")._replace(**fields), out.append).run()
+    FileSearch(SearchSpec(root=str(root), name="f", mode="content")._replace(**fields), out.append).run()
     return [line.decode().split("\0")[1].removesuffix("\n") for line in out]
 
 

@@ -26,7 +26,7 @@ def test_the_list_is_replaced_and_shown(here: Context) -> None:
     output = call("TodoWrite", here, todos=todos)
     assert output.content == "1. [x] Read\n2. [>] Fix\n3. [ ] Test"
     assert output.facts == {"pending": 1, "in_progress": 1, "completed": 1}
-    assert here.todos == [Todo("Read", "completed"), Todo("Fix", "in_progress", "Fixing"), Todo("Test", "pending")]
+    assert here.todos == [Todo("Read", "completed"), Todo("Fix", "in_progress"), Todo("Test", "pending")]
 
 
 def test_only_one_may_be_in_progress(here: Context) -> None:

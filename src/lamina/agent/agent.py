@@ -25,7 +25,8 @@ from ..core.blocks import ToolUse
 from ..core.effects import drive
 from ..core.errors import Aborted, SessionClosed, UsageError
 from ..core.reply import Reply
-from ..core.settings import Permissions, Settings
+from ..core.settings.collection_kinds import Permissions
+from ..core.settings.resolution import Settings
 from ..disk.settings_files import lamina_home
 from ..fork import loop
 from ..fork.host import Host, Source
@@ -37,15 +38,14 @@ from ..layers.l6_dream.trigger import recover_dreams
 from ..layers.l7_agents.tools import agent_tool, send_tool
 from ..layers.l7_agents.types import AGENT, Catalog, load_agent_types, pick_tools
 from ..memory.agent_memory import mode_for
-from ..permissions.decision import Ask as Question
-from ..permissions.decision import Mode, read_mode
-from ..permissions.rules import Rules, read_rules
+from ..permissions.rules import PermissionRules, read_rules
+from ..permissions.verdicts import AskUser, Mode, read_mode
 from ..prompt.instruction_files import Approved
 from ..prompt.system import system_prompt, with_section
 from ..providers import OnEvent, Provider
 from ..session.session import Session
 from ..tools.registry import builtin_tools
-from ..tools.todo import rendered
+from ..tools.todo import render_todos
 from ..tools.tool import Tool, definition
 from .agent_tool import DEEPEST, Delegating
 from .driver import CallEvents, Driver
@@ -118,13 +118,13 @@ class Agent:
                 self.agents = Delegating(session, catalog, hire=self._hire, tell=self.tell, mail=self.mail, depth=depth)
         self.tools = (*given, self.agents.tool) if self.agents is not None else given
         self.mode: Mode = mode or read_mode(session.settings.permissions.mode) or "ask"
-        self.rules: Rules = read_rules(session.settings.permissions)
+        self.rules: PermissionRules = read_rules(session.settings.permissions)
         self.on_event = on_event
         self._bridge = bridge
         self.rounds = rounds
         # What hooks and commands see: the person's own environment and the variables of the settings, never ours.
         self.environ = {**(os.environ if environ is None else environ), **session.settings.env}
-        # Output too large to show is kept beside the transcript; a session in memory keeps none.
+        # ToolOutput too large to show is kept beside the transcript; a session in memory keeps none.
         scratch = session.path.with_suffix("") / "tool-results" if session.path is not None else None
         self.memory = Remembering(session) if under is None else OwnMemory(session, under.kind)
         desk = desk_for(
@@ -175,7 +175,7 @@ class Agent:
             subagent=self._under is not None,
             desk=self.desk,
             reads=self.context.reads,
-            todos=lambda: rendered(self.context.todos) if self.context.todos else None,
+            todos=lambda: render_todos(self.context.todos) if self.context.todos else None,
             restorable=self.agents.restorables if self.agents is not None else None,
             pre_compact=lambda trigger, instructions: self._hook(
                 "PreCompact", matching=trigger, trigger=trigger, custom_instructions=instructions
@@ -385,7 +385,7 @@ class Agent:
             self.on_event(event)
 
     def _asking(self, ask: AskPerson) -> AskPerson:
-        def asked(call: ToolUse, question: Question) -> Consent | No:
+        def asked(call: ToolUse, question: AskUser) -> Consent | No:
             consent = ask(call, question)
             if consent == "always" and question.suggestion is not None:
                 self.allow(question.suggestion)

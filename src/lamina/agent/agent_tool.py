@@ -34,7 +34,7 @@ from ..layers.l7_agents.report import AgentState, describe_launch, describe_loss
 from ..layers.l7_agents.tools import CallRefusal, ForkCall, agent_tool, read_call, wants_fork
 from ..layers.l7_agents.types import AGENT, Catalog
 from ..session.session import Session
-from ..tools.tool import Context, Output, failure
+from ..tools.tool import Context, ToolOutput, failure
 from .main_thread import Errands
 from .messaging import Mailing
 from .runs import STOPPED, Batch, Run
@@ -253,7 +253,7 @@ class Delegating:
 
     # The threads of calls and jobs
 
-    def _act(self, given: Wire, context: Context) -> Output:
+    def _act(self, given: Wire, context: Context) -> ToolOutput:
         batch = self._batch
         if batch is None:
             return failure("No agent can be started here.")
@@ -269,7 +269,7 @@ class Delegating:
             self._jobs[job.name] = job
         return self._launch(job, batch) if background else self._wait_for(job, batch, context.abort)
 
-    def _launch(self, job: Job, batch: Batch) -> Output:
+    def _launch(self, job: Job, batch: Batch) -> ToolOutput:
         mail = self._mail.of_agent(job.id, job.wanted.description)
 
         def work(abort: threading.Event) -> str:
@@ -285,13 +285,13 @@ class Delegating:
             mail.finish()
             return failure(NO_ROOM)
         self._errands.put(lambda c: self._tell_start(c, state))
-        return Output(describe_launch(state), facts={"agent": job.id, "background": True})
+        return ToolOutput(describe_launch(state), facts={"agent": job.id, "background": True})
 
     def _run(self, job: Job, batch: Batch, abort: threading.Event, ask: AskPerson | None, mail: Mailing) -> Run:
         saw = partial(self._progress.saw, job) if job.background else _unseen
         return Run(job, batch, abort, ask, self._hire, self._tell, mail, saw)
 
-    def _wait_for(self, job: Job, batch: Batch, abort: threading.Event) -> Output:
+    def _wait_for(self, job: Job, batch: Batch, abort: threading.Event) -> ToolOutput:
         begun = job.state
         self._errands.put(lambda c: self._tell_start(c, begun))
         try:
@@ -302,7 +302,7 @@ class Delegating:
             self._errands.put(lambda c: self._tell_end(c, job))
         state = job.state
         facts = {"agent": job.id, "calls": state.calls, "seconds": round(state.seconds, 3), "tokens": state.usage.total}
-        return Output(text, is_error=state.status != "done", facts=facts)
+        return ToolOutput(text, is_error=state.status != "done", facts=facts)
 
 
 def _unseen(request: Wire, reply: Reply) -> None:

@@ -17,7 +17,7 @@ from ..core.blocks import ToolUse
 from ..core.errors import Aborted
 from ..fork.model_call import GLANCE
 from ..fork.tool_runner import AskPerson, Consent, No
-from ..permissions.decision import Ask
+from ..permissions.verdicts import AskUser
 
 Wish: TypeAlias = Callable[[Conversation], None]
 
@@ -59,7 +59,7 @@ class Errands:
     def asking(self, ask: AskPerson, abort: threading.Event) -> AskPerson:
         """The person is asked in the conversation's own thread, one question at a time."""
 
-        def asked(call: ToolUse, question: Ask) -> Consent | No:
+        def asked(call: ToolUse, question: AskUser) -> Consent | No:
             answer: Future[Consent | No] = Future()
 
             def wish(_: Conversation) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..core.errors import DiskError
 from ..core.memory_requests import asks_for_memory
-from ..core.settings import Mode
+from ..core.settings.collection_kinds import Mode
 from ..disk.settings_files import user_home
 from ..fork.host import Remembers
 from ..memory.instructions import instructions
@@ -24,7 +24,7 @@ from ..memory.store.scopes import Place, memory_place, project_root
 from ..memory.tool_writes import Wish, Written, spot, write
 from ..prompt.reminder import IndexText
 from ..session.session import Session
-from ..tools.tool import Change, Kept
+from ..tools.tool import FileChange, KeeperVerdict
 
 # The reasons in the journal for what the main conversation writes.
 ASKED = "asked for"
@@ -125,19 +125,19 @@ class Remembering:
         self._asked = message
         self._reason = ASKED if asks_for_memory(words) else JUDGED
 
-    def keeper(self, who: Who = "agent", why: str | None = None) -> Callable[[Change], Kept | None]:
+    def keeper(self, who: Who = "agent", why: str | None = None) -> Callable[[FileChange], KeeperVerdict | None]:
         """What Write and Edit ask about every file; a fork gets one of its own, in its own name."""
         return lambda change: self._keep(change, who, why)
 
-    def _keep(self, change: Change, who: Who, why: str | None) -> Kept | None:
+    def _keep(self, change: FileChange, who: Who, why: str | None) -> KeeperVerdict | None:
         done = self.write(change, Why(who, why or self._reason, self._session.id, self._asked))
         if done is None:
             return None
         if done.notice is not None:
             self._told.append(done.notice)
-        return Kept(done.said, done.data, done.is_error, done.beside)
+        return KeeperVerdict(done.said, done.data, done.is_error, done.beside)
 
-    def write(self, change: Change, why: Why) -> Written | None:
+    def write(self, change: FileChange, why: Why) -> Written | None:
         """Through the store, from any thread; None where the file is none of memory's."""
         found = spot(self.place, change.path) if self.place is not None else None
         if found is None:

@@ -27,7 +27,7 @@ from ..layers.l7_agents.queues import AskedToEnd, MessageQueues, Put
 from ..layers.l7_agents.tools import CallRefusal, Sending, describe_unknown, read_sending, send_tool
 from ..layers.l7_agents.types import MAIN, SEND
 from ..session.session import Session
-from ..tools.tool import Context, Output, Tool, failure
+from ..tools.tool import Context, Tool, ToolOutput, failure
 from .transports import Outside
 
 # Who else may be asked to end is not this agent's to decide.
@@ -133,7 +133,7 @@ class Mailing:
 
     # What is sent; in the thread of a call
 
-    def _act(self, given: Wire, context: Context) -> Output:
+    def _act(self, given: Wire, context: Context) -> ToolOutput:
         wanted = read_sending(given)
         if isinstance(wanted, CallRefusal):
             return failure(wanted.sentence)
@@ -153,7 +153,7 @@ class Mailing:
             case _:
                 assert_never(wanted.where)
 
-    def _to_name(self, wanted: Sending) -> Output:
+    def _to_name(self, wanted: Sending) -> ToolOutput:
         name = wanted.to
         if name == self.name:
             return failure("That is you: there is nothing to send.")
@@ -166,7 +166,7 @@ class Mailing:
         self._outside.deliver(name, letter)
         return _sent(f"Message {letter.id} is in the mailbox of {name}, which is read when {name} is next at work.", letter)
 
-    def _to_agent(self, name: str, wanted: Sending) -> Output:
+    def _to_agent(self, name: str, wanted: Sending) -> ToolOutput:
         ends = isinstance(wanted.structured, ShutdownRequest)
         if ends and (self.name != MAIN or name == MAIN):
             return failure(NOT_YOURS)
@@ -179,7 +179,7 @@ class Mailing:
             case "unknown":  # it ended just now
                 return failure(describe_unknown(name, self._post.names(but=self.name), self._outside.members()))
 
-    def _to_everybody(self, wanted: Sending) -> Output:
+    def _to_everybody(self, wanted: Sending) -> ToolOutput:
         sent: list[str] = []
         problems: list[str] = []
         for name in self._post.names(but=self.name):
@@ -197,9 +197,9 @@ class Mailing:
         if not sent and not problems:
             return failure("Nobody can be written to now, so nothing was sent.")
         told = [f"Sent to {', '.join(sent)}."] if sent else []
-        return Output(" ".join([*told, *problems]), is_error=not sent, facts={"sent": sent})
+        return ToolOutput(" ".join([*told, *problems]), is_error=not sent, facts={"sent": sent})
 
-    def _over_bridge(self, wanted: Sending) -> Output:
+    def _over_bridge(self, wanted: Sending) -> ToolOutput:
         bridge = self._outside.bridge
         if bridge is None:
             return failure(NO_BRIDGE)
@@ -208,7 +208,9 @@ class Mailing:
         except Exception as error:  # noqa: BLE001  # the host's own code: whatever goes wrong there, the model is told
             problem = f"The bridge failed: {type(error).__name__}: {error}"
         return (
-            failure(problem) if problem else Output(f"The bridge took the message for {wanted.to}.", facts={"sent": [wanted.to]})
+            failure(problem)
+            if problem
+            else ToolOutput(f"The bridge took the message for {wanted.to}.", facts={"sent": [wanted.to]})
         )
 
     def _beyond(self, wanted: Sending) -> AgentMessage:
@@ -217,5 +219,5 @@ class Mailing:
         return AgentMessage.new(sender, wanted.text, summary=wanted.summary, answer_to=self._outside.answer_to)
 
 
-def _sent(sentence: str, letter: AgentMessage) -> Output:
-    return Output(sentence, facts={"message": letter.id})
+def _sent(sentence: str, letter: AgentMessage) -> ToolOutput:
+    return ToolOutput(sentence, facts={"message": letter.id})

@@ -24,8 +24,8 @@ from ..fork.tool_runner import AskPerson
 from ..layers.l7_agents.report import AgentState, Status
 from ..layers.l7_agents.tools import ForkCall, SubagentCall, agent_tool
 from ..layers.l7_agents.types import AgentType, Catalog
-from ..permissions.decision import Mode
-from ..permissions.rules import Rules
+from ..permissions.rules import PermissionRules
+from ..permissions.verdicts import Mode
 from ..prompt.system import system_prompt, with_section
 from ..providers import Provider, read_spec
 from ..providers.models import Cost
@@ -80,7 +80,7 @@ class Under(NamedTuple):
 
     abort: threading.Event
     mode: Callable[[], Mode]
-    rules: Callable[[], Rules]
+    rules: Callable[[], PermissionRules]
     depth: int
     kind: AgentType
     mail: Mailing

@@ -23,7 +23,7 @@ from ..memory.store.scopes import AgentPlace, Place, agent_place, agent_roots, m
 from ..memory.tool_writes import spot
 from ..prompt.reminder import IndexText
 from ..session.session import Session
-from ..tools.tool import Change, Kept
+from ..tools.tool import FileChange, KeeperVerdict
 from .memory_binding import Remembering
 
 NOT_YOURS = "{path} belongs to a memory that is not yours, so it was not written; say in your report what should be remembered."
@@ -104,16 +104,16 @@ class OwnMemory(Remembering):
         """A proposal waits in the inbox of its own memory."""
         return sentence.replace(": lamina inbox accept", f": lamina inbox --agent {self._kind.name} accept")
 
-    def _keep(self, change: Change, who: Who, why: str | None) -> Kept | None:
+    def _keep(self, change: FileChange, who: Who, why: str | None) -> KeeperVerdict | None:
         if self.place is not None and spot(self.place, change.path) is not None:
             kept = super()._keep(change, who, why)
             self._told = [self._inboxed(each) for each in self._told]
             return replace(kept, said=self._inboxed(kept.said)) if kept is not None else None
         if any(_within(root, change.path) for root in self._others):
-            return Kept(NOT_YOURS.format(path=change.path), is_error=True)
+            return KeeperVerdict(NOT_YOURS.format(path=change.path), is_error=True)
         if not can_write(self._kind):
             said = NO_WRITES if self.place is None else ONLY_MEMORY
-            return Kept(said.format(path=change.path, memory=self.directory), is_error=True)
+            return KeeperVerdict(said.format(path=change.path, memory=self.directory), is_error=True)
         return None
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ..fork.tool_runner import Desk
-from ..permissions.decision import Mode, PermissionContext, may_read
-from ..permissions.rules import Rules
+from ..permissions.decision import may_read
+from ..permissions.rules import PermissionRules
+from ..permissions.verdicts import Mode, PermissionContext
 from ..tools.tool import Context, Tool
 
 
@@ -19,7 +20,7 @@ def desk_for(
     home: Path | None,
     memory_dir: Path | None,
     mode: Callable[[], Mode],
-    rules: Callable[[], Rules],
+    rules: Callable[[], PermissionRules],
     roots: Sequence[Path] = (),
     readable: Sequence[Path] = (),
     scratch: Path | None = None,

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from .crash_points import point
+from .process_group import signal_group
 
 MOST_OUTPUT = 1 << 20
 _PASSED_ON = ("HOME", "USERPROFILE", "SYSTEMROOT", "TMPDIR", "TEMP")
@@ -25,12 +24,27 @@ _QUIET = ("-c", f"core.hooksPath={os.devnull}", "-c", "gc.autoDetach=false", "-c
 
 
 def git_program(environ: Mapping[str, str], *, outside: Path | None = None) -> str | None:
-    """Find git on the user's path; never one that lies in the working tree `outside`."""
+    """The git on the person's path; never one that lies in the working tree `outside`."""
     directories = [directory for directory in environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(directory)]
     found = shutil.which("git", path=os.pathsep.join(directories)) if directories else None
     if found is not None and outside is not None and Path(os.path.realpath(found)).is_relative_to(outside):
         return None
     return found
+
+
+def git_environ(environ: Mapping[str, str], git_dir: Path) -> dict[str, str]:
+    """All that git gets of our environment, and the switches that keep other configuration away from it."""
+    return {
+        **{name: environ[name] for name in _PASSED_ON if name in environ},
+        "LC_ALL": "C",
+        "GIT_DIR": str(git_dir),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+    }
 
 
 def run_git(
@@ -43,25 +57,13 @@ def run_git(
     stdin: bytes = b"",
     more: Mapping[str, str] | None = None,
 ) -> bytes | None:
-    """Run git and return its output; None if it failed, took too long or could not be started."""
-    given = {
-        **{name: environ[name] for name in _PASSED_ON if name in environ},
-        "LC_ALL": "C",
-        "GIT_DIR": str(git_dir),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        **(more or {}),
-    }
+    """What it printed; None where it failed, took too long or could not be started."""
     try:
         point("git.run")
         process = subprocess.Popen(
             [program, "--no-pager", *_QUIET, *arguments],
             cwd=git_dir if git_dir.is_dir() else git_dir.parent,
-            env=given,
+            env={**git_environ(environ, git_dir), **(more or {})},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -72,18 +74,12 @@ def run_git(
         return None
     try:
         printed, _ = process.communicate(stdin, timeout=seconds)
-    except BaseException as error:
-        _end(process)
+    except subprocess.TimeoutExpired:
+        signal_group(process)
         process.communicate()
-        if isinstance(error, subprocess.TimeoutExpired):
-            return None
+        return None
+    except BaseException:
+        signal_group(process)
+        process.communicate()
         raise
     return printed[:MOST_OUTPUT] if process.returncode == 0 else None
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if not hasattr(os, "killpg"):
-        process.kill()
-        return
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)

@@ -30,7 +30,7 @@ from ..core.message_list import Flat
 from ..core.prompt_files import prompt_text
 from ..core.reply import Reply
 from ..core.usage import Usage
-from ..prompt.cache_marks import End, end_before_last_answer, mark_at, mark_messages
+from ..prompt.cache_marks import BlockPosition, end_before_last_answer, mark_at, mark_messages
 from ..providers import OnEvent
 from ..providers.models import known
 from . import loop
@@ -127,12 +127,12 @@ class Fork:
         check(self._handover, request, self._tag)
         return request
 
-    def _shared_end(self, messages: Sequence[Wire]) -> End | None:
+    def _shared_end(self, messages: Sequence[Wire]) -> BlockPosition | None:
         """The end of what the parent will repeat: before the placeholders, where there are any."""
         at = len(messages) - (2 if self._handover.open_calls else 1)
-        return End(at, len(messages[at]["content"]) - 1) if at >= 0 else None
+        return BlockPosition(at, len(messages[at]["content"]) - 1) if at >= 0 else None
 
-    def _mark(self, messages: list[Wire], shared: End | None) -> None:
+    def _mark(self, messages: list[Wire], shared: BlockPosition | None) -> None:
         if (ttl := self._handover.ttl) is None:
             return
         if self._several or self.rounds:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from ..core.blocks import ToolUse
-from ..permissions.decision import Allow, Deny
+from ..permissions.verdicts import Allow, Deny
 from .tool_runner import AskPerson, Desk
 
 Decide: TypeAlias = Callable[[ToolUse], Allow | Deny]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:  # a session that lends nothing pays for none of it
     from ..memory.store.contract import Why
     from ..memory.store.scopes import Place
     from ..memory.tool_writes import Written
-    from ..tools.reads import ReadState
-    from ..tools.tool import Change
+    from ..tools.read_state import ReadState
+    from ..tools.tool import FileChange
     from .tool_runner import Desk
 
 
@@ -38,7 +38,7 @@ class Remembers(NamedTuple):
     place: Place
     project: Path
     session: str
-    write: Callable[[Change, Why], Written | None]  # None: the file is none of memory's
+    write: Callable[[FileChange, Why], Written | None]  # None: the file is none of memory's
     interactive: bool  # a person is there
 
 

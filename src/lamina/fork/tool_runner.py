@@ -20,13 +20,14 @@ import msgspec
 from ..core.blocks import ToolResult, ToolUse, tool_result
 from ..core.errors import InputError
 from ..disk.files import remove
-from ..permissions.decision import Allow, Ask, Deny, Mode, PermissionContext, Verdict, judge
-from ..permissions.readonly.run import Result, run_readonly
-from ..permissions.request import Unclear, read_call
-from ..permissions.rules import WRITERS, Rules
+from ..permissions.decision import judge
+from ..permissions.readonly.run import ReadOnlyResult, run_readonly
+from ..permissions.request import UnclearCall, read_call
+from ..permissions.rules import WRITERS, PermissionRules
+from ..permissions.verdicts import Allow, AskUser, Deny, Mode, PermissionContext, Verdict
 from ..tools.capture import Capture
 from ..tools.registry import run_call
-from ..tools.tool import Context, Output, Tool
+from ..tools.tool import Context, Tool, ToolOutput
 from .loop import DENIED
 
 # More files than this are not read faster at once; more questions than a person answers are asked one by one anyway.
@@ -47,7 +48,7 @@ class No(msgspec.Struct, frozen=True):
     words: str
 
 
-AskPerson: TypeAlias = Callable[[ToolUse, Ask], Consent | No]
+AskPerson: TypeAlias = Callable[[ToolUse, AskUser], Consent | No]
 
 
 class Ran(msgspec.Struct, frozen=True):
@@ -55,7 +56,7 @@ class Ran(msgspec.Struct, frozen=True):
 
     call: ToolUse
     verdict: Verdict
-    output: Output
+    output: ToolOutput
 
     @property
     def result(self) -> ToolResult:
@@ -72,7 +73,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     context: Context
     permission: PermissionContext
     mode: Callable[[], Mode]
-    rules: Callable[[], Rules]
+    rules: Callable[[], PermissionRules]
     ask: AskPerson | None = None
     decide_fork: Callable[[ToolUse], Allow | Deny] | None = None  # a fork's own permission function (X6); deny rules still count
     on_start: Callable[[ToolUse], None] | None = None
@@ -140,7 +141,7 @@ def _settled(call: ToolUse, desk: Desk) -> _Settled:
     """The verdict once a question has been answered. The rules are read anew each time: an "always" counts for the next call."""
     judged = _judged(call, desk)
     verdict = judged.verdict
-    if not isinstance(verdict, Ask):
+    if not isinstance(verdict, AskUser):
         return judged
     if desk.context.abort.is_set():
         return _Settled(Deny(STOPPED))
@@ -159,7 +160,7 @@ def _judged(call: ToolUse, desk: Desk) -> _Settled:
         return _Settled(Allow("There is no such tool; the model is told so."))
     try:
         asked = read_call(call, desk.permission)
-    except Unclear as unclear:
+    except UnclearCall as unclear:
         return _Settled(Deny(str(unclear)))
     real = asked.paths[-1] if asked.tool in WRITERS else None
     if desk.decide_fork is None:
@@ -176,7 +177,7 @@ def _still(call: ToolUse, settled: _Settled, desk: Desk) -> _Settled:
     if settled.by_person or not isinstance(settled.verdict, Allow):
         return settled
     again = _judged(call, desk)
-    return _Settled(Deny(CHANGED.format(why=again.verdict.why))) if isinstance(again.verdict, Ask) else again
+    return _Settled(Deny(CHANGED.format(why=again.verdict.why))) if isinstance(again.verdict, AskUser) else again
 
 
 def _run(call: ToolUse, settled: _Settled, desk: Desk) -> Ran:
@@ -188,7 +189,7 @@ def _run(call: ToolUse, settled: _Settled, desk: Desk) -> Ran:
     return ran
 
 
-def _with_whole(output: Output, context: Context) -> Output:
+def _with_whole(output: ToolOutput, context: Context) -> ToolOutput:
     """Output that was too large to show lies in a file: the model is told where, or the file goes where nobody keeps such files."""
     path = output.facts.get("output_file")
     if not isinstance(path, str):
@@ -201,7 +202,7 @@ def _with_whole(output: Output, context: Context) -> Output:
     )
 
 
-def _read(done: Result, context: Context) -> Output:
+def _read(done: ReadOnlyResult, context: Context) -> ToolOutput:
     """What a read-only command printed, in the words and within the bounds of the Bash tool."""
     capture = Capture(context.scratch or Path(tempfile.gettempdir()))
     try:
@@ -214,7 +215,7 @@ def _read(done: Result, context: Context) -> Output:
         notes.append(f"[exit code {done.exit_code}]")
     said = "\n".join(part for part in (captured.text.rstrip("\n"), *notes) if part) or "(no output)"
     facts = {"exit_code": done.exit_code} | ({"output_file": str(captured.file)} if captured.file is not None else {})
-    return _with_whole(Output(said, is_error=done.ended != "by itself", facts=facts), context)
+    return _with_whole(ToolOutput(said, is_error=done.ended != "by itself", facts=facts), context)
 
 
 def _heard(call: ToolUse, desk: Desk, real: Path | None) -> Context:
@@ -223,18 +224,18 @@ def _heard(call: ToolUse, desk: Desk, real: Path | None) -> Context:
     return msgspec.structs.replace(desk.context, on_output=heard, call=call.id, target=real)
 
 
-def _output(call: ToolUse, settled: _Settled, desk: Desk) -> Output:
+def _output(call: ToolUse, settled: _Settled, desk: Desk) -> ToolOutput:
     verdict = settled.verdict
     match verdict:
         case Deny():
-            return Output(f"{DENIED}{verdict.why}", is_error=True, facts={"denied": True})
-        case Ask():
+            return ToolOutput(f"{DENIED}{verdict.why}", is_error=True, facts={"denied": True})
+        case AskUser():
             raise AssertionError("a question was left open")
         case Allow(plan=None):
             return _with_whole(run_call(desk.tools, call, _heard(call, desk, settled.real)), desk.context)
         case Allow():
             if desk.context.abort.is_set():
-                return Output(STOPPED, is_error=True)
+                return ToolOutput(STOPPED, is_error=True)
             assert verdict.plan is not None
             return _read(run_readonly(verdict.plan, abort=desk.context.abort), desk.context)
         case _:

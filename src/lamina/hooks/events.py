@@ -21,7 +21,6 @@ import msgspec
 from ..core.settings import Hooks
 
 Event: TypeAlias = Literal["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop"]
-EVENTS: tuple[Event, ...] = ("SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop")
 
 # Where plain output is meant for the model; elsewhere it is only logged.
 ADDS_CONTEXT: frozenset[Event] = frozenset({"SessionStart", "UserPromptSubmit", "PreCompact"})
@@ -35,7 +34,7 @@ MOST_COMMANDS = 50
 BLOCKED = 2
 
 
-class Planned(msgspec.Struct, frozen=True):
+class HookCommand(msgspec.Struct, frozen=True):
     command: str
     timeout: float
 
@@ -49,7 +48,7 @@ class HookOutcome(msgspec.Struct, frozen=True):
     faults: tuple[str, ...] = ()  # what failed and was passed over, one sentence each
 
 
-class Ran(msgspec.Struct, frozen=True):
+class HookRun(msgspec.Struct, frozen=True):
     """One command's end: exit code (None: stopped at its time-out) and its bounded output."""
 
     command: str
@@ -58,9 +57,9 @@ class Ran(msgspec.Struct, frozen=True):
     err: str
 
 
-def plan(event: Event, hooks: Hooks, *, matching: str = "") -> tuple[tuple[Planned, ...], tuple[str, ...]]:
+def plan_hooks(event: Event, hooks: Hooks, *, matching: str = "") -> tuple[tuple[HookCommand, ...], tuple[str, ...]]:
     """The commands to run, in the order of the settings, each once; and a sentence for each entry that can't be used."""
-    planned: dict[str, Planned] = {}
+    planned: dict[str, HookCommand] = {}
     faults: list[str] = []
     for group in hooks.get(event, ()):
         try:
@@ -75,7 +74,7 @@ def plan(event: Event, hooks: Hooks, *, matching: str = "") -> tuple[tuple[Plann
             if not isinstance(command, str) or not command.strip():
                 faults.append(f"hooks.{event}: an entry without a command is passed over.")
             elif command not in planned:
-                planned[command] = Planned(command, _timeout(entry.get("timeout")))
+                planned[command] = HookCommand(command, _timeout(entry.get("timeout")))
     if len(planned) > MOST_COMMANDS:
         faults.append(f"hooks.{event}: only the first {MOST_COMMANDS} commands are run.")
     return tuple(planned.values())[:MOST_COMMANDS], tuple(faults)
@@ -93,7 +92,7 @@ def _timeout(value: object) -> float:
     return min(float(value), LONGEST_TIMEOUT)
 
 
-def outcome(event: Event, ran: tuple[Ran, ...], faults: tuple[str, ...] = ()) -> HookOutcome:
+def fold_outcome(event: Event, ran: tuple[HookRun, ...], faults: tuple[str, ...] = ()) -> HookOutcome:
     """Fold what the commands said; the first that blocks gives the reason."""
     context: list[str] = []
     messages: list[str] = []
@@ -116,16 +115,16 @@ def outcome(event: Event, ran: tuple[Ran, ...], faults: tuple[str, ...] = ()) ->
     return HookOutcome(tuple(context), None if over else block, tuple(messages), tuple(wrong))
 
 
-class _Said(NamedTuple):
+class _HookAnswer(NamedTuple):
     context: list[str]
     block: str | None = None
     messages: Sequence[str] = ()
     over: bool = False  # the turn ends here
 
 
-def _read(event: Event, out: str) -> _Said:
+def _read(event: Event, out: str) -> _HookAnswer:
     text = out.strip()
-    plain = _Said([text] if text and event in ADDS_CONTEXT else [])
+    plain = _HookAnswer([text] if text and event in ADDS_CONTEXT else [])
     if not text.startswith("{"):
         return plain
     try:
@@ -145,7 +144,7 @@ def _read(event: Event, out: str) -> _Said:
     elif ends:
         blocked = reason or "a hook said stop"
     over = event == "Stop" and ends
-    return _Said([part for part in map(_text, added) if part], blocked, [part for part in messages if part], over)
+    return _HookAnswer([part for part in map(_text, added) if part], blocked, [part for part in messages if part], over)
 
 
 def _text(value: Any) -> str:

@@ -6,21 +6,22 @@ or floods is reported and passed over; only its word "no" stops anything. An abo
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
 from ..core.settings import Hooks
-from .events import Event, HookOutcome, Planned, Ran, outcome, plan
+from ..disk.process_group import signal_group
+from .events import Event, HookCommand, HookOutcome, HookRun, fold_outcome, plan_hooks
 
 # What one hook may say; the rest is read and dropped, so that it never blocks on a full pipe.
 MAX_OUTPUT = 64 << 10
@@ -41,11 +42,11 @@ def run_hooks(
     matching: str = "",
     abort: threading.Event | None = None,
 ) -> HookOutcome:
-    planned, faults = plan(event, hooks, matching=matching)
+    planned, faults = plan_hooks(event, hooks, matching=matching)
     if not planned:
         return HookOutcome(faults=faults)
     given = msgspec.json.encode({"hook_event_name": event, "cwd": str(cwd), **payload})
-    stop = _Stop(abort if abort is not None else threading.Event())
+    stop = _HookStop(abort if abort is not None else threading.Event())
     with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(planned))) as pool:
         try:
             ran = tuple(pool.map(lambda one: _run(one, given, cwd, environ, stop), planned))
@@ -53,10 +54,10 @@ def run_hooks(
             # It reaches only this thread; the commands are in sessions of their own.
             stop.set()
             raise
-    return outcome(event, ran, faults)
+    return fold_outcome(event, ran, faults)
 
 
-class _Stop:
+class _HookStop:
     """An abort of the turn, or Ctrl-C in the middle of this event. The next turn takes its abort back; a command whose thread was still
     starting, so that nobody waits for it, must end all the same."""
 
@@ -72,9 +73,9 @@ class _Stop:
         return self._here or self._abort.is_set()
 
 
-def _run(planned: Planned, given: bytes, cwd: Path, environ: Mapping[str, str], stop: _Stop) -> Ran:
+def _run(planned: HookCommand, given: bytes, cwd: Path, environ: Mapping[str, str], stop: _HookStop) -> HookRun:
     if stop.is_set():
-        return Ran(planned.command, None, "", "")
+        return HookRun(planned.command, None, "", "")
     try:
         process = subprocess.Popen(
             planned.command,
@@ -87,20 +88,19 @@ def _run(planned: Planned, given: bytes, cwd: Path, environ: Mapping[str, str], 
             start_new_session=True,
         )
     except OSError as error:
-        return Ran(planned.command, 127, "", str(error))
+        return HookRun(planned.command, 127, "", str(error))
     out, err = bytearray(), bytearray()
-    readers = [_reader(process.stdout, out), _reader(process.stderr, err)]
-    feeder = threading.Thread(target=_feed, args=(process.stdin, given), daemon=True)
-    feeder.start()
+    readers = [_started(_read, process.stdout, out), _started(_read, process.stderr, err)]
+    _started(_feed, process.stdin, given)
     code = _waited(process, time.monotonic() + planned.timeout, stop)
     # Children that outlive the command would keep the pipes open.
     _end(process)
     for reader in readers:
         reader.join(GRACE_SECONDS)
-    return Ran(planned.command, code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+    return HookRun(planned.command, code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
 
-def _waited(process: subprocess.Popen[bytes], deadline: float, stop: _Stop) -> int | None:
+def _waited(process: subprocess.Popen[bytes], deadline: float, stop: _HookStop) -> int | None:
     """Its exit code; None where it had to be stopped."""
     while not stop.is_set() and (left := deadline - time.monotonic()) > 0:
         with suppress(subprocess.TimeoutExpired):
@@ -108,34 +108,28 @@ def _waited(process: subprocess.Popen[bytes], deadline: float, stop: _Stop) -> i
     return None
 
 
-def _feed(pipe: IO[bytes] | None, given: bytes) -> None:
-    """A command that does not read its input is not at fault."""
-    assert pipe is not None
-    with suppress(BrokenPipeError, OSError), pipe:
-        pipe.write(given)
-
-
-def _reader(pipe: IO[bytes] | None, into: bytearray) -> threading.Thread:
-    def read() -> None:
-        assert pipe is not None
-        with pipe:
-            while piece := pipe.read1(8192):  # type: ignore[attr-defined]  # a pipe of Popen is buffered
-                into.extend(piece[: max(0, MAX_OUTPUT - len(into))])
-
-    thread = threading.Thread(target=read, daemon=True)
+def _started(target: Callable[..., None], *args: object) -> threading.Thread:
+    thread = threading.Thread(target=target, args=args, daemon=True)
     thread.start()
     return thread
 
 
+def _feed(pipe: IO[bytes], given: bytes) -> None:
+    """A command that does not read its input is not at fault."""
+    with suppress(BrokenPipeError, OSError), pipe:
+        pipe.write(given)
+
+
+def _read(pipe: BufferedReader, into: bytearray) -> None:
+    with pipe:
+        while piece := pipe.read1(8192):
+            into.extend(piece[: max(0, MAX_OUTPUT - len(into))])
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
-    if not hasattr(os, "killpg"):
-        process.kill()
-        return
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGTERM)
+    signal_group(process, signal.SIGTERM)
     try:
         process.wait(GRACE_SECONDS)
     except subprocess.TimeoutExpired:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        signal_group(process)
         process.wait()

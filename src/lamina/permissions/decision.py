@@ -21,30 +21,15 @@ from ..core.settings import Permissions
 from ..disk.paths.memory_paths import check_child
 from . import suggestions as suggest
 from .patterns import Base, Bases
-from .readonly.places import within
-from .readonly.plan import Plan, plan_parts
-from .readonly.words import Part, Refusal, split
-from .request import MOVING, Asked, Unclear, read_call, readable, real
+from .readonly.plan import ReadOnlyPlan, plan_parts
+from .readonly.readable_roots import within
+from .readonly.tokenizer import CommandRefusal, split_command
+from .request import MOVING, CallRequest, UnclearCall, read_call, readable, real
 from .rule_match import allowing, holding, unreadable_below
-from .rules import READERS, WRITERS, Rule, Rules, read_rules
+from .rules import READERS, WRITERS, PermissionRule, PermissionRules, read_rules
 from .sensitive import KEY_DIRECTORIES, holds_a_home, holds_keys, why_not_read, why_not_written
 from .shell_rules import ShellPattern, allows, is_exactly
-from .verdicts import Allow, Ask, Deny, Mode, PermissionContext, Verdict, read_mode
-
-__all__ = [
-    "Allow",
-    "Ask",
-    "Deny",
-    "Mode",
-    "PermissionContext",
-    "Rules",
-    "Verdict",
-    "decide",
-    "judge",
-    "may_read",
-    "read_mode",
-    "read_rules",
-]
+from .verdicts import Allow, AskUser, Deny, Mode, PermissionContext, Verdict
 
 # They change nothing outside the conversation, and what an agent does is judged call by call; a fork has no use for them.
 _HARMLESS = frozenset({"TodoWrite", "Expand", "Agent", "SendMessage"})
@@ -56,22 +41,22 @@ _FORK_TOOLS = "Read, Grep, Glob, read-only Bash, and Edit and Write of memory fi
 class _Case(msgspec.Struct, frozen=True):
     """One call with all that is needed to judge it."""
 
-    asked: Asked
-    rules: Rules
+    asked: CallRequest
+    rules: PermissionRules
     context: PermissionContext
     bases: Bases
     roots: tuple[str, ...]
 
 
-def decide(call: ToolUse, *, mode: Mode, rules: Rules, context: PermissionContext) -> Verdict:
+def decide(call: ToolUse, *, mode: Mode, rules: PermissionRules, context: PermissionContext) -> Verdict:
     try:
         asked = read_call(call, context)
-    except Unclear as unclear:
+    except UnclearCall as unclear:
         return Deny(str(unclear))
     return judge(asked, mode=mode, rules=rules, context=context)
 
 
-def judge(asked: Asked, *, mode: Mode, rules: Rules, context: PermissionContext) -> Verdict:
+def judge(asked: CallRequest, *, mode: Mode, rules: PermissionRules, context: PermissionContext) -> Verdict:
     """`decide` for a call that was read: links are looked up when it is read, so what is judged here is what may be written (Z8)."""
     try:
         return _judged(_Case(asked, rules, context, _bases(context), readable(context)), mode)
@@ -87,14 +72,14 @@ def _judged(case: _Case, mode: Mode) -> Verdict:
     verdict = _for_fork(case) if context.fork else _for_mode(case, mode)
     if denied == "maybe" and rule is not None and isinstance(verdict, Allow):
         doubt = f"It may do what the deny rule {rule.text} forbids."
-        return Deny(doubt) if context.fork else Ask(doubt)
+        return Deny(doubt) if context.fork else AskUser(doubt)
     return verdict
 
 
-def may_read(path: Path, *, rules: Rules, context: PermissionContext) -> bool:
+def may_read(path: Path, *, rules: PermissionRules, context: PermissionContext) -> bool:
     """Whether a search may show this file: no deny or ask rule for reading covers it, and it holds no keys."""
     paths = (path, Path(os.path.realpath(path)))
-    asked = Asked("Read", {}, path=path, paths=paths)
+    asked = CallRequest("Read", {}, path=path, paths=paths)
     held, _ = holding((*rules.deny, *rules.ask), asked, _bases(context))
     return held == "no" and not any(map(why_not_read, paths))
 
@@ -109,12 +94,9 @@ def _bases(context: PermissionContext) -> Bases:
     return {base: tuple(dict.fromkeys((path, real(path)))) for base, path in named.items() if path is not None}
 
 
-def _by_rule(rule: Rule) -> str:
+def _by_rule(rule: PermissionRule) -> str:
     problem = f", which {rule.problem}; mend it in the settings" if rule.problem else ""
     return f"The rule {rule.text} forbids this{problem}."
-
-
-# Forks
 
 
 def _for_fork(case: _Case) -> Allow | Deny:
@@ -136,14 +118,11 @@ def _for_fork(case: _Case) -> Allow | Deny:
     return Deny(f"{asked.tool} is not among the tools that may be used here: {_FORK_TOOLS}.")
 
 
-def _only_edit(asked: Asked, file: Path) -> Allow | Deny:
+def _only_edit(asked: CallRequest, file: Path) -> Allow | Deny:
     there = real(file.parent) / file.name
     if asked.tool == "Edit" and asked.path == Path(os.path.abspath(file)) and asked.paths[-1] == there and not file.is_symlink():
         return Allow("It changes the one file it may change.")
     return Deny(f"Only Edit of {file} is allowed here.")
-
-
-# A conversation with a person
 
 
 def _for_mode(case: _Case, mode: Mode) -> Verdict:
@@ -154,7 +133,7 @@ def _for_mode(case: _Case, mode: Mode) -> Verdict:
     verdict = _only_reading(case) if mode == "read-only" else _with_questions(case, mode)
     held, rule = holding(case.rules.ask, case.asked, case.bases)
     if held != "no" and rule is not None and not isinstance(verdict, Deny):
-        return Ask(f"The rule {rule.text} asks about this.")
+        return AskUser(f"The rule {rule.text} asks about this.")
     return verdict
 
 
@@ -174,7 +153,7 @@ def _with_questions(case: _Case, mode: Mode) -> Verdict:
     if special is None and asked.tool in WRITERS and _is_lamina_s_own(case):
         special = "Lamina keeps its own files there"
     if special is not None:
-        return Ask(f"{_named(case)} is not changed without a question: {special}.")
+        return AskUser(f"{_named(case)} is not changed without a question: {special}.")
     if (rule := _allowing(case)) is not None:
         return Allow(f"The rule {rule.text} allows it.")
     return _by_kind(case, mode)
@@ -186,31 +165,33 @@ def _by_kind(case: _Case, mode: Mode) -> Verdict:
         problem = _not_readable(case)
         if problem is None:
             return Allow("It only reads, inside the project.")
-        return Ask(problem, _offer(case, suggest.for_path(asked.tool, asked.path, context.cwd)))
+        return AskUser(problem, _offer(case, suggest.for_path(asked.tool, asked.path, context.cwd)))
     if asked.tool in WRITERS and asked.path is not None:
         inside = _is_inside(case)
         if inside and mode == "accept-edits":
             return Allow("Mode accept-edits allows changes inside the project.")
         where = "" if inside else ", which is outside the project"
         rule = _offer(case, suggest.for_path(asked.tool, asked.path, context.cwd))
-        return Ask(f"{asked.tool} changes {_named(case)}{where}.", rule)
+        return AskUser(f"{asked.tool} changes {_named(case)}{where}.", rule)
     if asked.tool == "Bash":
         verdict = _read_only_command(case)
         if isinstance(verdict, Allow):
             return verdict
-        why = verdict.why if isinstance(asked.plan, Plan) else "The command may do more than read."
-        return Ask(why, _offer(case, suggest.for_command(asked.command or "")))
+        why = verdict.why if isinstance(asked.plan, ReadOnlyPlan) else "The command may do more than read."
+        return AskUser(why, _offer(case, suggest.for_command(asked.command or "")))
     if asked.tool == "WebFetch":
-        return Ask(f"It fetches from {asked.host or 'an address that is not clear'}.", _offer(case, suggest.for_host(asked.host)))
+        return AskUser(
+            f"It fetches from {asked.host or 'an address that is not clear'}.", _offer(case, suggest.for_host(asked.host))
+        )
     if _goes_beyond(asked):
         to = str(asked.arguments.get("to"))
-        return Ask(f"It sends a message to another program: {to[:200]!r}.", _offer(case, suggest.for_recipient(to)))
+        return AskUser(f"It sends a message to another program: {to[:200]!r}.", _offer(case, suggest.for_recipient(to)))
     if asked.tool in _HARMLESS or context.tool_is_read_only(asked.tool):
         return Allow("It changes nothing.")
-    return Ask(f"{asked.tool} may change something.", _offer(case, suggest.for_tool(asked.tool)))
+    return AskUser(f"{asked.tool} may change something.", _offer(case, suggest.for_tool(asked.tool)))
 
 
-def _goes_beyond(asked: Asked) -> bool:
+def _goes_beyond(asked: CallRequest) -> bool:
     """A message to a socket or a bridge; to agents and mailboxes it is one of this person's sessions writing to another."""
     return asked.tool == "SendMessage" and str(asked.arguments.get("to")).lstrip().startswith(_BEYOND)
 
@@ -221,9 +202,6 @@ def _offer(case: _Case, rule: str | None) -> str | None:
         return None
     alone = msgspec.structs.replace(case, rules=read_rules(Permissions(allow=(rule,))))
     return rule if _allowing(alone) is not None else None
-
-
-# Parts of an answer; a problem is a sentence, None is none
 
 
 def _named(case: _Case) -> str:
@@ -276,13 +254,13 @@ def _is_lamina_s_own(case: _Case) -> bool:
 
 def _read_only_command(case: _Case) -> Allow | Deny:
     plan = case.asked.plan
-    if not isinstance(plan, Plan):
+    if not isinstance(plan, ReadOnlyPlan):
         return Deny(plan.why if plan is not None else "There is no command to run.")
     problem = _looks_too_far(plan, case)
     return Deny(problem) if problem else Allow("It only reads, inside the project.", plan)
 
 
-def _looks_too_far(plan: Plan, case: _Case) -> str | None:
+def _looks_too_far(plan: ReadOnlyPlan, case: _Case) -> str | None:
     """Whether a planned command reads keys, or searches through files that a rule holds back."""
     for place in plan.reads:
         path = Path(place.path)
@@ -296,27 +274,25 @@ def _looks_too_far(plan: Plan, case: _Case) -> str | None:
     return None
 
 
-def _turns(part: Part) -> bool:
-    """A shell will run this part, not its plan, and puts names in the place of a wildcard as they are: `*` may become `-delete`."""
-    return any(0 in word.wild for word in part.words)
-
-
-def _allowing(case: _Case) -> Rule | None:
+def _allowing(case: _Case) -> PermissionRule | None:
     """The rule that allows the call; of a command line each part must be allowed, by a rule or because it only reads."""
     if (rule := allowing(case.rules.allow, case.asked, case.bases)) is not None or case.asked.command is None:
         return rule
     shell = [(rule, rule.specifier) for rule in case.rules.allow if isinstance(rule.specifier, ShellPattern)]
     if exact := next((rule for rule, pattern in shell if is_exactly(pattern, case.asked.command)), None):
         return exact
-    parts = split(case.asked.command)
-    used: Rule | None = None
-    for part in () if isinstance(parts, Refusal) else parts:
+    parts = split_command(case.asked.command)
+    used: PermissionRule | None = None
+    for part in () if isinstance(parts, CommandRefusal) else parts:
         found = next((rule for rule, pattern in shell if allows(pattern, part)), None)
         if found is None:
             alone = msgspec.structs.replace(part, joint="")
             plan = plan_parts((alone,), "", cwd=case.context.cwd, roots=case.roots)
+            # A shell runs this part, not its plan, and puts names in the place of a wildcard as they are: `*` may become `-delete`.
+            turns = any(0 in word.wild for word in part.words)
             # Behind a command that may have changed the directory, a plan holds only where it names no file.
-            if isinstance(plan, Refusal) or (used is not None and plan.reads) or _looks_too_far(plan, case) or _turns(part):
+            moved = used is not None and not isinstance(plan, CommandRefusal) and plan.reads
+            if isinstance(plan, CommandRefusal) or moved or turns or _looks_too_far(plan, case):
                 return None
         used = used or found
     return used

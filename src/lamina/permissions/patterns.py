@@ -7,7 +7,6 @@ a slash, `**` does not. `//x` begins at the root of the disk, `~/x` at the perso
 
 from __future__ import annotations
 
-import fnmatch
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -16,6 +15,8 @@ from pathlib import PurePath
 from typing import Literal, TypeAlias
 
 import msgspec
+
+from ..core.globs import PathGlob, compile_name, match_path, quote_name, split_path
 
 Base: TypeAlias = Literal["disk", "home", "settings", "cwd"]
 # Each place as it is spelled and, where that is another, without links.
@@ -35,7 +36,7 @@ def read_pattern(text: str) -> PathPattern | str:
         return "begins with `!`, and a rule can't take back another one"
     start, base = next(((start, base) for start, base in _STARTS if text.startswith(start)), ("", "cwd"))
     rest = text.removeprefix(start)
-    parts = tuple(part for part in rest.split("/") if part not in ("", "."))
+    parts = split_path(rest)
     if not parts:
         return "names no path"
     if ".." in parts:
@@ -78,48 +79,24 @@ def _below(pattern: PathPattern, path: PurePath, base: PurePath, loosely: bool) 
     same = [_folded(name) for name in names[: len(start)]] == [_folded(name) for name in start]
     if names[: len(start)] != start and not (loosely and same):
         return False
-    return _matches(pattern.parts, names[len(start) :], loosely)
+    return match_path(_compiled(pattern.parts, loosely), [unicodedata.normalize("NFC", name) for name in names[len(start) :]])
 
 
-def _matches(parts: tuple[str, ...], names: list[str], loosely: bool) -> bool:
-    """All ways at once: the set of places in the pattern that the names so far can have reached."""
-    states = _skipping({0}, parts)
-    for name in names:
-        found = set[int]()
-        for at in states:
-            if parts[at] == "**":
-                found |= {at, at + 1} if at + 1 == len(parts) else {at}
-            elif _component(parts[at], loosely).match(unicodedata.normalize("NFC", name)):
-                found.add(at + 1)
-        if len(parts) in found:
-            return True
-        states = _skipping(found, parts)
-    return False
+@lru_cache(maxsize=512)
+def _compiled(parts: tuple[str, ...], loosely: bool) -> PathGlob:
+    """The pattern and whatever is below it. At the end `**` stands for one component at least: `src/**` is what is in src."""
+    *above, last = (None if part == "**" else compile_name(_spelled(part), ignore_case=loosely) for part in parts)
+    return (*above, last or compile_name("*"), None)
 
 
-def _skipping(states: set[int], parts: tuple[str, ...]) -> set[int]:
-    """`**` stands for no directory too, but not at the end: `src/**` is what is in src."""
-    found = set(states)
-    for at in range(len(parts) - 1):
-        if at in found and parts[at] == "**":
-            found.add(at + 1)
-    return found
-
-
-@lru_cache(maxsize=1_024)
-def _component(text: str, loosely: bool) -> re.Pattern[str]:
-    """gitignore's spelling as fnmatch's: a backslash protects the next character, `[^` means `[!`."""
-    pieces = re.findall(r"\\.|\[\^|.", unicodedata.normalize("NFC", text), re.DOTALL)
-    plain = "".join(_piece(piece) for piece in pieces)
-    return re.compile(fnmatch.translate(plain), re.IGNORECASE if loosely else 0)
-
-
-def _piece(piece: str) -> str:
-    if piece == "[^":
-        return "[!"
-    if len(piece) == 1:
-        return piece
-    return f"[{piece[1]}]" if piece[1] in "*?[" else piece[1]
+def _spelled(part: str) -> str:
+    """gitignore's spelling as the engine's: a backslash protects the next character, `[^` means `[!`."""
+    return re.sub(
+        r"\\(.)|\[\^",
+        lambda piece: quote_name(piece[1]) if piece[1] else "[!",
+        unicodedata.normalize("NFC", part),
+        flags=re.DOTALL,
+    )
 
 
 def _folded(text: str) -> str:

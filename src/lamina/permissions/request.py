@@ -1,7 +1,7 @@
 """What a call asks for, read from its arguments exactly as the tool will read them.
 
-Owns the step from arguments to paths, a command's plan and a host. Invariant: what can't be read is `Unclear`, never guessed; a
-path is the one the tool opens (`tools.place.resolve`), and is carried as it is spelled and without links.
+Owns the step from arguments to paths, a command's plan and a host. Invariant: what can't be read is `UnclearCall`, never guessed; a
+path is the one the tool opens (`disk.user_paths.resolve`), and is carried as it is spelled and without links.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import msgspec
 from ..core.blocks import ToolUse
 from ..core.errors import PathRefused
 from ..disk.paths.user_paths import resolve
-from .readonly.plan import Plan, plan_readonly
-from .readonly.words import Refusal
+from .readonly.plan import ReadOnlyPlan, plan_readonly
+from .readonly.tokenizer import CommandRefusal
 from .rules import READERS, WRITERS
 from .verdicts import PermissionContext
 
@@ -28,7 +28,7 @@ _PATH_ARGUMENT = {"Grep": "path", "Glob": "path", "LS": "path", "NotebookEdit": 
 MOVING = "What the path leads through is being changed by another program, so the call is not run; send it again."
 
 
-class Asked(msgspec.Struct, frozen=True):
+class CallRequest(msgspec.Struct, frozen=True):
     """What rules and modes can see of a call."""
 
     tool: str
@@ -37,11 +37,11 @@ class Asked(msgspec.Struct, frozen=True):
     path: Path | None = None  # what the tool will open
     paths: tuple[Path, ...] = ()  # the same with and without links; of a read-only command, all it looks at
     command: str | None = None
-    plan: Plan | Refusal | None = None
+    plan: ReadOnlyPlan | CommandRefusal | None = None
     host: str | None = None
 
 
-class Unclear(Exception):
+class UnclearCall(Exception):
     """A call that says nothing that could be judged; the text is the sentence for the model."""
 
 
@@ -57,34 +57,34 @@ def real(place: Path) -> Path:
     return Path(os.path.realpath(place))
 
 
-def read_call(call: ToolUse, context: PermissionContext) -> Asked:
+def read_call(call: ToolUse, context: PermissionContext) -> CallRequest:
     given = call.input
     if not isinstance(given, dict):
-        raise Unclear("The arguments are no JSON object, so the call is not run; send it again, complete.")
+        raise UnclearCall("The arguments are no JSON object, so the call is not run; send it again, complete.")
     if call.name in READERS or call.name in WRITERS:
         return _with_path(call.name, given, context)
     if call.name == "Bash":
         return _with_command(given, context)
     if call.name == "WebFetch":
-        return Asked(call.name, given, host=host_of(given.get("url")))
-    return Asked(call.name, given)
+        return CallRequest(call.name, given, host=host_of(given.get("url")))
+    return CallRequest(call.name, given)
 
 
-def _with_path(tool: str, given: dict[str, Any], context: PermissionContext) -> Asked:
+def _with_path(tool: str, given: dict[str, Any], context: PermissionContext) -> CallRequest:
     name = _PATH_ARGUMENT.get(tool, "file_path")
     text = _text(given, name)
     if text is None and name != "path":
-        raise Unclear(f"{name} is missing; send the call again with the full path of the file.")
+        raise UnclearCall(f"{name} is missing; send the call again with the full path of the file.")
     spelled = text if text is not None else "."
     try:
         path = resolve(spelled, context.cwd)
         path = _search_start(path, _text(given, "pattern") or "") if tool == "Glob" else path
         links = Path(os.path.realpath(path))
     except PathRefused as refused:
-        raise Unclear(str(refused)) from None
+        raise UnclearCall(str(refused)) from None
     except OSError:  # a link was taken away while it was read
-        raise Unclear(MOVING) from None
-    return Asked(tool, given, spelled, path, tuple(dict.fromkeys((path, links))))
+        raise UnclearCall(MOVING) from None
+    return CallRequest(tool, given, spelled, path, tuple(dict.fromkeys((path, links))))
 
 
 def _search_start(path: Path, pattern: str) -> Path:
@@ -92,17 +92,17 @@ def _search_start(path: Path, pattern: str) -> Path:
     parts = pattern.split("/")
     wild = next((number for number, part in enumerate(parts) if re.search(r"[*?\[{]", part)), len(parts))
     if ".." in parts[wild:] or re.search(r"[{,]\s*(/|~|\.\.)", pattern):
-        raise Unclear("The pattern leads elsewhere behind a wildcard; name the directory in path.")
+        raise UnclearCall("The pattern leads elsewhere behind a wildcard; name the directory in path.")
     return resolve("/".join(parts[:wild]) or ("/" if pattern.startswith("/") else "."), path)
 
 
-def _with_command(given: dict[str, Any], context: PermissionContext) -> Asked:
+def _with_command(given: dict[str, Any], context: PermissionContext) -> CallRequest:
     command = _text(given, "command")
     if command is None:
-        raise Unclear("command must be a text; send the call again with the command to run.")
+        raise UnclearCall("command must be a text; send the call again with the command to run.")
     plan = plan_readonly(command, cwd=context.cwd, roots=readable(context))
-    looked = tuple(Path(place.path) for place in plan.reads) if isinstance(plan, Plan) else ()
-    return Asked("Bash", given, command=command, plan=plan, paths=looked)
+    looked = tuple(Path(place.path) for place in plan.reads) if isinstance(plan, ReadOnlyPlan) else ()
+    return CallRequest("Bash", given, command=command, plan=plan, paths=looked)
 
 
 def _text(given: dict[str, Any], name: str) -> str | None:
@@ -111,7 +111,7 @@ def _text(given: dict[str, Any], name: str) -> str | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     if value is not None and not isinstance(value, str):
-        raise Unclear(f"{name} must be a text; send the call again.")
+        raise UnclearCall(f"{name} must be a text; send the call again.")
     return value
 
 

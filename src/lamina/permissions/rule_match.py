@@ -7,35 +7,35 @@ files and for commands that name one; `Edit` rules for every tool that changes f
 
 from __future__ import annotations
 
-import fnmatch
 import os
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import assert_never
 
+from ..core.globs import compile_name
 from .patterns import Bases, PathPattern, could_cover_below, covers
-from .readonly.plan import Plan
-from .request import Asked
-from .rules import READERS, WRITERS, Domain, Named, Rule
+from .readonly.plan import ReadOnlyPlan
+from .request import CallRequest
+from .rules import READERS, WRITERS, DomainPattern, NamedArgument, PermissionRule
 from .shell_rules import MAX_LOOKED_AT, Match, ShellPattern, holds_back, words_of
 
 _FAMILIES = {"read": READERS, "edit": WRITERS}
 
 
-def allowing(rules: Sequence[Rule], asked: Asked, bases: Bases) -> Rule | None:
+def allowing(rules: Sequence[PermissionRule], asked: CallRequest, bases: Bases) -> PermissionRule | None:
     """The first rule that allows the call. Of rules for Bash only one for all of it counts: parts are compared elsewhere."""
     return next((rule for rule in rules if _is_for(rule.tool, asked.tool) and _allows(rule, asked, bases)), None)
 
 
-def _allows(rule: Rule, asked: Asked, bases: Bases) -> bool:
+def _allows(rule: PermissionRule, asked: CallRequest, bases: Bases) -> bool:
     match rule.specifier:
         case None:
             return True
         case PathPattern() as pattern:
             return bool(asked.paths) and all(covers(pattern, path, bases) for path in asked.paths)
-        case Domain(name, below):
+        case DomainPattern(name, below):
             return asked.host is not None and (asked.host.endswith(f".{name}") if below else asked.host == name)
-        case Named(argument, name):
+        case NamedArgument(argument, name):
             return asked.arguments.get(argument) == name
         case ShellPattern():
             return False
@@ -43,9 +43,9 @@ def _allows(rule: Rule, asked: Asked, bases: Bases) -> bool:
             assert_never(other)
 
 
-def holding(rules: Sequence[Rule], asked: Asked, bases: Bases) -> tuple[Match, Rule | None]:
+def holding(rules: Sequence[PermissionRule], asked: CallRequest, bases: Bases) -> tuple[Match, PermissionRule | None]:
     """The rule that holds the call back, and how surely; a sure one counts before a possible one."""
-    possible: Rule | None = None
+    possible: PermissionRule | None = None
     named = _named_paths(asked, bases) if any(isinstance(rule.specifier, PathPattern) for rule in rules) else []
     for rule in rules:
         found = _in_command(rule, asked, named, bases)
@@ -58,7 +58,7 @@ def holding(rules: Sequence[Rule], asked: Asked, bases: Bases) -> tuple[Match, R
     return ("maybe", possible) if possible else ("no", None)
 
 
-def _holds(rule: Rule, asked: Asked, bases: Bases) -> Match:
+def _holds(rule: PermissionRule, asked: CallRequest, bases: Bases) -> Match:
     match rule.specifier:
         case None:
             return "yes"
@@ -66,22 +66,22 @@ def _holds(rule: Rule, asked: Asked, bases: Bases) -> Match:
             return holds_back(pattern, asked.command or "")
         case PathPattern() as pattern:
             return "yes" if any(covers(pattern, path, bases, loosely=True) for path in asked.paths) else "no"
-        case Domain(name, _):
+        case DomainPattern(name, _):
             return "yes" if asked.host is None or asked.host == name or asked.host.endswith(f".{name}") else "no"
-        case Named("to", _) if str(asked.arguments.get("to", "")).strip() == "*":
+        case NamedArgument("to", _) if str(asked.arguments.get("to", "")).strip() == "*":
             return "maybe"  # everybody is that one too
-        case Named(argument, name):
+        case NamedArgument(argument, name):
             return "yes" if str(asked.arguments.get(argument, "")).casefold() == name.casefold() else "no"
         case other:
             assert_never(other)
 
 
-def _in_command(rule: Rule, asked: Asked, named: Sequence[Path], bases: Bases) -> Match:
+def _in_command(rule: PermissionRule, asked: CallRequest, named: Sequence[Path], bases: Bases) -> Match:
     """A path rule against a command line: one for reading forbids to name the file, one for changing makes the line doubtful."""
     if asked.command is None or not isinstance(rule.specifier, PathPattern):
         return "no"
     reads = rule.tool.casefold() == "read"
-    if not reads and isinstance(asked.plan, Plan):
+    if not reads and isinstance(asked.plan, ReadOnlyPlan):
         return "no"
     if len(asked.command) > MAX_LOOKED_AT:
         return "maybe"
@@ -89,7 +89,7 @@ def _in_command(rule: Rule, asked: Asked, named: Sequence[Path], bases: Bases) -
     return "no" if not found else "yes" if reads else "maybe"
 
 
-def _named_paths(asked: Asked, bases: Bases) -> list[Path]:
+def _named_paths(asked: CallRequest, bases: Bases) -> list[Path]:
     """What a command looks at by its plan, and every word of it as a path, with and without links."""
     if asked.command is None or len(asked.command) > MAX_LOOKED_AT:
         return []
@@ -100,7 +100,7 @@ def _named_paths(asked: Asked, bases: Bases) -> list[Path]:
     return [*asked.paths, *spelled, *(Path(os.path.realpath(path)) for path in spelled)]
 
 
-def unreadable_below(rules: Sequence[Rule], directory: PurePath, bases: Bases) -> Rule | None:
+def unreadable_below(rules: Sequence[PermissionRule], directory: PurePath, bases: Bases) -> PermissionRule | None:
     """A rule that may hold back a file somewhere below the directory: a search through the whole tree would read it."""
     for rule in rules:
         if rule.tool.casefold() == "read" and (
@@ -115,12 +115,12 @@ def _is_for(rule: str, tool: str, *, loosely: bool = False) -> bool:
     """Whether a rule for one tool speaks of another: `Edit` of Write, `mcp__server` of the server's tools."""
     if rule == tool or (rule in ("Read", "Edit") and tool in _FAMILIES[rule.lower()]):
         return True
-    if rule.startswith("mcp__") and (_is_server(rule, tool) or fnmatch.fnmatchcase(tool, rule)):
+    if rule.startswith("mcp__") and (_is_server(rule, tool) or compile_name(rule).match(tool)):
         return True
     if not loosely:
         return False
     family = _FAMILIES.get(rule.casefold(), ())
-    return rule.casefold() == tool.casefold() or tool in family or fnmatch.fnmatchcase(tool, rule)
+    return rule.casefold() == tool.casefold() or tool in family or compile_name(rule).match(tool) is not None
 
 
 def _is_server(rule: str, tool: str) -> bool:

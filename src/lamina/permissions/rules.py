@@ -30,62 +30,62 @@ _BAD_DOMAIN = "must name a domain, as in WebFetch(domain:example.com)"
 _ANY = "*"
 
 
-class Domain(msgspec.Struct, frozen=True):
+class DomainPattern(msgspec.Struct, frozen=True):
     name: str
     below: bool  # *.example.com
 
 
-class Named(msgspec.Struct, frozen=True):
+class NamedArgument(msgspec.Struct, frozen=True):
     argument: str
     name: str
 
 
-Specifier: TypeAlias = ShellPattern | PathPattern | Domain | Named | None
+Specifier: TypeAlias = ShellPattern | PathPattern | DomainPattern | NamedArgument | None
 
 
-class Rule(msgspec.Struct, frozen=True):
+class PermissionRule(msgspec.Struct, frozen=True):
     text: str
     tool: str  # a name, or a pattern where a rule holds back
     specifier: Specifier = None  # None: every call
     problem: str = ""  # what is wrong with it; it then holds back every call of its tool
 
 
-class Rules(msgspec.Struct, frozen=True):
-    allow: tuple[Rule, ...] = ()
-    ask: tuple[Rule, ...] = ()
-    deny: tuple[Rule, ...] = ()
+class PermissionRules(msgspec.Struct, frozen=True):
+    allow: tuple[PermissionRule, ...] = ()
+    ask: tuple[PermissionRule, ...] = ()
+    deny: tuple[PermissionRule, ...] = ()
     findings: tuple[Finding, ...] = ()
 
 
-def read_rules(permissions: Permissions) -> Rules:
+def read_rules(permissions: Permissions) -> PermissionRules:
     findings = list[Finding]()
-    lists: dict[str, tuple[Rule, ...]] = {}
+    lists: dict[str, tuple[PermissionRule, ...]] = {}
     for name in ("allow", "ask", "deny"):
         rules = [_read(text, name) for text in getattr(permissions, name)]
         findings += [_finding(rule, name) for rule in rules if rule.problem]
         lists[name] = tuple(rule for rule in rules if not rule.problem or name != "allow")
-    return Rules(**lists, findings=tuple(findings))
+    return PermissionRules(**lists, findings=tuple(findings))
 
 
-def _finding(rule: Rule, name: str) -> Finding:
+def _finding(rule: PermissionRule, name: str) -> Finding:
     what = "every call" if rule.tool == _ANY else f"every call of {rule.tool}"
     effect = {"allow": "it is ignored", "ask": f"until it is mended {what} is asked about"}
     said = effect.get(name, f"until it is mended {what} is denied")
     return Finding(f"permissions.{name}", "settings", f'Rule "{printable(rule.text)}" in {name} {rule.problem}; {said}.')
 
 
-def _read(text: str, name: str) -> Rule:
+def _read(text: str, name: str) -> PermissionRule:
     found = _RULE.fullmatch(text.strip())
     if found is None:
         named = _TOOL.match(text.strip())
-        return Rule(text, named[0] if named else _ANY, problem="is not of the form Tool or Tool(specifier)")
+        return PermissionRule(text, named[0] if named else _ANY, problem="is not of the form Tool or Tool(specifier)")
     tool, specifier = found["tool"], found["specifier"]
     if name == "allow" and "*" in tool and not re.fullmatch(r"mcp__[^*]+__[^_*][^*]*\*|mcp__[^*]+__\*", tool):
-        return Rule(text, tool, problem="has a wildcard in the tool's name")
+        return PermissionRule(text, tool, problem="has a wildcard in the tool's name")
     if specifier is None or (specifier.strip() == "*" and not _takes_path(tool)):
-        return Rule(text, tool)
+        return PermissionRule(text, tool)
     read = _specifier(tool, specifier.strip())
-    return Rule(text, tool, problem=read) if isinstance(read, str) else Rule(text, tool, read)
+    return PermissionRule(text, tool, problem=read) if isinstance(read, str) else PermissionRule(text, tool, read)
 
 
 def _specifier(tool: str, text: str) -> Specifier | str:
@@ -97,9 +97,11 @@ def _specifier(tool: str, text: str) -> Specifier | str:
         return read_pattern(text)
     if tool.casefold() == "webfetch":
         domain = _DOMAIN.fullmatch(text)
-        return Domain(domain["domain"].removeprefix("*.").casefold(), text.startswith("domain:*.")) if domain else _BAD_DOMAIN
+        return (
+            DomainPattern(domain["domain"].removeprefix("*.").casefold(), text.startswith("domain:*.")) if domain else _BAD_DOMAIN
+        )
     if tool in _NAMED:
-        return Named(_NAMED[tool], text)
+        return NamedArgument(_NAMED[tool], text)
     return f"has brackets, and {printable(tool)} takes none"
 
 

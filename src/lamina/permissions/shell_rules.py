@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from .readonly.words import Part, Refusal, Word, split
+from .readonly.tokenizer import CommandPart, CommandRefusal, ShellWord, split_command
 
 Match: TypeAlias = Literal["no", "maybe", "yes"]
 
@@ -72,8 +72,8 @@ def read_shell(text: str) -> ShellPattern | str:
 
 
 def _tidy(text: str) -> str:
-    parts = split(text)
-    return text if isinstance(parts, Refusal) or len(parts) != 1 else canonical(parts[0].words)
+    parts = split_command(text)
+    return text if isinstance(parts, CommandRefusal) or len(parts) != 1 else canonical(parts[0].words)
 
 
 def _loose(text: str, *, keep: bool = False) -> str:
@@ -81,12 +81,12 @@ def _loose(text: str, *, keep: bool = False) -> str:
     return plain if keep else " ".join(plain.split())
 
 
-def canonical(words: Sequence[Word]) -> str:
+def canonical(words: Sequence[ShellWord]) -> str:
     """One spelling for equal words: a space between them, single quotes where they are needed, wildcards as they were."""
     return " ".join(word.text if word.wild and word.plain else _quoted(word) for word in words)
 
 
-def _quoted(word: Word) -> str:
+def _quoted(word: ShellWord) -> str:
     ends = (*word.wild, len(word.text))
     starts = (0, *(at + 1 for at in word.wild))
     stretches = [word.text[start:end] for start, end in zip(starts, ends, strict=True)]
@@ -96,7 +96,7 @@ def _quoted(word: Word) -> str:
     return "".join((shlex.quote(text) if text else "") + sign for text, sign in zip(stretches, signs, strict=True))
 
 
-def allows(pattern: ShellPattern, part: Part) -> bool:
+def allows(pattern: ShellPattern, part: CommandPart) -> bool:
     return _fits(pattern.pieces, canonical(part.words), prefix=pattern.prefix)
 
 
@@ -168,8 +168,8 @@ def _fits(pieces: tuple[str, ...], text: str, *, prefix: bool) -> bool:
 @lru_cache(maxsize=32)
 def _candidates(command: str) -> tuple[tuple[bool, str], ...]:
     """Everything the line may run, each with whether it surely does; asked for again by every rule."""
-    parts = split(command)
-    if isinstance(parts, Refusal):
+    parts = split_command(command)
+    if isinstance(parts, CommandRefusal):
         pieces = [_loose(piece, keep=True).split() for piece in _SEPARATORS.split(command)]
     else:
         pieces = [[word.text for word in part.words] for part in parts]
@@ -197,8 +197,8 @@ def _of_part(words: list[str], depth: int = 0) -> Iterator[tuple[bool, list[str]
 @lru_cache(maxsize=32)
 def words_of(command: str) -> tuple[str, ...]:
     """Every word that may be a path: the words themselves, and what stands behind an equals sign."""
-    parts = split(command)
-    if isinstance(parts, Refusal):
+    parts = split_command(command)
+    if isinstance(parts, CommandRefusal):
         words = re.split(r"[\s;&|(){}`<>]+", re.sub(r"['\"\\]", "", command))
     else:
         words = [word.text for part in parts for word in part.words]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..core.settings.collection_kinds import LONGEST_NAME
 from .patterns import quoted
-from .readonly.words import Part, Refusal, split
+from .readonly.tokenizer import CommandPart, CommandRefusal, split_command
 from .rules import READERS, WRITERS
 from .shell_rules import canonical
 
@@ -39,8 +39,8 @@ _MIN_DEPTH = 3
 
 
 def for_command(command: str) -> str | None:
-    parts = split(command)
-    if not isinstance(parts, Refusal) and len(parts) == 1:
+    parts = split_command(command)
+    if not isinstance(parts, CommandRefusal) and len(parts) == 1:
         rule = _task(parts[0])
         if rule is not None:
             return rule
@@ -48,20 +48,16 @@ def for_command(command: str) -> str | None:
     return _fitting(f"Bash({exact})")
 
 
-def _task(part: Part) -> str | None:
+def _task(part: CommandPart) -> str | None:
     """`Bash(npm run test:*)` for a known task with something behind it."""
     words = [word.text for word in part.words]
     for task, count in _TASKS.items():
         known = task.split()
-        if words[: len(known)] == known and len(words) > count and not _is_option(words[count - 1]):
+        if words[: len(known)] == known and len(words) > count and not words[count - 1].startswith("-"):
             if " ".join(words[:2]) in _RUNS_ANYTHING:
                 return None
             return _fitting(f"Bash({canonical(part.words[:count]).replace('*', chr(92) + '*')}:*)")
     return None
-
-
-def _is_option(word: str) -> bool:
-    return word.startswith("-")
 
 
 def for_path(tool: str, path: Path, cwd: Path) -> str | None:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from .readonly.plan import Plan
+from .readonly.plan import ReadOnlyPlan
 
 Mode: TypeAlias = Literal["ask", "accept-edits", "read-only", "all"]
 
@@ -26,10 +26,10 @@ _MODES: Mapping[str, Mode] = {
 
 class Allow(msgspec.Struct, frozen=True):
     why: str
-    plan: Plan | None = None  # if set, this is run by `run_readonly`, and the tool is not
+    plan: ReadOnlyPlan | None = None  # if set, this is run by `run_readonly`, and the tool is not
 
 
-class Ask(msgspec.Struct, frozen=True):
+class AskUser(msgspec.Struct, frozen=True):
     why: str
     suggestion: str | None = None  # the rule to offer as "always"; None where no rule would help
 
@@ -38,11 +38,7 @@ class Deny(msgspec.Struct, frozen=True):
     why: str
 
 
-Verdict: TypeAlias = Allow | Ask | Deny
-
-
-def _none_is(_: str) -> bool:
-    return False
+Verdict: TypeAlias = Allow | AskUser | Deny
 
 
 class PermissionContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +47,7 @@ class PermissionContext(msgspec.Struct, frozen=True, kw_only=True):
     memory_dir: Path | None = None
     fork: bool = False
     only_edit: Path | None = None  # a fork that may change this one file and do nothing else (N4)
-    tool_is_read_only: Callable[[str], bool] = _none_is  # for tools that are not ours
+    tool_is_read_only: Callable[[str], bool] = frozenset[str]().__contains__  # for tools that are not ours
     home: Path | None = None  # the person's, for ~/ in rules
     lamina_home: Path | None = None  # whatever its name is, writing there is asked about
     settings_root: Path | None = None  # where `/x` in a rule begins; the working directory if None

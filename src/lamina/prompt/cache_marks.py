@@ -16,19 +16,19 @@ from ..core.blocks import Wire
 UNMARKABLE = ("thinking", "redacted_thinking")
 
 
-class End(NamedTuple):
+class BlockPosition(NamedTuple):
     """The last block of a request: message index and block index."""
 
     message: int
     block: int
 
 
-def end_before_last_answer(messages: Sequence[Wire]) -> End | None:
+def end_before_last_answer(messages: Sequence[Wire]) -> BlockPosition | None:
     """Where the request ended that the last answer replied to. Read off the messages, so a resumed session marks the same
     blocks."""
     for index in range(len(messages) - 1, 0, -1):
         if messages[index]["role"] == "assistant":
-            return End(index - 1, len(messages[index - 1]["content"]) - 1)
+            return BlockPosition(index - 1, len(messages[index - 1]["content"]) - 1)
     return None
 
 
@@ -48,10 +48,10 @@ def mark_messages(messages: list[Wire], ttl: str) -> None:
     previous = end_before_last_answer(messages)
     if previous is not None:
         mark_at(messages, previous, ttl)
-    mark_at(messages, End(len(messages) - 1, len(messages[-1]["content"]) - 1), ttl)
+    mark_at(messages, BlockPosition(len(messages) - 1, len(messages[-1]["content"]) - 1), ttl)
 
 
-def mark_at(messages: list[Wire], end: End, ttl: str) -> None:
+def mark_at(messages: list[Wire], end: BlockPosition, ttl: str) -> None:
     """One mark on this request's own list; where the block takes none, on the one before."""
     content = messages[end.message]["content"]
     at = min(end.block, len(content) - 1)

@@ -16,19 +16,20 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from ..core.errors import DiskError
 from ..core.settings.kinds import printable
+from ..disk.git import git_environ
+from ..disk.process_group import signal_group
 from ..disk.session_files.spool import Spool
-from .repository import Head, Repository, comparison_settings, default_branch, find_repository, head_of
+from .repository import GitHead, GitRepository, comparison_settings, default_branch, find_repository, head_of
 
 # A session must not wait for a huge working tree: what is not known by then is left out, and said to be.
 SECONDS = 2.0
@@ -41,21 +42,19 @@ LONGEST_LINE = 200
 MOST_INDEX_BYTES = 64 << 20
 
 EMPTY_REPOSITORY = Path(__file__).parent / "empty_repository"
-# All that git gets of our environment; the home is for the person's excludes file.
-_PASSED_ON = ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "SYSTEMROOT", "TMPDIR", "TEMP")
 _DIFF = ("diff", "--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
 _UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard", "--directory", "--no-empty-directory")
 _LOG = ("log", "-z", f"--max-count={MOST_COMMITS}", "--no-decorate", "--no-show-signature", "--format=%h %s")
 
 
-class Answer(NamedTuple):
+class GitAnswer(NamedTuple):
     """The fields of a command's output; not `whole` where it took too long, said too much or failed."""
 
     fields: tuple[str, ...]
     whole: bool
 
 
-class Running(NamedTuple):
+class GitProcess(NamedTuple):
     process: subprocess.Popen[bytes]
     deadline: threading.Timer
 
@@ -71,7 +70,7 @@ def git_status(cwd: Path, *, environ: Mapping[str, str], seconds: float = SECOND
     return "\n".join(_report(head, default_branch(repository), answers))
 
 
-def _program(environ: Mapping[str, str], repository: Repository) -> str | None:
+def _program(environ: Mapping[str, str], repository: GitRepository) -> str | None:
     """The git on the person's path; never one that lies in the working tree."""
     directories = [directory for directory in environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(directory)]
     outside = [directory for directory in directories if not Path(os.path.realpath(directory)).is_relative_to(repository.top)]
@@ -79,7 +78,7 @@ def _program(environ: Mapping[str, str], repository: Repository) -> str | None:
     return found if found is not None and not Path(os.path.realpath(found)).is_relative_to(repository.top) else None
 
 
-def _ask(git: str, repository: Repository, head: Head, environ: Mapping[str, str], seconds: float) -> dict[str, Answer]:
+def _ask(git: str, repository: GitRepository, head: GitHead, environ: Mapping[str, str], seconds: float) -> dict[str, GitAnswer]:
     """All commands at the same time."""
     exclude = repository.common / "info" / "exclude"
     commands: dict[str, Sequence[str]] = {
@@ -99,7 +98,7 @@ def _ask(git: str, repository: Repository, head: Head, environ: Mapping[str, str
 
 
 @contextmanager
-def _copied_index(repository: Repository) -> Iterator[Path]:
+def _copied_index(repository: GitRepository) -> Iterator[Path]:
     """A copy of the index: to compare without being fooled by times, diff refreshes the index, and would write it back."""
     index = repository.git / "index"
     data = b""
@@ -117,26 +116,20 @@ def _copied_index(repository: Repository) -> Iterator[Path]:
         yield spool.path
 
 
-def _environment(repository: Repository, environ: Mapping[str, str]) -> dict[str, str]:
+def _environment(repository: GitRepository, environ: Mapping[str, str]) -> dict[str, str]:
     return {
-        **{name: environ[name] for name in _PASSED_ON if name in environ},
-        "LC_ALL": "C",
-        "GIT_DIR": str(EMPTY_REPOSITORY),
+        **git_environ(environ, EMPTY_REPOSITORY),
+        # For the person's excludes file, as the home is.
+        **({"XDG_CONFIG_HOME": environ["XDG_CONFIG_HOME"]} if "XDG_CONFIG_HOME" in environ else {}),
         "GIT_WORK_TREE": str(repository.top),
         "GIT_OBJECT_DIRECTORY": str(repository.common / "objects"),
         "GIT_SHALLOW_FILE": str(repository.common / "shallow"),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_NO_LAZY_FETCH": "1",
         # Git would write a refreshed index back.
         "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
     }
 
 
-def _start(command: Sequence[str], top: Path, environ: Mapping[str, str], seconds: float) -> Running | None:
+def _start(command: Sequence[str], top: Path, environ: Mapping[str, str], seconds: float) -> GitProcess | None:
     try:
         process = subprocess.Popen(
             command,
@@ -149,40 +142,31 @@ def _start(command: Sequence[str], top: Path, environ: Mapping[str, str], second
         )
     except OSError:
         return None
-    deadline = threading.Timer(seconds, _end, [process])
+    deadline = threading.Timer(seconds, signal_group, [process])
     deadline.daemon = True
     deadline.start()
-    return Running(process, deadline)
+    return GitProcess(process, deadline)
 
 
-def _answer(running: Running | None) -> Answer:
+def _answer(running: GitProcess | None) -> GitAnswer:
     if running is None:
-        return Answer((), False)
+        return GitAnswer((), False)
     process, deadline = running
     try:
         assert process.stdout is not None
         with process.stdout as pipe:
             data = pipe.read(MOST_OUTPUT + 1)
         if len(data) > MOST_OUTPUT:
-            _end(process)
+            signal_group(process)
         code = process.wait()
     finally:
         deadline.cancel()
     fields = data[:MOST_OUTPUT].decode("utf-8", "replace").split("\0")
     # What follows the last NUL is nothing, or a field that was cut.
-    return Answer(tuple(fields[:-1]), code == 0)
+    return GitAnswer(tuple(fields[:-1]), code == 0)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """With all that it has started: a child of a wrapper would keep the pipe open."""
-    if not hasattr(os, "killpg"):
-        process.kill()
-        return
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-def _report(head: Head, main: str | None, answers: Mapping[str, Answer]) -> list[str]:
+def _report(head: GitHead, main: str | None, answers: Mapping[str, GitAnswer]) -> list[str]:
     lines = [f"Branch: {_line(head.branch)}" if head.branch is not None else "Branch: none (a commit is checked out)"]
     if main is not None and main != head.branch:
         lines.append(f"Main branch: {_line(main)}")
@@ -195,9 +179,11 @@ def _report(head: Head, main: str | None, answers: Mapping[str, Answer]) -> list
     return lines
 
 
-def _changes(answers: Mapping[str, Answer]) -> list[str]:
+def _changes(answers: Mapping[str, GitAnswer]) -> list[str]:
     """One line for each, as `git status --short` has them: staged, changed in the working tree, untracked."""
-    staged, changed = (_pairs(answers[name].fields) if name in answers else {} for name in ("staged", "changed"))
+    both = (answers[name].fields if name in answers else () for name in ("staged", "changed"))
+    # Status letter and path alternate.
+    staged, changed = ({path: status[:1] for status, path in zip(one[::2], one[1::2], strict=False)} for one in both)
     lines = [f"{staged.get(path, ' ')}{changed.get(path, ' ')} {_line(path)}" for path in sorted({*staged, *changed})]
     lines += [f"?? {_line(path)}" for path in answers["untracked"].fields]
     if len(lines) > MOST_CHANGES:
@@ -205,11 +191,6 @@ def _changes(answers: Mapping[str, Answer]) -> list[str]:
     if not all(answer.whole for name, answer in answers.items() if name != "log"):
         lines.append("(not all could be found out in time)")
     return lines or ["none"]
-
-
-def _pairs(fields: Sequence[str]) -> dict[str, str]:
-    """Status letter and path alternate."""
-    return {path: status[:1] for status, path in zip(fields[::2], fields[1::2], strict=False)}
 
 
 def _line(text: str) -> str:

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 from .markdown import mask_code
 
@@ -27,49 +27,26 @@ _PUNCTUATION = ".,;:!?*…。，；：！？”’»"
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 # Names that are meant as files even where they do not exist: anything else may be a person's handle, a decorator or a package.
-_TEXT_SUFFIXES = frozenset(
-    [
-        *(
-            ".md",
-            ".mdc",
-            ".markdown",
-            ".txt",
-            ".rst",
-            ".adoc",
-            ".csv",
-            ".json",
-            ".jsonc",
-            ".yaml",
-            ".yml",
-            ".toml",
-            ".ini",
-            ".cfg",
-        ),
-        *(".xml", ".html", ".css", ".sql", ".sh", ".py", ".js", ".jsx", ".ts", ".tsx", ".go", ".rs", ".java", ".kt", ".c", ".h"),
-        *(".cpp", ".cs", ".rb", ".php", ".swift", ".proto"),
-    ]
-)
+_SUFFIXES = """.md .mdc .markdown .txt .rst .adoc .csv .json .jsonc .yaml .yml .toml .ini .cfg .xml .html .css .sql .sh .py .js
+    .jsx .ts .tsx .go .rs .java .kt .c .h .cpp .cs .rb .php .swift .proto"""
+_TEXT_SUFFIXES = frozenset(_SUFFIXES.split())
 _EXPLICIT = ("./", "../", "~/", "/")
 
 # What a repository never gets at by way of an include, asked or not: the system's own files, and what holds keys.
 _SYSTEM = frozenset({"etc", "proc", "sys", "dev", "boot", "run"})
-_KEYS = frozenset(
-    [
-        *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".git"),
-        *(".env", ".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials"),
-        *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"),
-    ]
-)
+_KEY_NAMES = """.ssh .gnupg .aws .azure .kube .docker .password-store .git .env .netrc _netrc .pgpass .npmrc .pypirc .git-credentials
+    id_rsa id_dsa id_ecdsa id_ed25519"""
+_KEYS = frozenset(_KEY_NAMES.split())
 # `.env.production` and whatever else a stage is called; forms to fill in hold nothing.
 _ENVIRONMENT = re.compile(r"\.env\.(?!(?:example|sample|template|dist)$).+")
 
 
-class Target(NamedTuple):
+class IncludeTarget(NamedTuple):
     path: Path  # as it is spelled
     real: Path  # with all links resolved
 
 
-class Reach(NamedTuple):
+class IncludeReach(NamedTuple):
     """What a file may load. A person's own files (managed, user) load anything; all others what lies inside these directories, and
     what was approved."""
 
@@ -78,30 +55,14 @@ class Reach(NamedTuple):
     exempt: bool = False
 
 
-class Load(NamedTuple):
-    pass
-
-
-class Ask(NamedTuple):
-    pass
-
-
-class Refuse(NamedTuple):
+class ForbiddenInclude(NamedTuple):
     problem: str
-
-
-Verdict: TypeAlias = Load | Ask | Refuse
 
 
 def find_includes(text: str) -> list[str]:
     """The paths a text names, as spelled, in order, each once."""
     mask = mask_code(text) if "@" in text else ""
-    found: dict[str, None] = {}
-    for spelled in _spelled(mask):
-        found[spelled] = None
-        if len(found) == MOST_PER_FILE:
-            break
-    return list(found)
+    return list(dict.fromkeys(_spelled(mask)))[:MOST_PER_FILE]
 
 
 def _spelled(mask: str) -> Iterator[str]:
@@ -127,7 +88,7 @@ def meant_as_file(spelled: str) -> bool:
     return spelled.startswith(_EXPLICIT) or PurePosixPath(spelled).suffix.lower() in _TEXT_SUFFIXES
 
 
-def resolve(spelled: str, *, beside: Path, person: Path | None) -> Target | None:
+def resolve(spelled: str, *, beside: Path, person: Path | None) -> IncludeTarget | None:
     """What an include leads to. `beside` is the directory of the file that names it, `person` the one `~` stands for; None where
     that is not known."""
     if spelled.startswith("~/"):
@@ -139,16 +100,16 @@ def resolve(spelled: str, *, beside: Path, person: Path | None) -> Target | None
     return target_of(Path(os.path.normpath(path)))
 
 
-def target_of(path: Path) -> Target:
-    return Target(path, Path(os.path.realpath(path)))
+def target_of(path: Path) -> IncludeTarget:
+    return IncludeTarget(path, Path(os.path.realpath(path)))
 
 
-def judge(real: Path, reach: Reach) -> Verdict:
+def judge_include(real: Path, reach: IncludeReach) -> Literal["load", "ask"] | ForbiddenInclude:
     if reach.exempt:
-        return Load()
+        return "load"
     if problem := _never(real, reach.project):
-        return Refuse(problem)
-    return Load() if any(real.is_relative_to(directory) for directory in reach.inside) else Ask()
+        return ForbiddenInclude(problem)
+    return "load" if any(real.is_relative_to(directory) for directory in reach.inside) else "ask"
 
 
 def _never(real: Path, project: Path) -> str | None:

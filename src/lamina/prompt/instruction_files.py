@@ -1,6 +1,6 @@
-"""Gathering instruction files: each real path and each content once (I1), includes behind the file that names them (I2), bounded.
+"""The instruction files of a session: each real path and each content once (I1), includes behind the file that names them (I2), bounded.
 
-`Gathering` lives for one load. It reads, and changes nothing on the disk. A file that cannot be used is one sentence in
+`InstructionLoader` lives for one load. It reads, and changes nothing on the disk. A file that cannot be used is one sentence in
 `findings`, and the others still count: a broken file never keeps a session from starting. The same files give the same result.
 """
 
@@ -11,17 +11,27 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple, TypeAlias, assert_never
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from ..core.fence import escape
 from ..core.settings.kinds import printable
 from .globs import matches
-from .includes import DEEPEST, Ask, Load, Reach, Refuse, Target, find_includes, judge, meant_as_file, resolve, target_of
+from .includes import (
+    DEEPEST,
+    ForbiddenInclude,
+    IncludeReach,
+    IncludeTarget,
+    find_includes,
+    judge_include,
+    meant_as_file,
+    resolve,
+    target_of,
+)
 from .markdown import without_comments
-from .rules import Kind, ScopedRule, read_scope
-from .safe_read import FileText, Unusable, read_text
+from .rules import InstructionKind, ScopedRule, read_scope
+from .safe_read import UnusableFile, read_text
 
 # True: load it; False: the person said no; None: nobody was asked yet.
 Approved: TypeAlias = Callable[[Path], bool | None] | Collection[Path]
@@ -42,13 +52,13 @@ _HIDDEN = re.compile(r"(?P<flag>\U0001f3f4[\U000e0030-\U000e007a]{1,6}\U000e007f
 class InstructionFile(msgspec.Struct, frozen=True):
     path: Path  # where it was found
     real_path: Path
-    kind: Kind
+    kind: InstructionKind
     text: str
     included_from: Path | None = None
     truncated: bool = False
 
 
-class Pending(msgspec.Struct, frozen=True):
+class PendingFile(msgspec.Struct, frozen=True):
     """A file outside the project that waits for a person's yes."""
 
     real_path: Path
@@ -58,7 +68,7 @@ class Pending(msgspec.Struct, frozen=True):
 
 class Instructions(msgspec.Struct, frozen=True):
     files: tuple[InstructionFile, ...] = ()
-    pending: tuple[Pending, ...] = ()
+    pending: tuple[PendingFile, ...] = ()
     scoped: tuple[ScopedRule, ...] = ()
     findings: tuple[str, ...] = ()
 
@@ -73,12 +83,12 @@ class InView(NamedTuple):
 NOTHING_IN_VIEW = InView()
 
 
-class Wanted(NamedTuple):
+class WantedFile(NamedTuple):
     """A file to be loaded, and on whose behalf."""
 
-    target: Target
-    kind: Kind
-    reach: Reach
+    target: IncludeTarget
+    kind: InstructionKind
+    reach: IncludeReach
     spelled: str
     included_from: Path | None = None
     depth: int = 0
@@ -95,86 +105,77 @@ def digest(text: str) -> bytes:
     return blake2b(escape(text).encode("utf-8", "replace"), digest_size=16).digest()
 
 
-class Gathering:
+class InstructionLoader:
     def __init__(
-        self, *, person: Path | None, excludes: Sequence[str], approved: Approved, already: InView = NOTHING_IN_VIEW
+        self,
+        *,
+        person: Path | None,
+        excludes: Sequence[str],
+        approved: Approved,
+        already: InView = NOTHING_IN_VIEW,
+        passed_over: Path | None = None,
     ) -> None:
         self._person = person
         self._excludes = [_anywhere(pattern, person) for pattern in excludes]
         self._approved: Callable[[Path], bool | None] = approved if callable(approved) else lambda real: real in approved or None
         self._already = already
         self._files: list[InstructionFile] = []
-        self._pending: dict[Path, Pending] = {}
-        self._scoped: list[ScopedRule] = []
+        self._pending: dict[Path, PendingFile] = {}
+        self.scoped: list[ScopedRule] = []
         self._findings: dict[str, None] = {}
-        self._seen: set[Path] = set()
+        self._seen = {passed_over}
         self._opened = 0
         self._digests: set[bytes] = set(already.digests)
 
     def result(self) -> Instructions:
         files = self._within_budget()
-        return Instructions(files, tuple(self._pending.values()), tuple(self._scoped), tuple(self._findings))
+        return Instructions(files, tuple(self._pending.values()), tuple(self.scoped), tuple(self._findings))
 
-    @property
-    def scoped(self) -> Sequence[ScopedRule]:
-        return self._scoped
-
-    def pass_over(self, real: Path) -> None:
-        self._seen.add(real)
-
-    def add(self, path: Path, kind: Kind, reach: Reach, *, base: Path | None = None, guarded: bool = False) -> bool:
+    def add(
+        self, path: Path, kind: InstructionKind, reach: IncludeReach, *, base: Path | None = None, guarded: bool = False
+    ) -> bool:
         """Load the file at `path`, if there is one, and what it includes; False where there is none."""
         if not os.path.exists(path):
             return False
-        self._take(Wanted(target_of(path), kind, reach, str(path), base=base, guarded=guarded))
+        self._take(WantedFile(target_of(path), kind, reach, str(path), base=base, guarded=guarded))
         return True
 
-    def _take(self, wanted: Wanted) -> None:
+    def _take(self, wanted: WantedFile) -> None:
         target = wanted.target
-        if target.real in self._seen or (wanted.kind != "managed" and self._excluded(target)) or not self._may_load(wanted):
+        excludes = self._excludes if wanted.kind != "managed" else ()
+        excluded = any(matches(pattern, path.as_posix()) for pattern in excludes for path in target)
+        if target.real in self._seen or excluded or not self._may_load(wanted):
             return
         if self._opened == MOST_FILES:
             self._find(f"There are more than {MOST_FILES} instruction files; the rest is left out. Remove or exclude some.")
             return
         content = read_text(target.real)
         self._opened += content is not None
-        match content:
-            case FileText():
-                self._seen.add(target.real)
-                if not (wanted.guarded and self._is_foreign(target.path, content.owner)):
-                    self._keep(wanted, content.text)
-            case None:
-                self._complain(wanted, "is not there")
-            case Unusable(problem):
-                self._complain(wanted, problem)
-            case _:
-                assert_never(content)
+        if content is None:
+            self._complain(wanted, "is not there")
+        elif isinstance(content, UnusableFile):
+            self._complain(wanted, content.problem)
+        else:
+            self._seen.add(target.real)
+            if not (wanted.guarded and self._is_foreign(target.path, content.owner)):
+                self._keep(wanted, content.text)
 
-    def _excluded(self, target: Target) -> bool:
-        return any(matches(pattern, path.as_posix()) for pattern in self._excludes for path in target)
-
-    def _may_load(self, wanted: Wanted) -> bool:
+    def _may_load(self, wanted: WantedFile) -> bool:
         real = wanted.target.real
-        verdict = judge(real, wanted.reach)
-        match verdict:
-            case Load():
-                return True
-            case Refuse(problem):
-                self._find(f"{shown(real)} {problem} and is never loaded for a project{_named_in(wanted)}.")
-                return False
-            case Ask():
-                answer = self._approved(real)
-                # What is not there needs no approval: the finding says so.
-                if answer is None and os.path.isfile(real):
-                    self._pending.setdefault(real, Pending(real, wanted.spelled, wanted.included_from))
-                    self._find(f"{shown(real)} lies outside the project and waits for approval{_named_in(wanted)}.")
-                elif answer is None:
-                    self._complain(wanted, "is not there")
-                return answer is True
-            case _:
-                assert_never(verdict)
+        verdict = judge_include(real, wanted.reach)
+        if isinstance(verdict, ForbiddenInclude):
+            self._find(f"{shown(real)} {verdict.problem} and is never loaded for a project{_named_in(wanted)}.")
+            return False
+        answer = verdict == "load" or self._approved(real)
+        # What is not there needs no approval: the finding says so.
+        if answer is None and os.path.isfile(real):
+            self._pending.setdefault(real, PendingFile(real, wanted.spelled, wanted.included_from))
+            self._find(f"{shown(real)} lies outside the project and waits for approval{_named_in(wanted)}.")
+        elif answer is None:
+            self._complain(wanted, "is not there")
+        return answer is True
 
-    def _complain(self, wanted: Wanted, problem: str) -> None:
+    def _complain(self, wanted: WantedFile, problem: str) -> None:
         """A word after @ that names no file may be anybody's handle: only what is meant as a file is worth a sentence."""
         if wanted.included_from is None or meant_as_file(wanted.spelled):
             self._find(f"{shown(wanted.target.path)} {problem}; it is left out{_named_in(wanted)}.")
@@ -190,13 +191,13 @@ class Gathering:
         self._find(f"{shown(path)} belongs to another user and lies above the project; it is left out.")
         return True
 
-    def _keep(self, wanted: Wanted, raw: str) -> None:
+    def _keep(self, wanted: WantedFile, raw: str) -> None:
         path, real = wanted.target
         scope = read_scope(raw)
         if scope.problem is not None and wanted.base is not None:
             self._find(f"{shown(path)}: its front matter {scope.problem}; the rule holds for all files.")
         if scope.globs and wanted.base is not None:
-            self._scoped.append(ScopedRule(path, wanted.kind, wanted.base, scope.globs))
+            self.scoped.append(ScopedRule(path, wanted.kind, wanted.base, scope.globs))
             self._seen.discard(real)
             return
         text, truncated = self._prepared(path, scope.text)
@@ -224,12 +225,12 @@ class Gathering:
         cut = head[: head.rfind("\n") + 1 or MOST_CHARACTERS].rstrip()
         return f"{cut}\n\n[Cut here: {len(cut):,} of {len(text):,} characters. Read the file for the rest.]", True
 
-    def _include(self, wanted: Wanted, text: str) -> None:
+    def _include(self, wanted: WantedFile, text: str) -> None:
         """A person's own file may include anything; once the chain is in the project, the project's rights hold."""
         path, real = wanted.target
         reach = wanted.reach
         if real.is_relative_to(reach.project) and wanted.included_from is not None:
-            reach = Reach(reach.project, (reach.project,))
+            reach = IncludeReach(reach.project, (reach.project,))
         for spelled in find_includes(text):
             target = resolve(spelled, beside=path.parent, person=self._person)
             if target is None:
@@ -238,7 +239,7 @@ class Gathering:
                 if target.real not in self._seen and meant_as_file(spelled):
                     self._find(f"{shown(target.path)} is included more than {DEEPEST} levels deep; it is left out.")
             else:
-                self._take(Wanted(target, wanted.kind, reach, spelled, path, wanted.depth + 1))
+                self._take(WantedFile(target, wanted.kind, reach, spelled, path, wanted.depth + 1))
 
     def _within_budget(self) -> tuple[InstructionFile, ...]:
         """What counts most is kept first: managed, then from the last file back."""
@@ -270,5 +271,5 @@ def _owners(path: Path, owner: int) -> set[int]:
         return {owner}
 
 
-def _named_in(wanted: Wanted) -> str:
+def _named_in(wanted: WantedFile) -> str:
     return f" (named in {shown(wanted.included_from)})" if wanted.included_from is not None else ""

@@ -10,9 +10,9 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .includes import Reach
-from .instruction_files import NOTHING_IN_VIEW, Approved, Gathering, Instructions, InView
-from .rules import Kind, ScopedRule, rule_files, rules_for
+from .includes import IncludeReach
+from .instruction_files import NOTHING_IN_VIEW, Approved, InstructionLoader, Instructions, InView
+from .rules import InstructionKind, ScopedRule, rule_files, rules_for
 
 MANAGED = Path("/etc/lamina")
 NAMES = ("CLAUDE.md", "AGENTS.md")
@@ -32,19 +32,15 @@ def load_instructions(
     managed files."""
     here = Path(os.path.realpath(cwd))
     project = project_of(here, person)
-    gathering = Gathering(person=person, excludes=excludes, approved=approved)
-    own = Reach(project, (), exempt=True)
-    _either(gathering, managed, "managed", own)
+    loader = InstructionLoader(person=person, excludes=excludes, approved=approved)
+    own = IncludeReach(project, (), exempt=True)
+    _add_first(loader, managed, "managed", own)
     if home is not None:
-        _either(gathering, home, "user", own)
+        _add_first(loader, home, "user", own)
         for rule in rule_files(home / "rules"):
-            gathering.add(rule, "user", own, base=here)
-    directories = [*reversed(here.parents), here]
-    for directory in directories:
-        _project_files(gathering, directory, project)
-    for directory in directories:
-        _local_files(gathering, directory, project)
-    return gathering.result()
+            loader.add(rule, "user", own, base=here)
+    _add_directories(loader, [*reversed(here.parents), here], project)
+    return loader.result()
 
 
 def nested_for(
@@ -61,17 +57,12 @@ def nested_for(
     globs it fits. `rules` are those of the load, `already` is what the model has in view."""
     here, real = Path(os.path.realpath(cwd)), Path(os.path.realpath(read_path))
     project = project_of(here, person)
-    gathering = Gathering(person=person, excludes=excludes, approved=approved, already=already)
-    gathering.pass_over(real)
-    directories = list(_between(here, real.parent))
-    for directory in directories:
-        _project_files(gathering, directory, project)
-    for directory in directories:
-        _local_files(gathering, directory, project)
-    for rule in rules_for((*rules, *gathering.scoped), real):
-        own = Reach(project, (), exempt=True)
-        gathering.add(rule.path, rule.kind, own if rule.kind == "user" else _reach(rule.base, project)[0])
-    return gathering.result()
+    loader = InstructionLoader(person=person, excludes=excludes, approved=approved, already=already, passed_over=real)
+    _add_directories(loader, list(_between(here, real.parent)), project)
+    for rule in rules_for((*rules, *loader.scoped), real):
+        own = IncludeReach(project, (), exempt=True)
+        loader.add(rule.path, rule.kind, own if rule.kind == "user" else _reach(rule.base, project)[0])
+    return loader.result()
 
 
 def project_of(here: Path, person: Path | None) -> Path:
@@ -84,31 +75,32 @@ def project_of(here: Path, person: Path | None) -> Path:
     return here
 
 
-def _project_files(gathering: Gathering, directory: Path, project: Path) -> None:
-    reach, guarded = _reach(directory, project)
-    if not gathering.add(directory / NAMES[0], "project", reach, guarded=guarded):
-        gathering.add(directory / NAMES[1], "project", reach, guarded=guarded)
-    if (directory / ".claude").is_dir():
-        gathering.add(directory / ".claude" / NAMES[0], "project", reach, guarded=guarded)
-        for rule in rule_files(directory / ".claude" / "rules"):
-            gathering.add(rule, "project", reach, base=directory, guarded=guarded)
+def _add_directories(loader: InstructionLoader, directories: Sequence[Path], project: Path) -> None:
+    """Add the project's files of all directories, then the local ones."""
+    for directory in directories:
+        reach, guarded = _reach(directory, project)
+        _add_first(loader, directory, "project", reach, guarded=guarded)
+        if (directory / ".claude").is_dir():
+            loader.add(directory / ".claude" / NAMES[0], "project", reach, guarded=guarded)
+            for rule in rule_files(directory / ".claude" / "rules"):
+                loader.add(rule, "project", reach, base=directory, guarded=guarded)
+    for directory in directories:
+        reach, guarded = _reach(directory, project)
+        for name in LOCAL_NAMES:
+            loader.add(directory / name, "local", reach, guarded=guarded)
 
 
-def _local_files(gathering: Gathering, directory: Path, project: Path) -> None:
-    reach, guarded = _reach(directory, project)
-    for name in LOCAL_NAMES:
-        gathering.add(directory / name, "local", reach, guarded=guarded)
-
-
-def _reach(directory: Path, project: Path) -> tuple[Reach, bool]:
+def _reach(directory: Path, project: Path) -> tuple[IncludeReach, bool]:
     """A file above the project may load what lies beside and below it too."""
     above = not directory.is_relative_to(project)
-    return Reach(project, (project, directory) if above else (project,)), above
+    return IncludeReach(project, (project, directory) if above else (project,)), above
 
 
-def _either(gathering: Gathering, directory: Path, kind: Kind, reach: Reach) -> None:
-    if not gathering.add(directory / NAMES[0], kind, reach):
-        gathering.add(directory / NAMES[1], kind, reach)
+def _add_first(
+    loader: InstructionLoader, directory: Path, kind: InstructionKind, reach: IncludeReach, *, guarded: bool = False
+) -> None:
+    """The first of NAMES that is there."""
+    any(loader.add(directory / name, kind, reach, guarded=guarded) for name in NAMES)
 
 
 def _between(here: Path, directory: Path) -> Iterator[Path]:

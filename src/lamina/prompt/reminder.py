@@ -16,7 +16,7 @@ import msgspec
 from ..core.fence import Fenced, escape, fence, reminder
 from ..core.prompt_files import prompt_sections
 from .instruction_files import InstructionFile, Instructions, InView, digest, shown
-from .rules import Kind
+from .rules import InstructionKind
 
 # What is appended later, and how it is announced.
 LaterKind: TypeAlias = Literal["date", "recall", "mail", "to-dos", "hook", "skills", "agents", "note"]
@@ -31,7 +31,7 @@ _LATER: dict[LaterKind, str] = {
     "note": "# Note",
 }
 
-_LABELS: dict[Kind, str] = {
+_LABELS: dict[InstructionKind, str] = {
     "managed": "set for this machine by its administrator",
     "user": "the person's own, for all projects",
     "project": "the project's, shared with everyone who works on it",

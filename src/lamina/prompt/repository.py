@@ -24,38 +24,38 @@ HARMLESS = frozenset({"filemode", "ignorecase", "symlinks", "precomposeunicode",
 _VALUES = frozenset({"true", "false", "yes", "no", "on", "off", "input"})
 
 
-class Repository(NamedTuple):
+class GitRepository(NamedTuple):
     top: Path  # of the working tree
     git: Path  # HEAD and index
     common: Path  # objects and refs
 
 
-class Head(NamedTuple):
+class GitHead(NamedTuple):
     branch: str | None  # None: a commit is checked out, not a branch
     commit: str | None  # None: no commit yet, or none that could be found
 
 
-def find_repository(cwd: Path) -> Repository | None:
+def find_repository(cwd: Path) -> GitRepository | None:
     here = Path(os.path.realpath(cwd))
     for top in (here, *here.parents):
         dot = top / ".git"
         if dot.is_dir() and (dot / "HEAD").exists():
-            return Repository(top, dot, dot)
+            return GitRepository(top, dot, dot)
         if dot.is_file():
             return _linked(top, dot)
     return None
 
 
-def _linked(top: Path, dot: Path) -> Repository | None:
+def _linked(top: Path, dot: Path) -> GitRepository | None:
     """A worktree, whose repository points back at it, or a submodule, whose repository lies in the one above."""
     git = _pointed(dot, "gitdir: ")
     if git is None:
         return None
     if _pointed(git / "gitdir") == dot:
         common = _pointed(git / "commondir")
-        return Repository(top, git, common) if common is not None and git.parent == common / "worktrees" else None
+        return GitRepository(top, git, common) if common is not None and git.parent == common / "worktrees" else None
     above = any(git.is_relative_to(directory / ".git" / "modules") for directory in top.parents)
-    return Repository(top, git, git) if above else None
+    return GitRepository(top, git, git) if above else None
 
 
 def _pointed(file: Path, prefix: str = "") -> Path | None:
@@ -65,22 +65,22 @@ def _pointed(file: Path, prefix: str = "") -> Path | None:
     return Path(os.path.realpath(file.parent / text[len(prefix) :].strip("\n")))
 
 
-def head_of(repository: Repository) -> Head:
+def head_of(repository: GitRepository) -> GitHead:
     text = (_content(repository.git / "HEAD") or "").strip()
     if not text.startswith("ref: "):
-        return Head(None, text if _OBJECT.fullmatch(text) else None)
+        return GitHead(None, text if _OBJECT.fullmatch(text) else None)
     ref = text.removeprefix("ref: ").strip()
-    return Head(ref.removeprefix("refs/heads/"), _commit(repository, ref)) if is_ref(ref) else Head(None, None)
+    return GitHead(ref.removeprefix("refs/heads/"), _commit(repository, ref)) if is_ref(ref) else GitHead(None, None)
 
 
-def default_branch(repository: Repository) -> str | None:
+def default_branch(repository: GitRepository) -> str | None:
     """The branch its origin calls the main one."""
     text = (_content(repository.common / "refs" / "remotes" / "origin" / "HEAD") or "").strip()
     ref = text.removeprefix("ref: ").strip()
     return ref.removeprefix("refs/remotes/origin/") if is_ref(ref) else None
 
 
-def comparison_settings(repository: Repository) -> dict[str, str]:
+def comparison_settings(repository: GitRepository) -> dict[str, str]:
     """The settings of the `core` section that say how files are compared; anything that could name a program is not looked at."""
     found: dict[str, str] = {}
     section = ""
@@ -98,7 +98,7 @@ def is_ref(name: str) -> bool:
     return bool(_REF.fullmatch(name)) and ".." not in name and "@{" not in name
 
 
-def _commit(repository: Repository, ref: str) -> str | None:
+def _commit(repository: GitRepository, ref: str) -> str | None:
     text = (_content(repository.common / ref) or "").strip()
     if _OBJECT.fullmatch(text):
         return text

@@ -21,7 +21,7 @@ import msgspec
 from ..core.front_matter import Value, read_front_matter, split_front_matter
 from .globs import matches
 
-Kind: TypeAlias = Literal["managed", "user", "project", "local"]
+InstructionKind: TypeAlias = Literal["managed", "user", "project", "local"]
 
 # A directory of rules is written by hand; more entries or levels than this are a mistake or an attack.
 MOST_ENTRIES = 1_000
@@ -34,12 +34,12 @@ _BARE_GLOB = re.compile(r"[ \t]*(?:paths[ \t]*:|-)[ \t]+(?=[*{!])")
 
 class ScopedRule(msgspec.Struct, frozen=True):
     path: Path
-    kind: Kind
+    kind: InstructionKind
     base: Path  # what the globs are relative to
     globs: tuple[str, ...]
 
 
-class Scope(NamedTuple):
+class RuleScope(NamedTuple):
     """The text of a file without its front matter. `globs` is empty for a rule that always holds."""
 
     text: str
@@ -47,21 +47,18 @@ class Scope(NamedTuple):
     problem: str | None = None
 
 
-def read_scope(text: str) -> Scope:
+def read_scope(text: str) -> RuleScope:
     head, body, problem = split_front_matter(text)
     if head is None:
-        return Scope(text, (), problem)
-    front = read_front_matter(f"---\n{_quoted(head)}---\n")
+        return RuleScope(text, (), problem)
+    quoted = "".join(f"{_quoted_line(line)}\n" for line in head.splitlines())
+    front = read_front_matter(f"---\n{quoted}---\n")
     if front.problem is not None:
-        return Scope(text, (), front.problem)
+        return RuleScope(text, (), front.problem)
     globs = _globs(front.fields.get("paths", ""))
     if globs is None:
-        return Scope(body, (), "has `paths` that are neither a text nor a list of texts")
-    return Scope(body, globs[:MOST_GLOBS])
-
-
-def _quoted(head: str) -> str:
-    return "".join(f"{_quoted_line(line)}\n" for line in head.splitlines())
+        return RuleScope(body, (), "has `paths` that are neither a text nor a list of texts")
+    return RuleScope(body, globs[:MOST_GLOBS])
 
 
 def _quoted_line(line: str) -> str:
@@ -94,13 +91,8 @@ def _parts(text: str) -> list[str]:
 
 def rules_for(rules: Iterable[ScopedRule], path: Path) -> tuple[ScopedRule, ...]:
     """The rules that hold for a file, given by its real path."""
-    return tuple(
-        rule for rule in rules if path.is_relative_to(rule.base) and _holds(rule, path.relative_to(rule.base).as_posix())
-    )
-
-
-def _holds(rule: ScopedRule, relative: str) -> bool:
-    return any(matches(glob, relative) for glob in rule.globs)
+    below = ((rule, path.relative_to(rule.base).as_posix()) for rule in rules if path.is_relative_to(rule.base))
+    return tuple(rule for rule, relative in below if any(matches(glob, relative) for glob in rule.globs))
 
 
 def rule_files(directory: Path) -> list[Path]:

@@ -14,16 +14,12 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
+from ..disk.dirfd import READ
+from ..disk.files import read_head
+
 # Twenty-five times what is sent of a file (I3): beyond this it is data, not instructions.
 MOST_BYTES = 1 << 20
 
-_INERT = (
-    getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_BINARY", 0)
-)
 # A name too long for the file system names nothing.
 _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL}
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
@@ -34,36 +30,35 @@ class FileText(NamedTuple):
     owner: int  # user id; 0 on Windows
 
 
-class Unusable(NamedTuple):
+class UnusableFile(NamedTuple):
     """Ends the sentence that begins with the file's name."""
 
     problem: str
 
 
-def read_text(real: Path, *, most: int = MOST_BYTES) -> FileText | Unusable | None:
+def read_text(real: Path, *, most: int = MOST_BYTES) -> FileText | UnusableFile | None:
     """The text at a real path; None where there is nothing."""
     try:
         if problem := _unfit(os.lstat(real), most):
-            return Unusable(problem)
-        number = os.open(real, os.O_RDONLY | _INERT)
+            return UnusableFile(problem)
+        number = os.open(real, os.O_RDONLY | READ)
     except OSError as fault:
-        return None if fault.errno in _ABSENT else Unusable(f"can't be read ({_reason(fault)})")
+        return None if fault.errno in _ABSENT else UnusableFile(f"can't be read ({_reason(fault)})")
     except ValueError:  # a NUL in the name
         return None
     try:
         found = os.fstat(number)
         if problem := _unfit(found, most):
-            return Unusable(problem)
-        with open(number, "rb", closefd=False) as file:
-            data = file.read(most + 1)
+            return UnusableFile(problem)
+        data = read_head(number, most + 1)
     except OSError as fault:
-        return Unusable(f"can't be read ({_reason(fault)})")
+        return UnusableFile(f"can't be read ({_reason(fault)})")
     finally:
         os.close(number)
     if len(data) > most:
-        return Unusable(_too_large(most))
+        return UnusableFile(_too_large(most))
     text = _decoded(data)
-    return text if isinstance(text, Unusable) else FileText(text, found.st_uid)
+    return text if isinstance(text, UnusableFile) else FileText(text, found.st_uid)
 
 
 def _unfit(found: os.stat_result, most: int) -> str | None:
@@ -78,15 +73,15 @@ def _too_large(most: int) -> str:
     return f"is larger than {most:,} bytes"
 
 
-def _decoded(data: bytes) -> str | Unusable:
+def _decoded(data: bytes) -> str | UnusableFile:
     if data.startswith(_WIDE):
-        return Unusable("is no UTF-8 but UTF-16 text; save it as UTF-8")
+        return UnusableFile("is no UTF-8 but UTF-16 text; save it as UTF-8")
     if b"\0" in data:
-        return Unusable("is binary, not text")
+        return UnusableFile("is binary, not text")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
-        return Unusable(f"is no UTF-8 text (byte {fault.start + 1:,})")
+        return UnusableFile(f"is no UTF-8 text (byte {fault.start + 1:,})")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -14,13 +14,11 @@ from ..core.prompt_files import prompt_sections, prompt_text
 from .instruction_files import shown
 
 
-def system_prompt(
-    *, base: str | None, cwd: Path, tools: Sequence[str], platform: str, sections: Sequence[str] = ()
-) -> list[Wire]:
-    """`base` takes the place of our own text and its lines on tools; `sections` are added behind, each a block of its own."""
+def system_prompt(*, base: str | None, cwd: Path, tools: Sequence[str], platform: str) -> list[Wire]:
+    """`base` takes the place of our own text and its lines on tools."""
     general = base if base is not None else f"{prompt_text(__file__, 'system')}\n\n{_tool_lines(tools)}".strip()
-    parts = [general, _environment(cwd, platform), *sections]
-    return [text(part).wire for part in parts if part.strip()]
+    environment = f"# Where you are\n\n- Working directory: {shown(cwd)}\n- Platform: {platform}"
+    return [text(part).wire for part in (general, environment) if part.strip()]
 
 
 def with_section(prompt: list[Wire], section: str) -> list[Wire]:
@@ -32,7 +30,3 @@ def _tool_lines(tools: Sequence[str]) -> str:
     known = prompt_sections(__file__, "tools")
     lines = [f"- {name}: {known[name]}" for name in tools if name in known]
     return "\n".join(["# Tools", "", *lines]) if lines else ""
-
-
-def _environment(cwd: Path, platform: str) -> str:
-    return f"# Where you are\n\n- Working directory: {shown(cwd)}\n- Platform: {platform}"

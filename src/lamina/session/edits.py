@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # layer 4 is loaded when somebody asks for it
     from ..fork.host import Source
     from ..layers.l4_compact.plan import Pivot
     from ..layers.l4_compact.step import CompactionPreview
-    from ..tools.expand import Page
+    from ..tools.expand import ExpandedPage
     from .expand import Expansion
 
 # The beginning of an id that is worth comparing.
@@ -113,12 +113,12 @@ class SessionEdits:
             raise InputError("undo", f"{wanted!r} {problem}", hint)
         return matching[0]
 
-    def expand(self, node: str, *, page_number: int = 1) -> Page:
+    def expand(self, node: str, *, page_number: int = 1) -> ExpandedPage:
         """Show what a summary, a placeholder or a marker stands for, or a spilled result or a pin, page by page."""
         with self._open():
             return self._opened(node, page_number)
 
-    def _opened(self, node: str, number: int | None) -> Page:
+    def _opened(self, node: str, number: int | None) -> ExpandedPage:
         """`expand` for a tool, which runs while its turn holds the session; None: all pages."""
         if self._expansion is None:
             from .expand import Expansion

@@ -8,7 +8,7 @@ from ..core.log import Log
 from ..core.records import Message, Spill
 from ..layers.l1_results.reopen import spilled_text
 from ..layers.l4_compact.expand import find_decision, page_of, stands_for, text_of
-from ..tools.expand import Page
+from ..tools.expand import ExpandedPage
 
 # The beginning of an id that is worth comparing.
 SHORTEST = 4
@@ -23,10 +23,10 @@ class Expansion:
         self._node = ""
         self._text = ""
 
-    def open(self, node: str, number: int | None) -> Page:
+    def open(self, node: str, number: int | None) -> ExpandedPage:
         """Return one page; all of it where `number` is None."""
         text = self._whole(node)
-        return page_of(text, number) if number is not None else Page(text, 1, 1)
+        return page_of(text, number) if number is not None else ExpandedPage(text, 1, 1)
 
     def _whole(self, node: str) -> str:
         if (pinned := self._pin_text(node)) is not None:

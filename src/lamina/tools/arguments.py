@@ -5,7 +5,7 @@ and arguments of other programs' tools: all that is understood. What is missing,
 one sentence that names the field.
 
 Understood: object with properties and required; string (minLength, maxLength, enum), integer and number (minimum, maximum),
-boolean, array (items, minItems, maxItems). Anything else in a schema is a mistake of ours and raises.
+boolean, array (items, maxItems). Anything else in a schema is a mistake of ours and raises.
 """
 
 from __future__ import annotations
@@ -24,49 +24,38 @@ _MOST_NAMED = 5
 _SHOWN = 60
 
 
-class Checked(NamedTuple):
+class InvalidArguments(Exception):
+    """Arguments that do not fit; the text is a sentence for the model."""
+
+
+class CheckedArguments(NamedTuple):
     values: Wire
-    notes: tuple[str, ...]  # what was ignored, for the model to know
-
-
-class Refused(NamedTuple):
-    sentence: str
-
-
-class _Bad(NamedTuple):
-    where: str
-    problem: str
+    note: str  # what was ignored, for the model to know
 
 
 Schema: TypeAlias = Mapping[str, Any]
 
 
-def check(schema: Schema, arguments: object) -> Checked | Refused:
+def check_arguments(schema: Schema, arguments: object) -> CheckedArguments:
     if not isinstance(arguments, Mapping):
-        return Refused(f"the arguments must be a JSON object, not {_kind(arguments)}.")
-    read = _object(schema, scrub(arguments), "")
-    if isinstance(read, _Bad):
-        return Refused(f"{read.where} {read.problem}.")
+        raise InvalidArguments(f"the arguments must be a JSON object, not {_describe(arguments)}.")
+    values = _object(schema, scrub(arguments), "")
     known = schema["properties"]
     unknown = [str(name) for name in arguments if name not in known]
     if not unknown:
-        return Checked(read, ())
+        return CheckedArguments(values, "")
     named = ", ".join(repr(name[:_SHOWN]) for name in unknown[:_MOST_NAMED]) + (", …" if len(unknown) > _MOST_NAMED else "")
-    return Checked(read, (f"Ignored: {named}. This tool knows {', '.join(known)}.",))
+    return CheckedArguments(values, f"[Ignored: {named}. This tool knows {', '.join(known)}.]")
 
 
-def _object(schema: Schema, given: Mapping[str, Any], where: str) -> Wire | _Bad:
+def _object(schema: Schema, given: Mapping[str, Any], where: str) -> Wire:
     values: Wire = {}
     for name, inner in schema["properties"].items():
         place = f"{where}.{name}" if where else name
-        if given.get(name) is None:
-            if name in schema.get("required", ()):
-                return _Bad(place, f"is missing: it must be {_wanted(inner)}")
-            continue
-        value = _value(inner, given[name], place)
-        if isinstance(value, _Bad):
-            return value
-        values[name] = value
+        if given.get(name) is not None:
+            values[name] = _value(inner, given[name], place)
+        elif name in schema.get("required", ()):
+            raise InvalidArguments(f"{place} is missing: it must be {_wanted(inner)}.")
     return values
 
 
@@ -80,71 +69,67 @@ def _value(schema: Schema, given: Any, where: str) -> Any:
             return _boolean(schema, given, where)
         case "array":
             return _array(schema, given, where)
+        case "object" if isinstance(given, Mapping):
+            return _object(schema, given, where)
         case "object":
-            return _object(schema, given, where) if isinstance(given, Mapping) else _wrong(schema, given, where)
+            raise _wrong(schema, given, where)
         case other:
             raise ValueError(f"a schema with the type {other!r} can't be checked")
 
 
-def _string(schema: Schema, given: Any, where: str) -> str | _Bad:
+def _string(schema: Schema, given: Any, where: str) -> str:
     if isinstance(given, int | float) and not isinstance(given, bool):
         given = str(given)
-    if not isinstance(given, str):
-        return _wrong(schema, given, where)
-    if "enum" in schema and given not in schema["enum"]:
-        return _wrong(schema, given, where)
+    if not isinstance(given, str) or given not in schema.get("enum", (given,)):
+        raise _wrong(schema, given, where)
     if len(given) < schema.get("minLength", 0):
-        return _Bad(where, "must not be empty")
+        raise InvalidArguments(f"{where} must not be empty.")
     if len(given) > schema.get("maxLength", math.inf):
-        return _Bad(where, f"is too long ({len(given):,} characters, at most {schema['maxLength']:,})")
+        raise InvalidArguments(f"{where} is too long ({len(given):,} characters, at most {schema['maxLength']:,}).")
     return given
 
 
-def _number(schema: Schema, given: Any, where: str) -> int | float | _Bad:
+def _number(schema: Schema, given: Any, where: str) -> int | float:
     if isinstance(given, str):
         try:
             given = float(given) if not given.strip().lstrip("+-").isdecimal() else int(given)
         except ValueError:
-            return _wrong(schema, given, where)
+            raise _wrong(schema, given, where) from None
     if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
-        return _wrong(schema, given, where)
+        raise _wrong(schema, given, where)
     number = int(given) if given == int(given) else given
-    if schema["type"] == "integer" and not isinstance(number, int):
-        return _wrong(schema, given, where)
-    if not schema.get("minimum", -math.inf) <= number <= schema.get("maximum", math.inf):
-        return _wrong(schema, given, where)
+    whole = schema["type"] == "integer"
+    if (whole and not isinstance(number, int)) or not schema.get("minimum", -math.inf) <= number <= schema.get(
+        "maximum", math.inf
+    ):
+        raise _wrong(schema, given, where)
     return number
 
 
-def _boolean(schema: Schema, given: Any, where: str) -> bool | _Bad:
+def _boolean(schema: Schema, given: Any, where: str) -> bool:
     if isinstance(given, str) and given.strip().lower() in ("true", "false"):
         return given.strip().lower() == "true"
-    return given if isinstance(given, bool) else _wrong(schema, given, where)
+    if not isinstance(given, bool):
+        raise _wrong(schema, given, where)
+    return given
 
 
-def _array(schema: Schema, given: Any, where: str) -> list[Any] | _Bad:
+def _array(schema: Schema, given: Any, where: str) -> list[Any]:
     if isinstance(given, str):
         try:
             given = msgspec.json.decode(given)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return _wrong(schema, given, where)
+            raise _wrong(schema, given, where) from None
     if not isinstance(given, list):
-        return _wrong(schema, given, where)
-    if not schema.get("minItems", 0) <= len(given) <= schema.get("maxItems", math.inf):
-        return _Bad(where, f"has {len(given):,} entries, at most {schema.get('maxItems', len(given)):,} are taken")
-    values = []
-    for index, item in enumerate(given):
-        value = _value(schema["items"], item, f"{where}[{index}]")
-        if isinstance(value, _Bad):
-            return value
-        values.append(value)
-    return values
+        raise _wrong(schema, given, where)
+    if len(given) > schema.get("maxItems", math.inf):
+        raise InvalidArguments(f"{where} has {len(given):,} entries, at most {schema['maxItems']:,} are taken.")
+    return [_value(schema["items"], item, f"{where}[{index}]") for index, item in enumerate(given)]
 
 
-def _wrong(schema: Schema, given: object, where: str) -> _Bad:
-    shown = given if isinstance(given, str) else None
-    said = f"{shown[:_SHOWN]!r}" if shown is not None else str(given) if isinstance(given, int | float) else _kind(given)
-    return _Bad(where, f"must be {_wanted(schema)}, not {said[:_SHOWN]}")
+def _wrong(schema: Schema, given: object, where: str) -> InvalidArguments:
+    said = repr(given[:_SHOWN]) if isinstance(given, str) else str(given) if isinstance(given, int | float) else _describe(given)
+    return InvalidArguments(f"{where} must be {_wanted(schema)}, not {said[:_SHOWN]}.")
 
 
 def _wanted(schema: Schema) -> str:
@@ -160,12 +145,10 @@ def _wanted(schema: Schema) -> str:
     return f"{word} of at least {low:,}" if low is not None else word
 
 
-def _kind(given: object) -> str:
+def _describe(given: object) -> str:
     match given:
-        case None:
-            return "null"
-        case bool():
-            return str(given).lower()
+        case None | bool():
+            return msgspec.json.encode(given).decode()
         case str():
             return "a string"
         case int() | float():

@@ -20,13 +20,13 @@ import signal
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from ..core.blocks import Wire
+from ..core.prompt_files import prompt_text
 from .capture import FILE_BYTES, Capture, Captured
 from .environ import child_environ
-from .process import Ended, run_process
-from .tool import Builtin, Context, Output, failure, prompt
+from .process import ProcessEnd, run_process
+from .tool import Builtin, Context, ToolOutput, failure
 
 # What people know, in milliseconds.
 DEFAULT_TIMEOUT = 120_000
@@ -53,16 +53,10 @@ SCHEMA: Wire = {
 
 
 def tool() -> Builtin:
-    return Builtin(name="Bash", description=prompt("bash"), schema=SCHEMA, read_only=False, act=_act)
+    return Builtin(name="Bash", description=prompt_text(__file__, "bash"), schema=SCHEMA, read_only=False, act=_act)
 
 
-class Ran(NamedTuple):
-    ended: Ended
-    captured: Captured
-    timeout: float  # milliseconds
-
-
-def _act(arguments: Wire, context: Context) -> Output:
+def _act(arguments: Wire, context: Context) -> ToolOutput:
     command = arguments["command"]
     if "\0" in command:
         return failure("command holds a NUL character, which no command line can: leave it out.")
@@ -82,7 +76,7 @@ def _act(arguments: Wire, context: Context) -> Output:
             abort=context.abort,
             take=capture.take,
         )
-        return told(Ran(ended, capture.close(), timeout))
+        return _render(ended, capture.close(), timeout)
     except OSError as error:
         return failure(f"The shell can't be started: {error.strerror or error}.")
     finally:
@@ -98,9 +92,8 @@ def _shell(environ: Mapping[str, str]) -> list[str]:
     return [environ.get("COMSPEC", "cmd.exe"), "/d", "/s", "/c"] if os.name == "nt" else ["/bin/sh", "-c"]
 
 
-def told(ran: Ran) -> Output:
-    """What the model reads of it. Pure."""
-    ended, captured = ran.ended, ran.captured
+def _render(ended: ProcessEnd, captured: Captured, timeout: float) -> ToolOutput:
+    """What the model reads of it."""
     facts: Wire = {"exit_code": ended.code, "why": ended.why, "bytes": captured.size, "lines": captured.lines}
     if captured.cut:
         facts["cut"] = captured.cut
@@ -108,30 +101,30 @@ def told(ran: Ran) -> Output:
         facts["output_file"] = str(captured.file)
     failed = ended.why != "exit" or ended.code != 0
     text = captured.text.rstrip()
-    parts = [*_before(ran), *([text] if text else []), *_after(ran)]
-    return Output("\n".join(parts) or EMPTY, is_error=failed, facts=facts)
+    parts = [*_head(ended, timeout), *([text] if text else []), *_tail(ended, captured)]
+    return ToolOutput("\n".join(parts) or EMPTY, is_error=failed, facts=facts)
 
 
-def _before(ran: Ran) -> Iterator[str]:
-    match ran.ended.why:
+def _head(ended: ProcessEnd, timeout: float) -> Iterator[str]:
+    match ended.why:
         case "exit":
-            if ran.ended.code < 0:
-                yield f"Ended by signal {-ran.ended.code} ({_signal_name(-ran.ended.code)})"
-            elif ran.ended.code:
-                yield f"Exit code {ran.ended.code}"
+            if ended.code < 0:
+                yield f"Ended by signal {-ended.code} ({_signal_name(-ended.code)})"
+            elif ended.code:
+                yield f"Exit code {ended.code}"
         case "timeout":
-            yield f"Stopped after {ran.timeout:,.0f} ms; a longer timeout (at most {MAX_TIMEOUT:,}) can be asked for."
+            yield f"Stopped after {timeout:,.0f} ms; a longer timeout (at most {MAX_TIMEOUT:,}) can be asked for."
         case "abort":
             yield "Stopped by the person."
         case "full":
             yield f"Stopped after it had printed {FILE_BYTES >> 20} MB: send the output to a file, or print less."
 
 
-def _after(ran: Ran) -> Iterator[str]:
-    if ran.ended.held:
+def _tail(ended: ProcessEnd, captured: Captured) -> Iterator[str]:
+    if ended.held:
         yield "[Something it left in the background still writes here; send its output to a file to see it.]"
-    if ran.captured.lost:
-        yield f"[What is left out could not be kept: {ran.captured.lost[:_LONGEST_REASON]}]"
+    if captured.lost:
+        yield f"[What is left out could not be kept: {captured.lost[:_LONGEST_REASON]}]"
 
 
 def _signal_name(number: int) -> str:

@@ -1,6 +1,6 @@
 """Edit: one text in a file replaced by another.
 
-Decides in `matching`; does by `disk.user_files`, whole or not at all. Invariants (X8): the file was read in this conversation and
+Decides in `edit_plan`; does by `disk.user_files`, whole or not at all. Invariants (X8): the file was read in this conversation and
 has not changed since, neither before nor while it is being written; mode, encoding, byte order mark and line ends stay. A file that
 has a keeper is written by the keeper.
 
@@ -12,13 +12,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..core.blocks import Wire
+from ..core.prompt_files import prompt_text
 from ..disk.paths.user_paths import missing, resolve
-from ..disk.user_files import FileVersion, read_whole, replace
-from .form import decode, encode, lines_of
-from .matching import Change, NoChange, line_number, plan_edit
-from .reads import digest
-from .tool import Builtin, Context, Output, failure, kept, prompt
-from .tool import Change as FileChange
+from ..disk.user_files import read_whole, replace
+from .edit_plan import EditPlan, EditRefusal, line_number, plan_edit
+from .read_state import ReadRange, digest
+from .text_form import decode, encode, split_lines
+from .tool import Builtin, Context, FileChange, ToolOutput, failure, offer_to_keeper
 
 # No text a person wrote is larger; a text is held about four times while it is edited.
 MAX_EDITED = 16 << 20
@@ -40,10 +40,10 @@ SCHEMA: Wire = {
 
 
 def tool() -> Builtin:
-    return Builtin(name="Edit", description=prompt("edit"), schema=SCHEMA, read_only=False, act=_act)
+    return Builtin(name="Edit", description=prompt_text(__file__, "edit"), schema=SCHEMA, read_only=False, act=_act)
 
 
-def _act(arguments: Wire, context: Context) -> Output:
+def _act(arguments: Wire, context: Context) -> ToolOutput:
     path = resolve(arguments["file_path"], context.cwd)
     content = read_whole(path, MAX_EDITED)
     if content is None:
@@ -53,32 +53,19 @@ def _act(arguments: Wire, context: Context) -> Output:
     before, form = decode(content.data, str(path))
     everywhere = arguments.get("replace_all", False)
     planned = plan_edit(before, arguments["old_string"], arguments["new_string"], everywhere=everywhere, line_end=form.line_end)
-    if isinstance(planned, NoChange):
+    if isinstance(planned, EditRefusal):
         return failure(f"{path}: {planned.sentence}", path=str(path))
     data = encode(form, planned.text)
-    if (done := kept(FileChange(path, data, content.data), context)) is not None:
-        facts: Wire = {"path": str(path), "bytes": len(done.data or b""), "kept": True}
-        return Output(done.said, is_error=done.is_error, facts=facts)
-    saved = replace(path, data, expect=content.version, roots=context.roots, target=context.target)
-    _note(path, data, saved, context)
-    return Output(_told(path, planned), facts=_facts(path, data, before, planned))
+    if (done := offer_to_keeper(FileChange(path, data, content.data), context)) is not None:
+        return done
+    replace(path, data, expect=content.version, roots=context.roots, target=context.target)
+    # The model knows the new content as well as it knew the old one.
+    seen = context.reads.get(path) or ReadRange(b"")
+    context.reads.note(path, ReadRange(digest(data), seen.offset, seen.limit))
+    return ToolOutput(_told(path, planned), facts=_facts(path, data, before, planned))
 
 
-def _note(path: Path, data: bytes, saved: FileVersion, context: Context) -> None:
-    """The model knows the new content as well as it knew the old one."""
-    seen = context.reads.get(path)
-    context.reads.note(
-        path,
-        mtime_ns=saved.mtime_ns,
-        size=saved.size,
-        digest=digest(data),
-        whole=seen is not None and seen.whole,
-        offset=seen.offset if seen else 0,
-        limit=seen.limit if seen else None,
-    )
-
-
-def _facts(path: Path, data: bytes, before: str, change: Change) -> Wire:
+def _facts(path: Path, data: bytes, before: str, change: EditPlan) -> Wire:
     old, new = before.count("\n"), change.text.count("\n")
     return {
         "path": str(path),
@@ -90,7 +77,7 @@ def _facts(path: Path, data: bytes, before: str, change: Change) -> Wire:
     }
 
 
-def _told(path: Path, change: Change) -> str:
+def _told(path: Path, change: EditPlan) -> str:
     count = len(change.starts)
     times = "" if count == 1 else f" in {count:,} places; the first"
     start = change.starts[0]
@@ -101,7 +88,7 @@ def _told(path: Path, change: Change) -> str:
 
 def excerpt(text: str, first: int, last: int) -> str:
     """The lines `first` to `last` with those around them, numbered as Read does it, and never many."""
-    lines = lines_of(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+    lines = split_lines(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
     if not lines:
         return "[The file is empty now.]"
     low, high = max(1, first - _AROUND), min(len(lines), last + _AROUND)

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from .search import Spec
-from .types import TYPES
+from .file_types import TYPES
+from .search import SearchSpec
 from .walk import SKIPPED
 
 # The directory that holds the package; behind the standard library on the worker's path, so that it can't hide any of it.
@@ -36,7 +36,7 @@ def find_worker() -> str | None:
     return None if getattr(sys, "frozen", False) else sys.executable or None
 
 
-def ripgrep_argv(program: str, spec: Spec, kind: str) -> list[str]:
+def ripgrep_argv(program: str, spec: SearchSpec, kind: str) -> list[str]:
     """Only .gitignore counts, the person's own configuration does not: the worker knows nothing else, and a search is repeatable."""
     options = ["--no-config", "--no-messages", "--color=never", "--no-heading", "--with-filename", "--null", "--crlf", "--hidden"]
     options += ["--no-ignore-global", "--no-ignore-exclude", "--no-ignore-dot"]
@@ -61,5 +61,5 @@ def ripgrep_argv(program: str, spec: Spec, kind: str) -> list[str]:
     return [program, *options, f"--regexp={spec.pattern}", "--", f"./{spec.name}"]
 
 
-def worker_argv(program: str, spec: Spec) -> list[str]:
+def worker_argv(program: str, spec: SearchSpec) -> list[str]:
     return [program, "-I", "-S", "-W", "ignore", "-c", _WORKER, str(_PACKAGES), json.dumps(spec._asdict())]

@@ -10,7 +10,8 @@ from typing import NamedTuple, TypeAlias
 
 from ..core.blocks import Wire
 from ..core.errors import LaminaError
-from .tool import Builtin, Context, Output, failure, prompt
+from ..core.prompt_files import prompt_text
+from .tool import Builtin, Context, ToolOutput, failure
 
 NOT_HERE = "Nothing was taken out of this conversation, so there is nothing to expand."
 
@@ -28,21 +29,21 @@ SCHEMA: Wire = {
 MOST_FOUND = 20_000
 
 
-class Page(NamedTuple):
+class ExpandedPage(NamedTuple):
     text: str
     number: int  # from 1
     pages: int
 
 
 # Node and page in, one page out; a page of None is the whole text, for a search.
-Expanding: TypeAlias = Callable[[str, int | None], Page]
+ExpandNode: TypeAlias = Callable[[str, int | None], ExpandedPage]
 
 
 def tool() -> Builtin:
-    return Builtin(name="Expand", description=prompt("expand"), schema=SCHEMA, read_only=True, act=_act)
+    return Builtin(name="Expand", description=prompt_text(__file__, "expand"), schema=SCHEMA, read_only=True, act=_act)
 
 
-def _act(arguments: Wire, context: Context) -> Output:
+def _act(arguments: Wire, context: Context) -> ToolOutput:
     if context.expand is None:
         return failure(NOT_HERE)
     node, wanted = str(arguments["node"]), arguments.get("find")
@@ -51,12 +52,12 @@ def _act(arguments: Wire, context: Context) -> Output:
     except LaminaError as error:
         return failure(str(error))
     if wanted:
-        return Output(found_in(opened.text, str(wanted)), facts={"node": node})
+        return ToolOutput(find_paragraphs(opened.text, str(wanted)), facts={"node": node})
     more = f"\n[Page {opened.number} of {opened.pages}.]" if opened.pages > 1 else ""
-    return Output(f"{opened.text}{more}", facts={"node": node, "page": opened.number, "pages": opened.pages})
+    return ToolOutput(f"{opened.text}{more}", facts={"node": node, "page": opened.number, "pages": opened.pages})
 
 
-def found_in(text: str, wanted: str) -> str:
+def find_paragraphs(text: str, wanted: str) -> str:
     """The paragraphs that hold all the words, whatever their case, newest last."""
     words = wanted.casefold().split()
     parts = [part for part in text.split("\n\n") if all(word in part.casefold() for word in words)]

@@ -13,12 +13,12 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 from ..core.blocks import Wire
+from ..core.globs import compile_path, expand_braces, match_path, split_path
+from ..core.prompt_files import prompt_text
 from ..disk.paths.user_paths import missing, resolve, shown
-from .globs import components, expand, matches
-from .tool import MAX_RESULT, STOPPED, Builtin, Context, Output, failure, prompt
+from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure, fit_lines
 from .walk import SKIPPED, walk
 
 # Enough to choose from; who needs all of them wants a narrower pattern or a command.
@@ -40,15 +40,10 @@ SCHEMA: Wire = {
 
 
 def tool() -> Builtin:
-    return Builtin(name="Glob", description=prompt("glob"), schema=SCHEMA, read_only=True, act=_act)
+    return Builtin(name="Glob", description=prompt_text(__file__, "glob"), schema=SCHEMA, read_only=True, act=_act)
 
 
-class _Match(NamedTuple):
-    age: int
-    path: str
-
-
-def _act(arguments: Wire, context: Context) -> Output:
+def _act(arguments: Wire, context: Context) -> ToolOutput:
     root = resolve(arguments.get("path") or ".", context.cwd)
     pattern = arguments["pattern"]
     if os.path.isabs(pattern):
@@ -56,14 +51,13 @@ def _act(arguments: Wire, context: Context) -> Output:
         return failure(_relative(pattern))
     if not os.path.isdir(root):
         return failure(f"{root} is no directory: give one as path." if os.path.lexists(root) else missing(root, context.cwd))
-    patterns = [components(text) for text in expand(pattern.replace(os.sep, "/"))]
+    patterns = [split_path(text) for text in expand_braces(pattern.replace(os.sep, "/"))]
     if any(".." in parts for parts in patterns):
         return failure("pattern: `..` is not understood: give the directory as path.")
     found, stopped = _find(root, patterns, context)
     if context.abort.is_set():
         return failure(STOPPED)
-    found.sort()
-    return _told([shown(root / match.path, context.cwd) for match in found], stopped)
+    return _render([shown(root / path, context.cwd) for _, path in sorted(found)], stopped)
 
 
 def _relative(pattern: str) -> str:
@@ -73,30 +67,26 @@ def _relative(pattern: str) -> str:
     return f"pattern must be relative to path: give path={above} and pattern={below} instead."
 
 
-def _find(root: Path, patterns: list[tuple[str, ...]], context: Context) -> tuple[list[_Match], bool]:
-    """What matches, and whether the walk was given up before its end."""
-    matched, seen, deadline = list[_Match](), 0, time.monotonic() + SECONDS
+def _find(root: Path, patterns: list[tuple[str, ...]], context: Context) -> tuple[list[tuple[int, str]], bool]:
+    """The matches as age and path, and whether the walk was given up before its end."""
+    matched, seen, deadline = list[tuple[int, str]](), 0, time.monotonic() + SECONDS
     named = frozenset(SKIPPED).intersection(part for parts in patterns for part in parts)
+    globs = [compile_path(parts) for parts in patterns]
     for found in walk(str(root), ignore=False, skipped=frozenset(SKIPPED) - named, links=True):
         seen += 1
         if seen > MAX_SEEN or (found is None and (context.abort.is_set() or time.monotonic() > deadline)):
             return matched, True
-        if found is not None and any(matches(pattern, found.parts) for pattern in patterns):
+        if found is not None and any(match_path(glob, found.parts) for glob in globs):
             try:
                 age = -found.entry.stat(follow_symlinks=False).st_mtime_ns
             except OSError:
                 continue
-            matched.append(_Match(age, "/".join(found.parts)))
+            matched.append((age, "/".join(found.parts)))
     return matched, False
 
 
-def _told(paths: list[str], stopped: bool) -> Output:
-    room, kept = MAX_RESULT - _NOTES, list[str]()
-    for path in paths[:MAX_SHOWN]:
-        room -= len(path) + 1
-        if room < 0:
-            break
-        kept.append(path)
+def _render(paths: list[str], stopped: bool) -> ToolOutput:
+    kept = fit_lines(paths[:MAX_SHOWN], MAX_RESULT - _NOTES)
     more = stopped or len(kept) < len(paths)
     notes = []
     if not paths:
@@ -105,4 +95,4 @@ def _told(paths: list[str], stopped: bool) -> Output:
         notes.append(f"[The {len(kept):,} newest of {len(paths):,}: use a narrower pattern or path to see others.]")
     if stopped:
         notes.append("[The tree is too large to be looked through: give a directory as path.]")
-    return Output("\n".join([*kept, *notes]), facts={"files": len(kept), "more": more})
+    return ToolOutput("\n".join([*kept, *notes]), facts={"files": len(kept), "more": more})

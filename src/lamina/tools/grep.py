@@ -20,14 +20,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.blocks import Wire
+from ..core.globs import compile_name
+from ..core.prompt_files import prompt_text
 from ..disk.paths.user_paths import missing, resolve, shown
 from .engines import find_ripgrep, find_worker, ripgrep_argv, worker_argv
 from .environ import child_environ
-from .globs import one
-from .process import Ended, run_process
-from .search import Spec
-from .tool import MAX_RESULT, STOPPED, Builtin, Context, Output, failure, prompt
-from .types import TYPES
+from .file_types import TYPES
+from .process import ProcessEnd, run_process
+from .search import SearchSpec
+from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure, fit_lines
 
 # What people know.
 DEFAULT_LIMIT = 250
@@ -45,6 +46,9 @@ _MESSAGE_BYTES = 2_000
 # In ripgrep's words; what only `re` understands.
 _ONLY_RE = re.compile(rb"look-around|backreferences")
 _ROW = re.compile(rb"([^\0]*)\0(\d+)(?:([:-])(.*))?", re.DOTALL)
+
+# Several globs may stand behind each other, with commas or spaces between them; in braces a comma means something else.
+_GLOB = re.compile(r"(?:\{[^{}]*\}|[^\s,])+")
 
 _COUNT = {"type": "integer", "minimum": 0, "maximum": 1_000}
 SCHEMA: Wire = {
@@ -78,20 +82,20 @@ FindRipgrep = Callable[[Mapping[str, str]], str | None]
 
 
 def tool(find: FindRipgrep = find_ripgrep) -> Builtin:
-    def act(arguments: Wire, context: Context) -> Output:
+    def act(arguments: Wire, context: Context) -> ToolOutput:
         return _act(arguments, context, find)
 
-    return Builtin(name="Grep", description=prompt("grep"), schema=SCHEMA, read_only=True, act=act)
+    return Builtin(name="Grep", description=prompt_text(__file__, "grep"), schema=SCHEMA, read_only=True, act=act)
 
 
-class Row(NamedTuple):
+class GrepRow(NamedTuple):
     path: str  # below the root
     number: int  # of the line, or how many lines match
     matches: bool  # False: a line of context
     text: str
 
 
-def _act(arguments: Wire, context: Context, find: FindRipgrep) -> Output:
+def _act(arguments: Wire, context: Context, find: FindRipgrep) -> ToolOutput:
     root = resolve(arguments.get("path") or ".", context.cwd)
     if not os.path.exists(root):
         return failure(missing(root, context.cwd))
@@ -103,24 +107,24 @@ def _act(arguments: Wire, context: Context, find: FindRipgrep) -> Output:
     spec = _spec(arguments, root)
     ripgrep, worker = find(context.environ), find_worker()
     if ripgrep is not None:
-        ran = _run(ripgrep_argv(ripgrep, spec, kind), arguments, spec, context)
-        if not (ran.ended.code == 2 and _ONLY_RE.search(ran.rows.message)) or worker is None:
-            return _told(ran, arguments, spec, context, "ripgrep")
+        ended, rows = _run(ripgrep_argv(ripgrep, spec, kind), arguments, spec, context)
+        if not (ended.code == 2 and _ONLY_RE.search(rows.message)) or worker is None:
+            return _render(ended, rows, arguments, spec, context, "ripgrep")
     if worker is None:
         return failure("There is neither ripgrep nor a Python to search with: install ripgrep (rg).")
     if kind and kind not in TYPES:
         return failure(f"type {kind!r} is not known without ripgrep: use a glob, or one of {', '.join(TYPES)}.")
-    return _told(_run(worker_argv(worker, spec), arguments, spec, context), arguments, spec, context, "worker")
+    return _render(*_run(worker_argv(worker, spec), arguments, spec, context), arguments, spec, context, "worker")
 
 
-def _spec(arguments: Wire, root: Path) -> Spec:
+def _spec(arguments: Wire, root: Path) -> SearchSpec:
     modes = {"files_with_matches": "files", "count": "count", "content": "content"}
     mode = modes[arguments.get("output_mode", "files_with_matches")]
     around: int = arguments.get("-C", 0)
     before, after = (arguments.get(name, around) if mode == "content" else 0 for name in ("-B", "-A"))
     # A file has no directory below it, and globs are read from the directory that is searched.
     single = os.path.isfile(root)
-    return Spec(
+    return SearchSpec(
         root=str(root.parent if single else root),
         name=root.name if single else "",
         pattern=arguments["pattern"],
@@ -129,26 +133,21 @@ def _spec(arguments: Wire, root: Path) -> Spec:
         multiline=arguments.get("multiline", False),
         before=before,
         after=after,
-        globs=() if single else tuple(_globs(arguments.get("glob", ""))),
+        globs=() if single else tuple(_GLOB.findall(arguments.get("glob", ""))),
         names=() if single else TYPES.get(arguments.get("type", ""), ()),
     )
 
 
-def _globs(text: str) -> list[str]:
-    """Several globs may stand behind each other, with commas or spaces between them; in braces a comma means something else."""
-    return [part for part in re.findall(r"(?:\{[^{}]*\}|[^\s,])+", text) if part]
-
-
-class _Rows:
+class _RowCollector:
     """Takes what a search prints, line by line, until there is enough of it."""
 
     def __init__(self, most: int, names: tuple[str, ...], may_show: Callable[[str], bool]) -> None:
-        self.rows = list[Row]()
+        self.rows = list[GrepRow]()
         self.message = b""
         self.more = False
         self._most = most
         self._may_show = cache(may_show)
-        self._names = [one(glob) for glob in names]
+        self._names = [compile_name(glob) for glob in names]
         self._room = MAX_RESULT
         self._rest = b""
 
@@ -175,21 +174,16 @@ class _Rows:
             return False
         text = (found[4] or b"").decode("utf-8", "replace")
         text = text if len(text) <= LINE_CHARACTERS else f"{text[:LINE_CHARACTERS]}…"
-        self.rows.append(Row(path, int(found[2]), found[3] != b"-", text))
+        self.rows.append(GrepRow(path, int(found[2]), found[3] != b"-", text))
         # Files alone are sorted before they are cut, so all their names are kept.
         self._room -= len(path) + len(text) if found[3] else 0
         return True
 
 
-class _Ran(NamedTuple):
-    ended: Ended
-    rows: _Rows
-
-
-def _run(argv: list[str], arguments: Wire, spec: Spec, context: Context) -> _Ran:
+def _run(argv: list[str], arguments: Wire, spec: SearchSpec, context: Context) -> tuple[ProcessEnd, _RowCollector]:
     limit = arguments.get("head_limit", DEFAULT_LIMIT) or MAX_FILES
     allowed = context.may_read
-    rows = _Rows(
+    rows = _RowCollector(
         MAX_FILES if spec.mode == "files" else limit,
         spec.names,
         (lambda path: allowed(Path(spec.root) / path)) if allowed is not None else (lambda _: True),
@@ -202,11 +196,12 @@ def _run(argv: list[str], arguments: Wire, spec: Spec, context: Context) -> _Ran
         abort=context.abort,
         take=rows.take,
     )
-    return _Ran(ended, rows)
+    return ended, rows
 
 
-def _told(ran: _Ran, arguments: Wire, spec: Spec, context: Context, engine: str) -> Output:
-    ended, rows = ran
+def _render(
+    ended: ProcessEnd, rows: _RowCollector, arguments: Wire, spec: SearchSpec, context: Context, engine: str
+) -> ToolOutput:
     if ended.why == "abort":
         return failure(STOPPED)
     if ended.why == "exit" and ended.code not in (0, 1) and not rows.rows:
@@ -214,30 +209,20 @@ def _told(ran: _Ran, arguments: Wire, spec: Spec, context: Context, engine: str)
     base = Path(spec.root)
     lines = {"files": _newest, "count": _counted, "content": _content}[spec.mode](rows.rows, base, context.cwd, arguments)
     limit = arguments.get("head_limit", DEFAULT_LIMIT) or len(lines)
-    text, count = _fitted(lines[:limit])
-    more = rows.more or count < len(lines)
+    kept = fit_lines(lines[:limit], MAX_RESULT - _NOTES)
+    more = rows.more or len(kept) < len(lines)
     notes = []
     if not lines:
         notes.append("No matches.")
     if more:
-        notes.append(f"[{count:,} shown, there are more: narrow the search, or raise head_limit.]")
+        notes.append(f"[{len(kept):,} shown, there are more: narrow the search, or raise head_limit.]")
     if ended.why == "timeout":
         notes.append(f"[Stopped after {SECONDS:.0f} s: search a smaller part.]")
-    facts: Wire = {"files": len({row.path for row in rows.rows}), "lines": count, "more": more, "engine": engine}
-    return Output("\n".join([*([text] if text else []), *notes]), facts=facts)
+    facts: Wire = {"files": len({row.path for row in rows.rows}), "lines": len(kept), "more": more, "engine": engine}
+    return ToolOutput("\n".join([*kept, *notes]), facts=facts)
 
 
-def _fitted(lines: list[str]) -> tuple[str, int]:
-    room, kept = MAX_RESULT - _NOTES, list[str]()
-    for line in lines:
-        room -= len(line) + 1
-        if room < 0:
-            break
-        kept.append(line)
-    return "\n".join(kept), len(kept)
-
-
-def _newest(rows: list[Row], base: Path, cwd: Path, _: Wire) -> list[str]:
+def _newest(rows: list[GrepRow], base: Path, cwd: Path, _: Wire) -> list[str]:
     def age(path: str) -> tuple[int, str]:
         try:
             return -os.stat(base / path).st_mtime_ns, path
@@ -247,13 +232,13 @@ def _newest(rows: list[Row], base: Path, cwd: Path, _: Wire) -> list[str]:
     return [shown(base / path, cwd) for path in sorted({row.path for row in rows}, key=age)]
 
 
-def _counted(rows: list[Row], base: Path, cwd: Path, _: Wire) -> list[str]:
+def _counted(rows: list[GrepRow], base: Path, cwd: Path, _: Wire) -> list[str]:
     return [f"{shown(base / row.path, cwd)}:{row.number}" for row in rows]
 
 
-def _content(rows: list[Row], base: Path, cwd: Path, arguments: Wire) -> list[str]:
+def _content(rows: list[GrepRow], base: Path, cwd: Path, arguments: Wire) -> list[str]:
     numbers, apart = arguments.get("-n", True), any(arguments.get(name) for name in ("-A", "-B", "-C"))
-    lines, last = list[str](), Row("", 0, True, "")
+    lines, last = list[str](), GrepRow("", 0, True, "")
     for row in rows:
         if apart and lines and (row.path != last.path or row.number != last.number + 1):
             lines.append("--")

@@ -23,6 +23,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
+from ..disk.process_group import signal_group
+
 # How long an abort can go unnoticed: below what a person feels, and 20 wake-ups a second cost nothing.
 POLL = 0.05
 # A program gets this long to clean up between being asked to end and being killed.
@@ -35,7 +37,7 @@ _WINDOWS = os.name == "nt"
 Why = Literal["exit", "timeout", "abort", "full"]
 
 
-class Ended(NamedTuple):
+class ProcessEnd(NamedTuple):
     code: int  # as the system gives it; negative for a signal
     why: Why
     held: bool  # whether something in the background still had the pipe
@@ -57,7 +59,7 @@ def run_process(
     timeout: float,
     abort: threading.Event,
     take: Callable[[bytes], bool],
-) -> Ended:
+) -> ProcessEnd:
     """Runs to the end; `take` gets every piece of output and returns False to have the program stopped. OSError if it can't start."""
     process = subprocess.Popen(
         argv,
@@ -72,48 +74,42 @@ def run_process(
     )
     assert process.stdout is not None
     pipe: _Pipe = _ThreadPipe(process.stdout.fileno()) if _WINDOWS else _SelectPipe(process.stdout.fileno())
-    ended = False
     try:
         why, held = _follow(process, pipe, time.monotonic() + timeout, abort, take)
-        ended = why == "exit"
-        if not ended:
+        if why != "exit":
             _end(process, pipe, take)
-            ended = True
-        return Ended(process.wait(), why, held)
-    finally:
+    except BaseException:
         # An exception in `take` or Ctrl-C: the program must not go on without anybody watching.
-        if not ended:
-            _kill(process)
-            process.wait()
+        _kill(process)
+        process.wait()
+        raise
+    finally:
         pipe.close()
         process.stdout.close()
-
-
-class _Followed(NamedTuple):
-    why: Why
-    held: bool
+    return ProcessEnd(process.wait(), why, held)
 
 
 def _follow(
     process: subprocess.Popen[bytes], pipe: _Pipe, deadline: float, abort: threading.Event, take: Callable[[bytes], bool]
-) -> _Followed:
+) -> tuple[Why, bool]:
+    """Why the program is not followed any longer, and whether something in the background still has the pipe."""
     gone: float | None = None  # when the program was first seen to have ended
     while True:
         now = time.monotonic()
         if gone is not None and now >= gone + LINGER:
-            return _Followed("exit", held=True)
+            return "exit", True
         if abort.is_set():
-            return _Followed("abort", held=False)
+            return "abort", False
         if now >= deadline and gone is None:
-            return _Followed("timeout", held=False)
+            return "timeout", False
         part = pipe.next(min(POLL, max(0.0, (deadline if gone is None else gone + LINGER) - now)))
         if part is None:
             break
         if part and not take(part):
-            return _Followed("full", held=False)
+            return "full", False
         if gone is None and process.poll() is not None:
             gone = time.monotonic()
-    return _Followed(_wait(process, deadline, abort), held=False)
+    return _wait(process, deadline, abort), False
 
 
 def _wait(process: subprocess.Popen[bytes], deadline: float, abort: threading.Event) -> Why:
@@ -134,7 +130,7 @@ def _end(process: subprocess.Popen[bytes], pipe: _Pipe, take: Callable[[bytes], 
     """Asks the group to end, keeps what it says meanwhile, and kills what is left of it."""
     if not _WINDOWS:
         deadline = time.monotonic() + GRACE
-        _signal(process, signal.SIGTERM)
+        signal_group(process, signal.SIGTERM)
         _drain(pipe, take, deadline, lambda: _exited(process))
         # Nobody may be writing any more while the program itself is still tidying up.
         while not _exited(process) and (rest := deadline - time.monotonic()) > 0:
@@ -169,13 +165,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             )
         process.kill()
     else:
-        _signal(process, signal.SIGKILL)
-
-
-def _signal(process: subprocess.Popen[bytes], number: int) -> None:
-    # The group may be gone already; on macOS a group of zombies says EPERM.
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
+        signal_group(process)
 
 
 class _SelectPipe:

@@ -13,20 +13,21 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import assert_never
 
 from ..core.blocks import DIGEST_BYTES, Wire
+from ..core.prompt_files import prompt_text
 from ..disk.faults import reporting
 from ..disk.files import read_head
 from ..disk.paths.user_paths import missing, resolve
 from ..disk.user_files import open_regular
-from .kinds import HEAD_BYTES, Binary, Picture, Text, kind_of
-from .paging import LINE_CHARACTERS, Folded, Page, as_utf8, chunks, read_page
-from .reads import MAX_DIGESTED, digest
-from .tool import MAX_RESULT, STOPPED, Builtin, Context, Output, failure, prompt
+from .file_kinds import HEAD_BYTES, BinaryKind, ImageKind, TextKind, detect_kind
+from .pages import LINE_CHARACTERS, FoldedLines, TextPage, as_utf8, chunks, read_page
+from .read_state import MAX_DIGESTED, ReadRange, digest
+from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure
 
 # What people know: a page without a limit asked for.
 PAGE_LINES = 2_000
@@ -49,10 +50,10 @@ SCHEMA: Wire = {
 
 
 def tool() -> Builtin:
-    return Builtin(name="Read", description=prompt("read"), schema=SCHEMA, read_only=True, act=_act)
+    return Builtin(name="Read", description=prompt_text(__file__, "read"), schema=SCHEMA, read_only=True, act=_act)
 
 
-def _act(arguments: Wire, context: Context) -> Output:
+def _act(arguments: Wire, context: Context) -> ToolOutput:
     path = resolve(arguments["file_path"], context.cwd)
     if os.path.isdir(path):
         return failure(f"{path} is a directory: Glob lists the files in it, Read takes one of them.", path=str(path))
@@ -63,12 +64,12 @@ def _act(arguments: Wire, context: Context) -> Output:
         with reporting(path):
             head = read_head(fd, HEAD_BYTES)
             os.lseek(fd, 0, os.SEEK_SET)
-            match kind_of(head):
-                case Text() as text:
+            match detect_kind(head):
+                case TextKind() as text:
                     return _text(path, fd, text, arguments, context)
-                case Picture(media_type):
+                case ImageKind(media_type):
                     return _image(path, fd, media_type, context)
-                case Binary(kind):
+                case BinaryKind(kind):
                     problem = f"{path} is {kind} and can't be shown as text: use a command that understands it."
                     return failure(problem, path=str(path), bytes=os.fstat(fd).st_size)
                 case other:
@@ -77,14 +78,15 @@ def _act(arguments: Wire, context: Context) -> Output:
         os.close(fd)
 
 
-def _text(path: Path, fd: int, text: Text, arguments: Wire, context: Context) -> Output:
-    found = os.fstat(fd)
-    small = found.st_size <= MAX_DIGESTED
+def _text(path: Path, fd: int, text: TextKind, arguments: Wire, context: Context) -> ToolOutput:
+    size = os.fstat(fd).st_size
+    small = size <= MAX_DIGESTED
     first = max(1, arguments.get("offset", 1))
-    source = _Hashed(chunks(fd, context.abort, most=MAX_DIGESTED if small else None), len(text.bom))
-    lines = as_utf8(source, text.codec)
+    hashed = blake2b(digest_size=DIGEST_BYTES)
+    parts = chunks(fd, context.abort, most=MAX_DIGESTED if small else None)
+    lines = as_utf8(_hash_all(parts, hashed.update, bom=len(text.bom)), text.codec)
     # A result that was too large to show may be one line of any length.
-    folded = Folded(lines) if context.scratch is not None and path.parent == context.scratch else None
+    folded = FoldedLines(lines) if context.scratch is not None and path.parent == context.scratch else None
     page = read_page(
         lines if folded is None else folded,
         first=first,
@@ -96,27 +98,17 @@ def _text(path: Path, fd: int, text: Text, arguments: Wire, context: Context) ->
         return failure(STOPPED)
     if not page.lines and first > 1:
         return failure(f"{path} has {page.total:,} lines, so there is no line {first:,}: use a smaller offset.", path=str(path))
-    context.reads.note(
-        path,
-        mtime_ns=found.st_mtime_ns,
-        size=found.st_size,
-        digest=source.digest() if small else b"",
-        whole=first == 1 and not page.more and not page.cut,
-        offset=arguments.get("offset", 0),
-        limit=arguments.get("limit"),
-    )
-    facts: Wire = {"path": str(path), "bytes": found.st_size, "lines": len(page.lines), "first": first, "more": page.more}
+    seen = ReadRange(hashed.digest() if small else b"", arguments.get("offset", 0), arguments.get("limit"))
+    context.reads.note(path, seen)
+    facts: Wire = {"path": str(path), "bytes": size, "lines": len(page.lines), "first": first, "more": page.more}
     if page.ended:
         facts["total"] = page.total
-    return Output(_shown(page, found.st_size, folded=folded is not None and folded.folds > 0), facts=facts)
+    shown = [f"{number}\t{line}" for number, line in enumerate(page.lines, page.first)]
+    notes = _notes(page, size, folded=folded is not None and folded.folds > 0)
+    return ToolOutput("\n".join([*shown, *(f"[{note}]" for note in notes)]), facts=facts)
 
 
-def _shown(page: Page, size: int, *, folded: bool) -> str:
-    lines = [f"{number}\t{line}" for number, line in enumerate(page.lines, page.first)]
-    return "\n".join([*lines, *(f"[{note}]" for note in _notes(page, size, folded=folded))])
-
-
-def _notes(page: Page, size: int, *, folded: bool) -> Iterator[str]:
+def _notes(page: TextPage, size: int, *, folded: bool) -> Iterator[str]:
     last = page.first + len(page.lines) - 1
     if not page.lines:
         yield "The file is empty."
@@ -131,33 +123,19 @@ def _notes(page: Page, size: int, *, folded: bool) -> Iterator[str]:
         yield "Bytes that are no UTF-8 are shown as \ufffd; Edit leaves them as they are."
 
 
-def _image(path: Path, fd: int, media_type: str, context: Context) -> Output:
-    found = os.fstat(fd)
+def _image(path: Path, fd: int, media_type: str, context: Context) -> ToolOutput:
     data = read_head(fd, IMAGE_BYTES + 1)
-    facts: Wire = {"path": str(path), "bytes": found.st_size, "media_type": media_type}
+    facts: Wire = {"path": str(path), "bytes": os.fstat(fd).st_size, "media_type": media_type}
     if len(data) > IMAGE_BYTES:
         return failure(f"{path} is an image of more than {IMAGE_BYTES:,} bytes: make it smaller and read that.", **facts)
-    context.reads.note(
-        path, mtime_ns=found.st_mtime_ns, size=found.st_size, digest=digest(data), whole=True, media_type=media_type
-    )
+    context.reads.note(path, ReadRange(digest(data), media_type=media_type))
     source = {"type": "base64", "media_type": media_type, "data": b64encode(data).decode("ascii")}
-    return Output([{"type": "image", "source": source}], facts=facts)
+    return ToolOutput([{"type": "image", "source": source}], facts=facts)
 
 
-class _Hashed:
+def _hash_all(parts: Iterable[bytes], update: Callable[[bytes], None], *, bom: int) -> Iterator[bytes]:
     """Passes chunks on and hashes all of them; the byte order mark is hashed and not passed on."""
-
-    def __init__(self, parts: Iterable[bytes], bom: int) -> None:
-        self._parts = parts
-        self._bom = bom
-        self._hash = blake2b(digest_size=DIGEST_BYTES)
-
-    def __iter__(self) -> Iterator[bytes]:
-        skip = self._bom
-        for part in self._parts:
-            self._hash.update(part)
-            yield part[skip:]
-            skip = 0
-
-    def digest(self) -> bytes:
-        return self._hash.digest()
+    for part in parts:
+        update(part)
+        yield part[bom:]
+        bom = 0

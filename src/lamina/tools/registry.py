@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 
-from ..core.blocks import ToolResult, ToolUse, tool_result
+from ..core.blocks import ToolUse
 from . import bash, edit, expand, glob, grep, read, todo, write
-from .tool import STOPPED, Context, Output, Tool, failure
+from .tool import STOPPED, Context, Tool, ToolOutput, failure
 
 # The key under which a provider keeps a tool's input that it could not parse.
 UNPARSED = "lamina:unparsed"
@@ -26,14 +26,8 @@ def builtin_tools() -> tuple[Tool, ...]:
     return (read.tool(), write.tool(), edit.tool(), grep.tool(), glob.tool(), bash.tool(), todo.tool(), expand.tool())
 
 
-def run_tool(tools: Sequence[Tool], call: ToolUse, context: Context) -> ToolResult:
-    """One call, one result; never raises for what the model or the tool did."""
-    output = run_call(tools, call, context)
-    return tool_result(call.id, output.content, is_error=output.is_error)
-
-
-def run_call(tools: Sequence[Tool], call: ToolUse, context: Context) -> Output:
-    """As `run_tool`, with the facts: a layer that spills needs them."""
+def run_call(tools: Sequence[Tool], call: ToolUse, context: Context) -> ToolOutput:
+    """Run one call; never raises for what the model or the tool did."""
     found = next((tool for tool in tools if tool.name == call.name), None)
     if found is None:
         return failure(_unknown(call.name, [tool.name for tool in tools]))
@@ -48,7 +42,9 @@ def run_call(tools: Sequence[Tool], call: ToolUse, context: Context) -> Output:
         return failure(
             f"{found.name} failed: {type(error).__name__}: {str(error)[:_LONGEST_MESSAGE]}", error=type(error).__name__
         )
-    return output if isinstance(output, Output) else failure(f"{found.name} failed: it returned no Output.", error="TypeError")
+    return (
+        output if isinstance(output, ToolOutput) else failure(f"{found.name} failed: it returned no Output.", error="TypeError")
+    )
 
 
 def _unknown(name: str, known: list[str]) -> str:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
-from .globs import one
+from ..core.globs import compile_name
 from .walk import open_read, walk
 
 _BLOCK = 4 << 20
@@ -32,10 +32,8 @@ MAX_LINE = 4_096
 # anchors to the text's ends, looking around, and groups and repetitions that never give back.
 _LINE_BOUND = re.compile(r"\\[AZ]|\(\?[^:P]|[+*?}]\+")
 
-Emit = Callable[[int, str, str], None]
 
-
-class Spec(NamedTuple):
+class SearchSpec(NamedTuple):
     """What to search; the field names are those of the request."""
 
     root: str
@@ -50,8 +48,8 @@ class Spec(NamedTuple):
     names: tuple[str, ...] = ()  # globs for file names (a type of file)
 
 
-class Search:
-    def __init__(self, spec: Spec, write: Callable[[bytes], object]) -> None:
+class FileSearch:
+    def __init__(self, spec: SearchSpec, write: Callable[[bytes], object]) -> None:
         flags = (re.IGNORECASE if spec.ignore_case else 0) | re.MULTILINE | (re.DOTALL if spec.multiline else 0)
         self.spec = spec
         self.found = False
@@ -67,7 +65,7 @@ class Search:
         if self.spec.name:
             yield self.spec.name
             return
-        types = [one(glob) for glob in self.spec.names]
+        types = [compile_name(glob) for glob in self.spec.names]
         for found in walk(self.spec.root, globs=self.spec.globs):
             if found is not None and (not types or any(glob.match(found.entry.name) for glob in types)):
                 yield "/".join(found.parts)
@@ -190,7 +188,7 @@ def main() -> None:
     request: dict[str, Any] = json.loads(sys.argv[2])
     out = sys.stdout.buffer
     try:
-        search = Search(Spec(**request), out.write)
+        search = FileSearch(SearchSpec(**request), out.write)
     except (re.error, RecursionError, OverflowError) as error:
         print(f"regex parse error: {error}", file=sys.stderr)
         sys.exit(2)

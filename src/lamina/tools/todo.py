@@ -7,7 +7,8 @@ new one. Facts: pending, in_progress, completed (how many).
 from __future__ import annotations
 
 from ..core.blocks import Wire
-from .tool import Builtin, Context, Output, Todo, failure, prompt
+from ..core.prompt_files import prompt_text
+from .tool import Builtin, Context, Todo, ToolOutput, failure
 
 # A plan a person can follow; the texts together stay far below what a result may hold.
 MAX_TODOS = 100
@@ -39,19 +40,19 @@ SCHEMA: Wire = {
 
 
 def tool() -> Builtin:
-    return Builtin(name="TodoWrite", description=prompt("todo_write"), schema=SCHEMA, read_only=False, act=_act)
+    return Builtin(name="TodoWrite", description=prompt_text(__file__, "todo_write"), schema=SCHEMA, read_only=False, act=_act)
 
 
-def _act(arguments: Wire, context: Context) -> Output:
-    todos = [Todo(row["content"], row["status"], row.get("activeForm", "")) for row in arguments["todos"]]
+def _act(arguments: Wire, context: Context) -> ToolOutput:
+    todos = [Todo(row["content"], row["status"]) for row in arguments["todos"]]
     active = [todo.content for todo in todos if todo.status == "in_progress"]
     if len(active) > 1:
         return failure(f"todos: at most one may be in_progress, not {len(active)}: {'; '.join(active[:3])}. Choose one.")
     context.todos[:] = todos
-    return Output(rendered(todos), facts={status: sum(todo.status == status for todo in todos) for status in _SIGNS})
+    return ToolOutput(render_todos(todos), facts={status: sum(todo.status == status for todo in todos) for status in _SIGNS})
 
 
-def rendered(todos: list[Todo]) -> str:
+def render_todos(todos: list[Todo]) -> str:
     if not todos:
         return "The list is empty now."
     return "\n".join(f"{number}. {_SIGNS[todo.status]} {todo.content}" for number, todo in enumerate(todos, 1))

@@ -6,8 +6,8 @@ failing command are Outputs with `is_error` and one clear sentence. What an Outp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
@@ -16,28 +16,11 @@ import msgspec
 
 from ..core.blocks import Wire
 from ..core.errors import DiskError
-from ..core.prompt_files import prompt_text
-from .arguments import Refused, check
-from .reads import ReadState, Seen, digest
+from .arguments import InvalidArguments, check_arguments
+from .read_state import ReadRange, ReadState, digest
 
 if TYPE_CHECKING:
-    from .expand import Expanding
-
-__all__ = [
-    "Builtin",
-    "Change",
-    "Context",
-    "Kept",
-    "Output",
-    "ReadState",
-    "Seen",
-    "Todo",
-    "Tool",
-    "definition",
-    "failure",
-    "kept",
-    "prompt",
-]
+    from .expand import ExpandNode
 
 # What R1 lets stay in the conversation as it is, in characters: no tool but Read, which pages itself, hands back more.
 MAX_RESULT = 50_000
@@ -46,13 +29,13 @@ STOPPED = "The call was stopped before it was done."
 Status = Literal["pending", "in_progress", "completed"]
 
 
-class Output(msgspec.Struct, frozen=True):
+class ToolOutput(msgspec.Struct, frozen=True):
     content: str | list[Wire]  # what the model reads
     is_error: bool = False
     facts: Wire = {}  # for people and layers; see each tool
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """A file as a call would leave it. `before` is what it holds, None where there is none; `unread` is why that may not be replaced
     by who has not read it, None where it may."""
 
@@ -62,7 +45,7 @@ class Change(NamedTuple):
     unread: str | None = None
 
 
-class Kept(msgspec.Struct, frozen=True):
+class KeeperVerdict(msgspec.Struct, frozen=True):
     """What became of a change that its keeper took. `data`: what the file holds now; None where it was not written or is gone."""
 
     said: str
@@ -75,7 +58,6 @@ class Kept(msgspec.Struct, frozen=True):
 class Todo(msgspec.Struct, frozen=True):
     content: str
     status: Status = "pending"
-    active_form: str = ""  # what is being done, for a person to see while it is
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,8 +74,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     scratch: Path | None = None  # where Bash keeps output too large to show; None: the system's temporary directory
     may_read: Callable[[Path], bool] | None = None  # whether a search may show what this file holds; None: every file
     # Who writes a file that is not the tools' to write, a memory's for one; it answers None for every other file.
-    keeper: Callable[[Change], Kept | None] | None = None
-    expand: Expanding | None = None  # what was taken out of the conversation, page by page
+    keeper: Callable[[FileChange], KeeperVerdict | None] | None = None
+    expand: ExpandNode | None = None  # what was taken out of the conversation, page by page
     hand_over: frozenset[str] = frozenset()  # names of secret variables that commands may see all the same
     call: str = ""  # the id of the call it is made for
 
@@ -111,7 +93,7 @@ class Tool(Protocol):
     @property
     def read_only(self) -> bool: ...
 
-    def run(self, arguments: Wire, context: Context) -> Output: ...
+    def run(self, arguments: Wire, context: Context) -> ToolOutput: ...
 
 
 class Builtin(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,51 +103,40 @@ class Builtin(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     schema: Wire
     read_only: bool
-    act: Callable[[Wire, Context], Output]
+    act: Callable[[Wire, Context], ToolOutput]
     together: bool = False  # calls of it that stand side by side run at once, though they may change something
 
-    def run(self, arguments: Wire, context: Context) -> Output:
-        checked = check(self.schema, arguments)
-        if isinstance(checked, Refused):
-            return failure(f"{self.name}: {checked.sentence}")
-        if context.abort.is_set():
-            return failure(STOPPED)
+    def run(self, arguments: Wire, context: Context) -> ToolOutput:
         try:
-            output = self.act(checked.values, context)
+            checked = check_arguments(self.schema, arguments)
+            return failure(STOPPED) if context.abort.is_set() else _with_note(self.act(checked.values, context), checked.note)
+        except InvalidArguments as error:
+            return failure(f"{self.name}: {error}")
         except DiskError as error:
             return failure(str(error), path=error.path)
-        return output if not checked.notes else _with_notes(output, checked.notes)
 
 
-class Guarded(msgspec.Struct, frozen=True):
+class GuardedTool(msgspec.Struct, frozen=True):
     """The same tool to whoever sees it; `first` looks at a call's arguments and answers it, or says with which ones it is run."""
 
+    name: str
+    description: str
+    schema: Wire
+    read_only: bool
     inner: Tool
-    first: Callable[[Wire], Wire | Output]
+    first: Callable[[Wire], Wire | ToolOutput]
 
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def description(self) -> str:
-        return self.inner.description
-
-    @property
-    def schema(self) -> Wire:
-        return self.inner.schema
-
-    @property
-    def read_only(self) -> bool:
-        return self.inner.read_only
-
-    def run(self, arguments: Wire, context: Context) -> Output:
+    def run(self, arguments: Wire, context: Context) -> ToolOutput:
         found = self.first(arguments)
-        return found if isinstance(found, Output) else self.inner.run(found, context)
+        return found if isinstance(found, ToolOutput) else self.inner.run(found, context)
 
 
-def kept(change: Change, context: Context) -> Kept | None:
-    """The keeper's answer, noted as read; None where the tool itself has to write."""
+def guard(tool: Tool, first: Callable[[Wire], Wire | ToolOutput]) -> GuardedTool:
+    return GuardedTool(tool.name, tool.description, tool.schema, tool.read_only, tool, first)
+
+
+def offer_to_keeper(change: FileChange, context: Context) -> ToolOutput | None:
+    """Return the keeper's answer, and note the files it wrote as read; None where the tool itself has to write."""
     done = context.keeper(change) if context.keeper is not None else None
     if done is None:
         return None
@@ -175,14 +146,14 @@ def kept(change: Change, context: Context) -> Kept | None:
         path, before, after = done.beside
         if context.reads.problem(path, before) is None:
             _note(path, after, context)
-    return done
+    facts: Wire = {"path": str(change.path), "bytes": len(done.data or b""), "kept": True}
+    return ToolOutput(done.said, is_error=done.is_error, facts=facts)
 
 
 def _note(path: Path, data: bytes, context: Context) -> None:
     """A file that is gone again was written all the same: who wants to change it reads it first."""
-    with suppress(OSError):
-        found = path.stat()
-        context.reads.note(path, mtime_ns=found.st_mtime_ns, size=found.st_size, digest=digest(data), whole=True)
+    if path.exists():
+        context.reads.note(path, ReadRange(digest(data)))
 
 
 def definition(tool: Tool) -> Wire:
@@ -190,18 +161,20 @@ def definition(tool: Tool) -> Wire:
     return {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
 
 
-def failure(sentence: str, **facts: object) -> Output:
-    return Output(sentence, is_error=True, facts=facts)
+def fit_lines(lines: Sequence[str], room: int) -> list[str]:
+    """The first lines, as many as have so many characters together."""
+    sizes = accumulate(len(line) + 1 for line in lines)
+    return [line for line, size in zip(lines, sizes, strict=True) if size <= room]
 
 
-def prompt(name: str) -> str:
-    """Return the description of a tool."""
-    return prompt_text(__file__, name)
+def failure(sentence: str, **facts: object) -> ToolOutput:
+    return ToolOutput(sentence, is_error=True, facts=facts)
 
 
-def _with_notes(output: Output, notes: tuple[str, ...]) -> Output:
-    said = "\n".join(f"[{note}]" for note in notes)
+def _with_note(output: ToolOutput, note: str) -> ToolOutput:
     content = output.content
+    if not note:
+        return output
     if isinstance(content, str):
-        return msgspec.structs.replace(output, content=f"{content}\n{said}" if content else said)
-    return msgspec.structs.replace(output, content=[*content, {"type": "text", "text": said}])
+        return msgspec.structs.replace(output, content=f"{content}\n{note}" if content else note)
+    return msgspec.structs.replace(output, content=[*content, {"type": "text", "text": note}])

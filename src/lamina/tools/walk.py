@@ -14,7 +14,7 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from .globs import expand, matches, one
+from ..core.globs import PathGlob, compile_name, compile_path, expand_braces, match_path, split_path
 
 # Never what is meant, and often larger than everything else together.
 SKIPPED = (".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__")
@@ -26,63 +26,59 @@ _MOST_ENTRIES = 200_000
 _INERT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     parts: tuple[str, ...]  # below the root
     entry: os.DirEntry[str]
 
 
-class Rule(NamedTuple):
-    parts: tuple[str, ...]  # as `globs.matches` takes them; one part: any component's name
+class IgnoreRule(NamedTuple):
+    name: re.Pattern[str] | None  # of a line without a slash: the last component is compared, at any depth
+    glob: PathGlob  # of any other: the whole path
     wanted: bool  # a line that begins with `!` in a .gitignore, and one that does not in a list of globs
-    anywhere: bool
     only_directories: bool
 
 
-class Rules:
+class IgnoreRules:
     """The lines of one .gitignore, or a list of globs, for the directory with so many components."""
 
-    __slots__ = ("_names", "_rules", "base")
+    __slots__ = ("_names", "_others", "_rules", "base")
 
-    def __init__(self, rules: Sequence[Rule], base: int) -> None:
+    def __init__(self, rules: Sequence[IgnoreRule], base: int, *, others: bool | None = None) -> None:
         self.base = base
         self._rules = tuple(reversed(rules))
-        names = [one(rule.parts[0]).pattern for rule in rules if rule.anywhere]
+        self._others = others  # the verdict on files that no line speaks of
+        names = [rule.name.pattern for rule in rules if rule.name is not None]
         # Most rules are names and most names match none of them: one look settles that.
         self._names = re.compile("|".join(names)) if len(names) == len(rules) and names else None
 
     def verdict(self, path: Sequence[str], is_directory: bool) -> bool | None:
         """Whether the path is wanted; None when no line speaks of it."""
-        if self._names is not None and not self._names.match(path[-1]):
-            return None
-        for rule in self._rules:
-            if (is_directory or not rule.only_directories) and self._applies(rule, path):
-                return rule.wanted
-        return None
-
-    def _applies(self, rule: Rule, path: Sequence[str]) -> bool:
-        if rule.anywhere:
-            return one(rule.parts[0]).match(path[-1]) is not None
-        return matches(rule.parts, path[self.base :])
+        if self._names is None or self._names.match(path[-1]):
+            for rule in self._rules:
+                if rule.only_directories and not is_directory:
+                    continue
+                if rule.name.match(path[-1]) if rule.name is not None else match_path(rule.glob, path[self.base :]):
+                    return rule.wanted
+        return None if is_directory else self._others
 
 
-def read_rule(line: str, *, wanted: bool) -> Rule | None:
+def read_rule(line: str, *, wanted: bool) -> IgnoreRule | None:
     """A line of a .gitignore (wanted=False) or a glob (wanted=True); `!` turns it round."""
     if line.startswith("!"):
         line, wanted = line[1:], not wanted
     line = line.removeprefix("\\")
-    body = line.rstrip("/")
-    parts = tuple(part for part in body.split("/") if part not in ("", "."))
+    parts = split_path(line)
     if not parts:
         return None
-    anywhere = "/" not in body
-    return Rule(parts, wanted, anywhere, line.endswith("/"))
+    name = compile_name(parts[0]) if "/" not in line.rstrip("/") else None
+    return IgnoreRule(name, compile_path(parts), wanted, line.endswith("/"))
 
 
 def open_read(path: str) -> int:
     return os.open(path, os.O_RDONLY | _INERT)
 
 
-def read_ignore(directory: str, base: int) -> Rules | None:
+def read_ignore(directory: str, base: int) -> IgnoreRules | None:
     """The directory's .gitignore; None when there is none that can be read."""
     try:
         fd = open_read(os.path.join(directory, ".gitignore"))
@@ -96,35 +92,26 @@ def read_ignore(directory: str, base: int) -> Rules | None:
         os.close(fd)
     lines = (line.rstrip("\r").rstrip(" ") for line in text.split("\n") if not line.startswith("#"))
     rules = [rule for line in lines if line and (rule := read_rule(line, wanted=False)) is not None]
-    return Rules(rules, base) if rules else None
+    return IgnoreRules(rules, base) if rules else None
 
 
-class Globs:
+def read_globs(patterns: Sequence[str], base: int) -> IgnoreRules:
     """A caller's own patterns: what one names is wanted whatever .gitignore says, and with one that names, nothing else is."""
-
-    __slots__ = ("_naming", "_rules")
-
-    def __init__(self, patterns: Sequence[str], base: int) -> None:
-        rules = [rule for text in patterns for one in expand(text) if (rule := read_rule(one, wanted=True)) is not None]
-        self._rules = Rules(rules, base) if rules else None
-        self._naming = any(rule.wanted for rule in rules)
-
-    def verdict(self, path: Sequence[str], is_directory: bool) -> bool | None:
-        said = self._rules.verdict(path, is_directory) if self._rules is not None else None
-        return False if said is None and self._naming and not is_directory else said
+    rules = [rule for text in patterns for each in expand_braces(text) if (rule := read_rule(each, wanted=True)) is not None]
+    return IgnoreRules(rules, base, others=False if any(rule.wanted for rule in rules) else None)
 
 
-class _Directory(NamedTuple):
+class _OpenDirectory(NamedTuple):
     path: str
     parts: tuple[str, ...]  # from the top of the file system
     in_git: bool
-    rules: tuple[Rules, ...]  # the nearest last
+    rules: tuple[IgnoreRules, ...]  # the nearest last
 
 
-class _Choice(NamedTuple):
+class _WalkOptions(NamedTuple):
     """What the caller asked for."""
 
-    globs: Globs
+    globs: IgnoreRules
     depth: int  # components of the root
     ignore: bool
     skipped: Container[str]
@@ -133,25 +120,25 @@ class _Choice(NamedTuple):
 
 def walk(
     root: str, *, globs: Sequence[str] = (), ignore: bool = True, skipped: Container[str] = SKIPPED, links: bool = False
-) -> Iterator[Found | None]:
+) -> Iterator[FoundFile | None]:
     """All wanted files; None for each directory, also where nothing is found, so that the caller can look at the clock.
 
     With `links`, a link to a file is listed where it leads to one below the root. None is ever gone through.
     """
     top = _top(os.path.abspath(root), ignore)
     depth = len(top.parts)
-    choice = _Choice(Globs(globs, depth), depth, ignore, skipped, os.path.realpath(root) if links else "")
-    stack: list[_Directory | Found] = [top]
+    choice = _WalkOptions(read_globs(globs, depth), depth, ignore, skipped, os.path.realpath(root) if links else "")
+    stack: list[_OpenDirectory | FoundFile] = [top]
     while stack:
         match stack.pop():
-            case _Directory() as directory:
+            case _OpenDirectory() as directory:
                 yield None
                 stack += reversed(list(_entries(directory, choice)))
             case found:
                 yield found
 
 
-def _entries(directory: _Directory, choice: _Choice) -> Iterator[_Directory | Found]:
+def _entries(directory: _OpenDirectory, choice: _WalkOptions) -> Iterator[_OpenDirectory | FoundFile]:
     try:
         with os.scandir(directory.path) as listing:
             entries = sorted(islice(listing, _MOST_ENTRIES), key=lambda entry: entry.name)
@@ -168,10 +155,10 @@ def _entries(directory: _Directory, choice: _Choice) -> Iterator[_Directory | Fo
         if said is None:
             said = _verdict(rules, path, is_directory)
         if said:
-            yield _Directory(entry.path, path, in_git, rules) if is_directory else Found(path[choice.depth :], entry)
+            yield _OpenDirectory(entry.path, path, in_git, rules) if is_directory else FoundFile(path[choice.depth :], entry)
 
 
-def _rules_in(directory: _Directory, names: set[str]) -> tuple[bool, tuple[Rules, ...]]:
+def _rules_in(directory: _OpenDirectory, names: set[str]) -> tuple[bool, tuple[IgnoreRules, ...]]:
     """Whether the directory belongs to a repository, and the rules that hold in it. A repository starts afresh."""
     in_git, rules = (True, ()) if ".git" in names else (directory.in_git, directory.rules)
     if in_git and ".gitignore" in names and (own := read_ignore(directory.path, len(directory.parts))) is not None:
@@ -188,24 +175,24 @@ def _is_file(entry: os.DirEntry[str], links_into: str) -> bool:
     return real.startswith(os.path.join(links_into, ""))
 
 
-def _verdict(rules: tuple[Rules, ...], path: Sequence[str], is_directory: bool) -> bool:
+def _verdict(rules: tuple[IgnoreRules, ...], path: Sequence[str], is_directory: bool) -> bool:
     for one_file in reversed(rules):
         if (said := one_file.verdict(path, is_directory)) is not None:
             return said
     return True
 
 
-def _top(root: str, ignore: bool) -> _Directory:
+def _top(root: str, ignore: bool) -> _OpenDirectory:
     """The root, with the rules that hold above it: those of its repository."""
     parts = tuple(part for part in root.split(os.sep) if part)
     if not ignore:
-        return _Directory(root, parts, False, ())
+        return _OpenDirectory(root, parts, False, ())
     above, directory = list[str](), root
     while not os.path.lexists(os.path.join(directory, ".git")):
         parent = os.path.dirname(directory)
         if parent == directory:
-            return _Directory(root, parts, False, ())
+            return _OpenDirectory(root, parts, False, ())
         above.append(directory := parent)
     # The root's own rules are read when it is entered.
     found = (read_ignore(path, len([part for part in path.split(os.sep) if part])) for path in reversed(above))
-    return _Directory(root, parts, True, tuple(rules for rules in found if rules is not None))
+    return _OpenDirectory(root, parts, True, tuple(rules for rules in found if rules is not None))

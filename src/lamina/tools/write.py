@@ -12,12 +12,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..core.blocks import Wire
+from ..core.prompt_files import prompt_text
 from ..disk.paths.user_paths import resolve
 from ..disk.user_files import FileContent, read_whole, replace
-from .form import Form, decode, encode, lines_of, with_line_ends
-from .kinds import HEAD_BYTES, Text, kind_of
-from .reads import MAX_DIGESTED, digest
-from .tool import Builtin, Change, Context, Output, failure, kept, prompt
+from .file_kinds import HEAD_BYTES, TextKind, detect_kind
+from .read_state import MAX_DIGESTED, ReadRange, digest
+from .text_form import TextForm, decode, encode, split_lines, with_line_ends
+from .tool import Builtin, Context, FileChange, ToolOutput, failure, offer_to_keeper
 
 SCHEMA: Wire = {
     "type": "object",
@@ -30,30 +31,29 @@ SCHEMA: Wire = {
 
 
 def tool() -> Builtin:
-    return Builtin(name="Write", description=prompt("write"), schema=SCHEMA, read_only=False, act=_act)
+    return Builtin(name="Write", description=prompt_text(__file__, "write"), schema=SCHEMA, read_only=False, act=_act)
 
 
-def _act(arguments: Wire, context: Context) -> Output:
+def _act(arguments: Wire, context: Context) -> ToolOutput:
     path = resolve(arguments["file_path"], context.cwd)
     there = read_whole(path, MAX_DIGESTED)
     problem = context.reads.problem(path, there.data) if there is not None else None
     text = arguments["content"]
     data = _encoded(text, there, path)
-    if (done := kept(Change(path, data, there.data if there else None, problem), context)) is not None:
-        facts: Wire = {"path": str(path), "bytes": len(done.data or b""), "kept": True}
-        return Output(done.said, is_error=done.is_error, facts=facts)
+    if (done := offer_to_keeper(FileChange(path, data, there.data if there else None, problem), context)) is not None:
+        return done
     if problem is not None:
         return failure(problem, path=str(path))
-    saved = replace(path, data, expect=there.version if there else None, roots=context.roots, target=context.target)
-    context.reads.note(path, mtime_ns=saved.mtime_ns, size=saved.size, digest=digest(data), whole=True)
-    lines = len(lines_of(text))
+    replace(path, data, expect=there.version if there else None, roots=context.roots, target=context.target)
+    context.reads.note(path, ReadRange(digest(data)))
+    lines = len(split_lines(text))
     word = "Replaced" if there else "Created"
-    facts = {"path": str(path), "bytes": len(data), "lines": lines, "created": there is None}
-    return Output(f"{word} {path}: {lines:,} lines, {len(data):,} bytes.", facts=facts)
+    facts: Wire = {"path": str(path), "bytes": len(data), "lines": lines, "created": there is None}
+    return ToolOutput(f"{word} {path}: {lines:,} lines, {len(data):,} bytes.", facts=facts)
 
 
 def _encoded(text: str, there: FileContent | None, path: Path) -> bytes:
-    if there is None or not there.data or not isinstance(kind_of(there.data[:HEAD_BYTES]), Text):
-        return encode(Form(), text)
+    if there is None or not there.data or not isinstance(detect_kind(there.data[:HEAD_BYTES]), TextKind):
+        return encode(TextForm(), text)
     form = decode(there.data, str(path)).form
     return encode(form, text if "\r\n" in text else with_line_ends(text, form.line_end))

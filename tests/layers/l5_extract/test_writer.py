@@ -10,7 +10,7 @@ from lamina.layers.l5_extract.writer import MOST_BYTES, MOST_FILES, MOST_TRIES, 
 from lamina.memory.store.contract import Why
 from lamina.memory.store.scopes import Place
 from lamina.memory.tool_writes import Written
-from lamina.tools.tool import Change
+from lamina.tools.tool import FileChange
 
 from .making import heard, topic
 
@@ -22,7 +22,7 @@ class Kept:
         self.files: dict[str, bytes] = {}
         self.whys: list[Why] = []
 
-    def __call__(self, change: Change, why: Why) -> Written:
+    def __call__(self, change: FileChange, why: Why) -> Written:
         self.files[change.path.name] = change.data
         self.whys.append(why)
         return Written("Saved.", data=change.data)
@@ -38,8 +38,8 @@ def writer(tmp_path: Path, kept: Kept) -> ReviewWriter:
     return ReviewWriter(Place(tmp_path, None, "default"), kept, "session", heard("Look at the facts."), [])
 
 
-def change(path: Path, text: str, before: bytes | None = None) -> Change:
-    return Change(path, text.encode(), before)
+def change(path: Path, text: str, before: bytes | None = None) -> FileChange:
+    return FileChange(path, text.encode(), before)
 
 
 @pytest.mark.spec("X6")

@@ -24,7 +24,7 @@ from lamina.layers.l6_dream.bounds import (
 )
 from lamina.permissions.verdicts import Allow, Deny
 from lamina.tools.registry import builtin_tools
-from lamina.tools.tool import Change, Context, Kept, Output
+from lamina.tools.tool import Context, FileChange, KeeperVerdict, ToolOutput
 
 
 class Desk:
@@ -39,10 +39,10 @@ class Desk:
         self.ran("Read", file_path=str(self.work / file))
 
     def ran(self, name: str, *, failed: bool = False, **given: str) -> None:
-        self.bounds.saw(Ran(call(name, **given), Allow("yes"), Output("…", is_error=failed)))
+        self.bounds.saw(Ran(call(name, **given), Allow("yes"), ToolOutput("…", is_error=failed)))
 
-    def keep(self, file: str | Path, text: str = "Text.\n", unread: str | None = None) -> Kept | None:
-        return self.bounds.keep(Change(self.work / file, text.encode(), b"old", unread))
+    def keep(self, file: str | Path, text: str = "Text.\n", unread: str | None = None) -> KeeperVerdict | None:
+        return self.bounds.keep(FileChange(self.work / file, text.encode(), b"old", unread))
 
     def oriented(self) -> DreamBounds:
         self.read("MEMORY.md")
@@ -62,7 +62,7 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-def said(kept: Kept | None) -> str:
+def said(kept: KeeperVerdict | None) -> str:
     assert kept is not None
     assert kept.is_error
     return kept.said

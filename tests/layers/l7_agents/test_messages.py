@@ -26,7 +26,7 @@ from lamina.layers.l7_agents.queues import MOST_CHARACTERS, MOST_WAITING, Arrive
 from lamina.layers.l7_agents.tools import CallRefusal, Sending, agent_tool, describe_unknown, read_sending, send_tool
 from lamina.layers.l7_agents.types import AGENT, SEND, AgentType, Catalog, general_type, pick_tools
 from lamina.tools.registry import builtin_tools
-from lamina.tools.tool import Context, Output, Tool
+from lamina.tools.tool import Context, Tool, ToolOutput
 
 
 @pytest.mark.spec("A6")
@@ -91,9 +91,9 @@ def test_three_kinds_of_message_are_understood_and_all_else_is_text(text: str, r
 def test_a_structured_message_may_come_as_the_object_itself() -> None:
     came: list[Any] = []
 
-    def act(given: dict[str, Any], context: Context) -> Output:
+    def act(given: dict[str, Any], context: Context) -> ToolOutput:
         came.append(json.loads(given["message"]))
-        return Output("sent")
+        return ToolOutput("sent")
 
     tool = send_tool(act)
     message = {"type": "shutdown_request", "reason": "Änderung"}

@@ -9,7 +9,7 @@ import pytest
 from tests.permissions.readonly.conftest import Tree
 from tests.permissions.readonly.test_run import bash, ours
 
-from lamina.permissions.readonly.plan import Plan, plan_readonly
+from lamina.permissions.readonly.plan import ReadOnlyPlan, plan_readonly
 
 pytestmark = pytest.mark.spec("G2")
 
@@ -210,7 +210,7 @@ def test_what_is_more_than_reading_is_refused_in_every_spelling(way: str, tree: 
     for name, target in links.items():
         (tree.memory / name).symlink_to(target)
     planned = {line: plan_readonly(line, cwd=tree.memory, roots=tree.roots) for line in ATTACKS[way]}
-    assert [line for line, found in planned.items() if isinstance(found, Plan)] == []
+    assert [line for line, found in planned.items() if isinstance(found, ReadOnlyPlan)] == []
 
 
 USUAL = [
@@ -285,7 +285,7 @@ def test_files_named_like_options_and_expressions_change_no_command(tree: Tree) 
         (place / name).write_text(f"{name}\n")
     for line in ("find *", "sort *", "wc -l *", "cat *", "grep -c . *", "head -n 1 *", "ls *"):
         found = plan_readonly(line, cwd=place, roots=[place])
-        assert isinstance(found, Plan)
+        assert isinstance(found, ReadOnlyPlan)
         words = found.pipelines[0].stages[0].argv
         assert {Path(word).name for word in words if word.startswith("./")} >= {
             "-delete",

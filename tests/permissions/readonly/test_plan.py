@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from tests.permissions.readonly.conftest import Tree
 
 from lamina.permissions.readonly.commands import COMMANDS
-from lamina.permissions.readonly.plan import Plan, plan_readonly
-from lamina.permissions.readonly.words import Refusal
+from lamina.permissions.readonly.plan import ReadOnlyPlan, plan_readonly
+from lamina.permissions.readonly.tokenizer import CommandRefusal
 
 pytestmark = pytest.mark.spec("G2")
 
 
-def plan(line: str, tree: Tree) -> Plan:
+def plan(line: str, tree: Tree) -> ReadOnlyPlan:
     found = plan_readonly(line, cwd=tree.memory, roots=tree.roots)
-    assert isinstance(found, Plan), found
+    assert isinstance(found, ReadOnlyPlan), found
     return found
 
 
@@ -30,7 +30,7 @@ def argv(line: str, tree: Tree) -> list[tuple[str, ...]]:
 
 def refused(line: str, tree: Tree) -> str:
     found = plan_readonly(line, cwd=tree.memory, roots=tree.roots)
-    assert isinstance(found, Refusal), found
+    assert isinstance(found, CommandRefusal), found
     return found.why
 
 
@@ -308,7 +308,7 @@ def test_the_kernel_s_files_are_refused_even_where_everything_is_a_root(
     (tree.memory / "self").symlink_to("/proc/self/cwd")
     monkeypatch.chdir(tree.memory)
     for command in ("cat", "ls", "grep -r x", "find"):
-        assert isinstance(plan_readonly(f"{command} {path}", cwd=tree.memory, roots=[Path("/")]), Refusal)
+        assert isinstance(plan_readonly(f"{command} {path}", cwd=tree.memory, roots=[Path("/")]), CommandRefusal)
 
 
 def test_a_wildcard_does_not_look_into_a_directory_outside(tree: Tree) -> None:
@@ -327,12 +327,12 @@ def test_what_opening_could_block_or_start_is_refused(tree: Tree) -> None:
 @pytest.mark.parametrize("line", ["ls", "find", "find -name x", "grep -r x", "pwd", "ls -R"])
 def test_a_command_that_looks_here_needs_here_to_be_readable(line: str, tree: Tree) -> None:
     refusal = plan_readonly(line, cwd=tree.outside, roots=tree.roots)
-    assert isinstance(refusal, Refusal)
-    assert isinstance(plan_readonly(line, cwd=tree.memory, roots=tree.roots), Plan)
+    assert isinstance(refusal, CommandRefusal)
+    assert isinstance(plan_readonly(line, cwd=tree.memory, roots=tree.roots), ReadOnlyPlan)
 
 
 def test_no_roots_means_nothing_can_be_read(tree: Tree) -> None:
-    assert isinstance(plan_readonly("ls", cwd=tree.memory, roots=[]), Refusal)
+    assert isinstance(plan_readonly("ls", cwd=tree.memory, roots=[]), CommandRefusal)
 
 
 def test_options_come_before_two_dashes_and_operands_behind(tree: Tree) -> None:
@@ -348,7 +348,7 @@ def test_files_named_like_options_are_passed_as_files(tree: Tree) -> None:
     for name in ("-exec", "--files0-from=x", "-rf", "+1", "(", "!", "@x"):
         (tree.outside / name).write_text("x")
     here = plan_readonly("wc -l *", cwd=tree.outside, roots=[tree.outside])
-    assert isinstance(here, Plan)
+    assert isinstance(here, ReadOnlyPlan)
     assert here.pipelines[0].stages[0].argv == (
         "wc",
         "-l",
@@ -363,7 +363,7 @@ def test_files_named_like_options_are_passed_as_files(tree: Tree) -> None:
         "secret.md",
     )
     found = plan_readonly("find * -name x", cwd=tree.outside, roots=[tree.outside])
-    assert isinstance(found, Plan)
+    assert isinstance(found, ReadOnlyPlan)
     assert found.pipelines[0].stages[0].argv[1:8] == ("./!", "./(", "./+1", "./--files0-from=x", "./-exec", "./-rf", "./@x")
 
 
@@ -398,14 +398,14 @@ def test_commands_that_only_read_their_input_look_at_nothing(tree: Tree) -> None
 
 
 def test_everything_is_refused_on_windows(tree: Tree) -> None:
-    assert isinstance(plan_readonly("ls", cwd=tree.memory, roots=tree.roots, windows=True), Refusal)
+    assert isinstance(plan_readonly("ls", cwd=tree.memory, roots=tree.roots, windows=True), CommandRefusal)
 
 
 def test_too_many_matches_refuse_instead_of_being_cut(tree: Tree) -> None:
     for number in range(1_001):
         (tree.outside / f"f{number}").touch()
     refusal = plan_readonly("cat f*", cwd=tree.outside, roots=[tree.outside])
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, CommandRefusal)
     assert "1,000" in refusal.why
 
 
@@ -452,7 +452,7 @@ WORDS = st.sampled_from(
 @given(st.lists(WORDS, min_size=1, max_size=9).map(" ".join))
 def test_a_plan_names_only_listed_programs_and_looks_only_inside_the_roots(tree: Tree, line: str) -> None:
     found = plan_readonly(line, cwd=tree.memory, roots=tree.roots)
-    if isinstance(found, Refusal):
+    if isinstance(found, CommandRefusal):
         assert found.why
         return
     for pipeline in found.pipelines:

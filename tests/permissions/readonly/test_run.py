@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.permissions.readonly.conftest import Tree
 
-from lamina.permissions.readonly.plan import Pipeline, Plan, Stage, plan_readonly
-from lamina.permissions.readonly.run import Result, run_readonly
+from lamina.permissions.readonly.plan import Pipeline, PlannedProgram, ReadOnlyPlan, plan_readonly
+from lamina.permissions.readonly.run import ReadOnlyResult, run_readonly
 
 pytestmark = pytest.mark.spec("G2")
 
@@ -110,7 +110,7 @@ SAME = [
 ]
 
 
-def bash(line: str, cwd: Path) -> Result:
+def bash(line: str, cwd: Path) -> ReadOnlyResult:
     done = subprocess.run(
         ["/bin/bash", "--norc", "--noprofile", "-c", line],
         cwd=cwd,
@@ -119,12 +119,12 @@ def bash(line: str, cwd: Path) -> Result:
         capture_output=True,
         check=False,
     )
-    return Result(done.returncode, done.stdout, done.stderr)
+    return ReadOnlyResult(done.returncode, done.stdout, done.stderr)
 
 
-def ours(line: str, tree: Tree) -> Result:
+def ours(line: str, tree: Tree) -> ReadOnlyResult:
     plan = plan_readonly(line, cwd=tree.memory, roots=tree.roots)
-    assert isinstance(plan, Plan), plan
+    assert isinstance(plan, ReadOnlyPlan), plan
     return run_readonly(plan)
 
 
@@ -164,9 +164,9 @@ def test_a_run_changes_nothing(tree: Tree) -> None:
     assert sorted((str(path), path.lstat().st_mtime_ns) for path in tree.memory.rglob("*")) == before
 
 
-def raw(*argv: str, cwd: Path) -> Plan:
+def raw(*argv: str, cwd: Path) -> ReadOnlyPlan:
     """A plan that could not be made from a line: programs that misbehave."""
-    return Plan(" ".join(argv), str(cwd), (Pipeline("always", (Stage(argv, "shown"),)),), ())
+    return ReadOnlyPlan(" ".join(argv), str(cwd), (Pipeline("always", (PlannedProgram(argv, "shown"),)),), ())
 
 
 def test_programs_see_two_variables_no_input_and_no_other_descriptor(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +205,9 @@ def test_a_program_of_the_working_directory_or_the_path_is_never_taken(tree: Tre
 
 
 def test_a_program_that_is_not_there_is_a_result(tree: Tree) -> None:
-    assert run_readonly(raw("no-such-program", cwd=tree.memory)) == Result(127, b"", b"no-such-program: command not found\n")
+    assert run_readonly(raw("no-such-program", cwd=tree.memory)) == ReadOnlyResult(
+        127, b"", b"no-such-program: command not found\n"
+    )
 
 
 def test_a_directory_that_is_gone_is_a_result(tree: Tree) -> None:
@@ -279,8 +281,11 @@ def test_no_descriptor_is_left_open(tree: Tree) -> None:
 @pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="limits of another process are set on Linux only")
 def test_a_program_may_not_make_a_file_even_if_a_plan_let_it(tree: Tree) -> None:
     script = "read x; echo x > made"
-    plan = Plan(
-        "", str(tree.memory), (Pipeline("always", (Stage(("sleep", "0.2"), "shown"), Stage(("sh", "-c", script), "shown"))),), ()
+    plan = ReadOnlyPlan(
+        "",
+        str(tree.memory),
+        (Pipeline("always", (PlannedProgram(("sleep", "0.2"), "shown"), PlannedProgram(("sh", "-c", script), "shown"))),),
+        (),
     )
     run_readonly(plan)
     made = tree.memory / "made"

@@ -13,7 +13,7 @@ from pathlib import Path
 from ...core.blocks import ToolUse
 from ...core.errors import LaminaError
 from ...fork.tool_runner import Consent, No
-from ...permissions.decision import Ask
+from ...permissions.verdicts import AskUser
 from ..signals import StopRequest
 from .calls import describe_call, preview_call
 from .input_line import ask
@@ -60,7 +60,7 @@ class PermissionQuestions(Questions):
         self._cwd = cwd
         self._keep = keep
 
-    def __call__(self, call: ToolUse, verdict: Ask) -> Consent | No:
+    def __call__(self, call: ToolUse, verdict: AskUser) -> Consent | No:
         self._show(call, verdict)
         while (answer := self.read("  > ")) is not None:
             word, _, rest = answer.partition(" ")
@@ -80,7 +80,7 @@ class PermissionQuestions(Questions):
         self._stop.request(self._stop.signal or signal.SIGINT)
         return "no"
 
-    def _show(self, call: ToolUse, verdict: Ask) -> None:
+    def _show(self, call: ToolUse, verdict: AskUser) -> None:
         screen = self._screen
         screen.calm()
         # A command stands below, whole; in the title it would stand twice.

@@ -21,7 +21,7 @@ from ...disk.files import read_head
 from ...disk.user_files import open_regular
 from ...fork.host import Restorable
 from ...hooks.events import HookOutcome
-from ...tools.reads import ReadFile
+from ...tools.read_state import ReadFile
 from .. import pins
 from ..isolate import call_host
 from ..state import Conversation

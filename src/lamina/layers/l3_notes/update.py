@@ -24,8 +24,8 @@ from ...core.errors import DiskError
 from ...core.fence import escape
 from ...fork.fork import ForkOutcome, Handover, run_fork
 from ...tools.edit import SCHEMA
-from ...tools.matching import NoChange, plan_edit
-from ...tools.tool import Builtin, Context, Output, Tool, failure
+from ...tools.edit_plan import EditRefusal, plan_edit
+from ...tools.tool import Builtin, Context, Tool, ToolOutput, failure
 from . import file
 from .plan import Cursor
 from .sections import Misfit, Notes, Size, Template, is_fresh, merged, read_notes, render, sizes
@@ -44,7 +44,7 @@ class Draft:
     def begin(self, text: str, template: Template) -> None:
         self.text, self.template, self.altered = text, template, ""
 
-    def edit(self, arguments: Wire, context: Context) -> Output:
+    def edit(self, arguments: Wire, context: Context) -> ToolOutput:
         """Permission has been asked: the call is about the notes' file."""
         assert self.template is not None
         planned = plan_edit(
@@ -54,14 +54,14 @@ class Draft:
             everywhere=arguments.get("replace_all", False),
             line_end="\n",
         )
-        if isinstance(planned, NoChange):
+        if isinstance(planned, EditRefusal):
             return failure(planned.sentence)
         read = read_notes(planned.text, self.template)
         if isinstance(read, Misfit):
             self.altered = read.why
             return failure(REFUSED.format(why=read.why))
         self.text = planned.text
-        return Output(CHANGED)
+        return ToolOutput(CHANGED)
 
 
 def is_our_edit(tool: Tool) -> bool:

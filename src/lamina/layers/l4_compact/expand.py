@@ -19,7 +19,7 @@ from ...core.records import Boundary, Clear, Message, Record, Span
 from ...core.view import Item
 from ...disk.transcripts.resume import find_resume_point, records_in
 from ...disk.transcripts.store import RecordSource
-from ...tools.expand import Page
+from ...tools.expand import ExpandedPage
 
 # A page of about 10,000 tokens: what a model can read at once without filling a window with it.
 PAGE = 40_000
@@ -105,12 +105,12 @@ def text_of(items: Iterable[Item]) -> str:
     )
 
 
-def page_of(text: str, number: int) -> Page:
+def page_of(text: str, number: int) -> ExpandedPage:
     """Return one page of a text. A page is cut anywhere: put together they are the whole."""
     pages = max(1, -(-len(text) // PAGE))
     if not 1 <= number <= pages:
         raise InputError("page", f"there are {pages} pages", "ask for one of them")
-    return Page(text[(number - 1) * PAGE : number * PAGE], number, pages)
+    return ExpandedPage(text[(number - 1) * PAGE : number * PAGE], number, pages)
 
 
 def _rendered(item: Item) -> str:

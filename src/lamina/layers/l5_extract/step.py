@@ -32,7 +32,7 @@ from ...memory.recall.library import Where
 from ...memory.store.modes import plan_write
 from ...permissions.decision import decide
 from ...permissions.verdicts import Allow, Deny
-from ...tools.tool import Change, Kept
+from ...tools.tool import FileChange, KeeperVerdict
 from .plan import MOST_FAILURES, is_final, stop_reason
 from .review import ExtractionOrder, Reviewed, ReviewFailed, ReviewResult, ReviewSkipped, ReviewSlot, find_skip, run_review
 from .trigger import EXTRACTION
@@ -151,8 +151,8 @@ def _job(
 
 
 def _perform(ask: AskSide, abort: Abort, desk: Desk, flow: Flow[ForkOutcome], writer: ReviewWriter) -> ForkOutcome:
-    def keep(change: Change) -> Kept:
-        return Kept(STOPPED, is_error=True) if abort.is_set() else writer(change)
+    def keep(change: FileChange) -> KeeperVerdict:
+        return KeeperVerdict(STOPPED, is_error=True) if abort.is_set() else writer(change)
 
     return drive(flow, ForkDriver(ask, abort, replace(desk, context=replace(desk.context, keeper=keep), on_end=writer.saw)))
 

@@ -19,7 +19,7 @@ from ...memory.store.scopes import TEAM, Place
 from ...memory.store.secrets import redact
 from ...memory.store.topic import INDEX
 from ...memory.tool_writes import Spot, Written, spot
-from ...tools.tool import Change, Kept
+from ...tools.tool import FileChange, KeeperVerdict
 from .guard import GONE, AcceptedMemory, ExistingMemory, RefusedMemory, WantedMemory, judge
 from .sources import Sources, strip_line_numbers
 from .trigger import EXTRACTION
@@ -39,7 +39,7 @@ TOO_MANY = f"A review writes at most {MOST_FILES} files; that was the last."
 TOO_OFTEN = "Too much was refused in this review; leave it."
 TOO_LARGE = f"A review writes at most {MOST_BYTES >> 10} KiB in all; say it in a few sentences."
 
-Store: TypeAlias = Callable[[Change, Why], Written | None]
+Store: TypeAlias = Callable[[FileChange, Why], Written | None]
 
 
 class MemoriesWritten(NamedTuple):
@@ -72,22 +72,22 @@ class ReviewWriter:
         self._notices: list[str] = []
         self._waiting = 0
 
-    def __call__(self, change: Change) -> Kept:
+    def __call__(self, change: FileChange) -> KeeperVerdict:
         verdict = self._judged(change)
         if isinstance(verdict, RefusedMemory):
             why_not = redact(verdict.why).text
             self._refused.append(why_not)
-            return Kept(why_not, is_error=True)
+            return KeeperVerdict(why_not, is_error=True)
         why = Why(EXTRACTION, redact(verdict.why).text, self._session, verdict.message)
         done = self._store(change._replace(data=verdict.text.encode("utf-8", "replace")), why)
         if done is None:
-            return Kept(ELSEWHERE, is_error=True)
+            return KeeperVerdict(ELSEWHERE, is_error=True)
         self._files.add(change.path)
         self._size += len(verdict.text.encode("utf-8", "replace"))
         self._note(change, verdict, done)
-        return Kept(done.said, done.data, done.is_error, done.beside)
+        return KeeperVerdict(done.said, done.data, done.is_error, done.beside)
 
-    def _judged(self, change: Change) -> AcceptedMemory | RefusedMemory:
+    def _judged(self, change: FileChange) -> AcceptedMemory | RefusedMemory:
         found = spot(self._place, change.path) if ".." not in change.path.parts else None
         problem = self._limit(change, found)
         if problem is not None or found is None:
@@ -119,7 +119,7 @@ class ReviewWriter:
         path = team / file.removeprefix(f"{TEAM}/") if team is not None and inside else self._place.path / file
         return not path.exists()
 
-    def _limit(self, change: Change, found: Spot | None) -> str | None:
+    def _limit(self, change: FileChange, found: Spot | None) -> str | None:
         if found is None:
             return ELSEWHERE
         if fold(found.file) == fold(INDEX):
@@ -132,7 +132,7 @@ class ReviewWriter:
             return TOO_OFTEN
         return TOO_LARGE if self._size + len(change.data) > MOST_BYTES else None
 
-    def _note(self, change: Change, accepted: AcceptedMemory, done: Written) -> None:
+    def _note(self, change: FileChange, accepted: AcceptedMemory, done: Written) -> None:
         if done.is_error:
             self._refused.append(redact(done.said).text)
         elif done.data is None:

@@ -37,9 +37,9 @@ from ...fork.tool_runner import Ran
 from ...memory.store.contract import MOST_READ
 from ...memory.store.index import entries
 from ...memory.store.topic import INDEX, PERSONAL, read_topic
-from ...permissions.readonly.places import within
+from ...permissions.readonly.readable_roots import within
 from ...permissions.verdicts import Allow, Deny
-from ...tools.tool import Change, Guarded, Kept, Output, Tool, failure
+from ...tools.tool import FileChange, KeeperVerdict, Tool, ToolOutput, failure, guard
 from .facts import facts_of, folded_words, is_mostly_in, negates
 
 # D3.
@@ -129,9 +129,9 @@ class DreamBounds:
 
     def tools(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
         """The same tools; a Grep in transcripts is a narrow one."""
-        return tuple(Guarded(tool, lambda given: self._grep(given) or given) if tool.name == "Grep" else tool for tool in tools)
+        return tuple(guard(tool, lambda given: self._grep(given) or given) if tool.name == "Grep" else tool for tool in tools)
 
-    def _grep(self, arguments: Wire) -> Output | None:
+    def _grep(self, arguments: Wire) -> ToolOutput | None:
         """None: it is about something else."""
         asked = os.path.realpath(_path(arguments, "path", self._cwd))
         if not self._is_past(asked):
@@ -143,7 +143,7 @@ class DreamBounds:
             return failure(TOO_OFTEN)
         self._searches += 1
         rows = search_transcripts([Path(place) for place in self._places if within(asked, place)], term)
-        return Output("\n".join(rows) or f"No transcript says {term!r}.", facts={"lines": len(rows)})
+        return ToolOutput("\n".join(rows) or f"No transcript says {term!r}.", facts={"lines": len(rows)})
 
     def saw(self, ran: Ran) -> None:
         """A call was carried out."""
@@ -153,12 +153,12 @@ class DreamBounds:
 
     # Writing
 
-    def keep(self, change: Change) -> Kept | None:
+    def keep(self, change: FileChange) -> KeeperVerdict | None:
         """None: the tool may write it. A file without content is a memory removed."""
         file = self._file(change.path)
         refused = self._refusal(change, file)
         if refused is not None or file is None:
-            return Kept(refused or ELSEWHERE.format(work=self.copy.work), is_error=True)
+            return KeeperVerdict(refused or ELSEWHERE.format(work=self.copy.work), is_error=True)
         self.touched.setdefault(file, None)
         self._size += len(change.data)
         if change.data.strip():
@@ -166,10 +166,10 @@ class DreamBounds:
         try:
             remove(change.path, durability="process")
         except DiskError as error:
-            return Kept(str(error), is_error=True)
-        return Kept(f"Removed {file} from the copy.")
+            return KeeperVerdict(str(error), is_error=True)
+        return KeeperVerdict(f"Removed {file} from the copy.")
 
-    def _refusal(self, change: Change, file: str | None) -> str | None:
+    def _refusal(self, change: FileChange, file: str | None) -> str | None:
         if file is None or change.path.suffix != ".md":
             return ELSEWHERE.format(work=self.copy.work)
         if not self._oriented:

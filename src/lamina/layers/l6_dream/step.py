@@ -33,7 +33,7 @@ from ...memory.store.daily_logs import to_distil
 from ...memory.store.topic import INDEX
 from ...permissions.decision import decide
 from ...permissions.verdicts import Allow, Deny
-from ...tools.reads import ReadState
+from ...tools.read_state import ReadState
 from .bounds import DreamBounds
 from .gates import (
     MOST_FAILURES,

@@ -16,7 +16,7 @@ import msgspec
 
 from ...core.blocks import Wire
 from ...core.prompt_files import prompt_text
-from ...tools.tool import Builtin, Context, Guarded, Output, Tool, failure
+from ...tools.tool import Builtin, Context, Tool, ToolOutput, failure, guard
 from .messages import MOST_NAME, MOST_SUMMARY, MOST_TEXT, Structured, UnreadableMessage, read_structured
 from .types import AGENT, FORK, SEND, AgentType, Catalog
 
@@ -78,7 +78,7 @@ class CallRefusal(msgspec.Struct, frozen=True):
 
 
 AgentCall: TypeAlias = ForkCall | SubagentCall
-Act: TypeAlias = Callable[[Wire, Context], Output]
+Act: TypeAlias = Callable[[Wire, Context], ToolOutput]
 
 
 def read_call(given: Wire, catalog: Catalog) -> AgentCall | CallRefusal:
@@ -167,7 +167,7 @@ class Sending(NamedTuple):
 def send_tool(act: Act | None = None) -> Tool:
     """Its message may come as the object itself. Without `act` it only describes itself."""
     text, nobody = prompt_text(__file__, "send_message"), _refuses("No message can be sent here.")
-    return Guarded(Builtin(name=SEND, description=text, schema=SEND_SCHEMA, read_only=False, act=act or nobody), _with_text)
+    return guard(Builtin(name=SEND, description=text, schema=SEND_SCHEMA, read_only=False, act=act or nobody), _with_text)
 
 
 def _with_text(arguments: Any) -> Any:

@@ -34,7 +34,7 @@ from ...core.fence import escape
 from ...core.front_matter import Value, read_front_matter
 from ...core.prompt_files import prompt_text
 from ...disk.home.agent_files import list_agent_files, list_agent_places
-from ...prompt.safe_read import Unusable, read_text
+from ...prompt.safe_read import UnusableFile, read_text
 from ...tools.tool import Tool
 
 Source: TypeAlias = Literal["built-in", "user", "project"]
@@ -207,7 +207,7 @@ def _kinds_in(directory: Path, source: Source, notices: list[str], *, trusted: b
         text = read_text(path if source == "project" else Path(os.path.realpath(path)), most=MOST_BYTES)
         if text is None:
             continue
-        if isinstance(text, Unusable):
+        if isinstance(text, UnusableFile):
             notices.append(f"{path} is no agent type: it {text.problem}.")
             continue
         read = read_agent_type(text.text, source=source, path=str(path), trusted=trusted)

@@ -30,18 +30,18 @@ KEY = r"[0-9.,bdfghiMnrV]{1,40}"
 Takes: TypeAlias = Literal["files", "pattern", "sets", "nothing", "expression"]
 
 
-class Long(NamedTuple):
+class LongOption(NamedTuple):
     """A long option: no value, a value, or a value that may be left out (then only with `=`)."""
 
     value: str | None = None
     optional: bool = False
 
 
-class Command(msgspec.Struct, frozen=True):
+class ReadOnlyCommand(msgspec.Struct, frozen=True):
     takes: Takes
     flags: str = ""  # letters without a value
     values: Mapping[str, str] = MappingProxyType({})  # letters with one
-    long: Mapping[str, Long] = MappingProxyType({})
+    long: Mapping[str, LongOption] = MappingProxyType({})
     number: str = ""  # the letter that `-20` stands for
     recursive: frozenset[str] = frozenset()  # the options that make it walk a tree
     pattern: frozenset[str] = frozenset()  # the options that give the pattern
@@ -51,18 +51,14 @@ class Command(msgspec.Struct, frozen=True):
     most: int = 1_000  # operands
 
 
-def _long(names: str, values: Mapping[str, str] = MappingProxyType({}), **optional: str) -> Mapping[str, Long]:
+def _long(names: str, values: Mapping[str, str] = MappingProxyType({}), **optional: str) -> Mapping[str, LongOption]:
     """`--name` for each word of `names`, with the given values, and values that may be left out."""
-    plain = {f"--{name}": Long() for name in names.split()}
-    valued = {f"--{name}": Long(value) for name, value in values.items()}
-    return MappingProxyType(plain | valued | {f"--{name}": Long(value, True) for name, value in optional.items()})
+    plain = {f"--{name}": LongOption() for name in names.split()}
+    valued = {f"--{name}": LongOption(value) for name, value in values.items()}
+    return MappingProxyType(plain | valued | {f"--{name}": LongOption(value, True) for name, value in optional.items()})
 
 
-def _values(**letters: str) -> Mapping[str, str]:
-    return MappingProxyType(letters)
-
-
-_LS = Command(
+_LS = ReadOnlyCommand(
     takes="files",
     flags="1AaBbCcdFfGghiklmNnopQqRrSstUuvXx",
     long=_long(
@@ -83,33 +79,33 @@ _LS = Command(
     here=True,
     input=False,
 )
-_CAT = Command(
+_CAT = ReadOnlyCommand(
     takes="files",
     flags="AbEenstTuv",
     long=_long("number number-nonblank show-all show-ends show-nonprinting show-tabs squeeze-blank"),
 )
-_HEAD = Command(
+_HEAD = ReadOnlyCommand(
     takes="files",
     flags="qv",
-    values=_values(n=AMOUNT, c=AMOUNT),
+    values={"n": AMOUNT, "c": AMOUNT},
     long=_long("quiet silent verbose", {"lines": AMOUNT, "bytes": AMOUNT}),
     number="n",
 )
-_WC = Command(takes="files", flags="clLmw", long=_long("bytes chars lines max-line-length words"))
-_STAT = Command(
+_WC = ReadOnlyCommand(takes="files", flags="clLmw", long=_long("bytes chars lines max-line-length words"))
+_STAT = ReadOnlyCommand(
     takes="files",
     flags="fLt",
-    values=_values(c=TEXT),
+    values={"c": TEXT},
     long=_long("dereference file-system terse", {"format": TEXT, "printf": TEXT}),
     opens=False,
     input=False,
 )
 # macOS has a stat of its own, where -f is followed by the format.
-_STAT_BSD = Command(takes="files", flags="FLlnqrsx", values=_values(f=TEXT, t=TEXT), opens=False, input=False)
-_GREP = Command(
+_STAT_BSD = ReadOnlyCommand(takes="files", flags="FLlnqrsx", values={"f": TEXT, "t": TEXT}, opens=False, input=False)
+_GREP = ReadOnlyCommand(
     takes="pattern",
     flags="abcEFGHhiILlnoPqrsTUvwxyZ",
-    values=_values(e=TEXT, m=COUNT, A=COUNT, B=COUNT, C=COUNT),
+    values={"e": TEXT, "m": COUNT, "A": COUNT, "B": COUNT, "C": COUNT},
     long=_long(
         """basic-regexp byte-offset count extended-regexp files-with-matches files-without-match fixed-strings ignore-case
         initial-tab invert-match line-buffered line-number line-regexp no-filename no-ignore-case no-messages null only-matching
@@ -132,37 +128,37 @@ _GREP = Command(
     recursive=frozenset({"r", "--recursive"}),
     pattern=frozenset({"e", "--regexp"}),
 )
-_SORT = Command(
+_SORT = ReadOnlyCommand(
     takes="files",
     flags="bCcdfghiMnrsuV",
-    values=_values(k=KEY, t=r".|\\0"),
+    values={"k": KEY, "t": r".|\\0"},
     long=_long(
         """check dictionary-order general-numeric-sort human-numeric-sort ignore-case ignore-leading-blanks ignore-nonprinting
         month-sort numeric-sort reverse stable unique version-sort""",
         {"key": KEY, "field-separator": r".|\\0"},
     ),
 )
-_UNIQ = Command(
+_UNIQ = ReadOnlyCommand(
     takes="files",
     flags="cDdiu",
-    values=_values(f=COUNT, s=COUNT, w=COUNT),
+    values={"f": COUNT, "s": COUNT, "w": COUNT},
     long=_long("count ignore-case repeated unique", {"skip-fields": COUNT, "skip-chars": COUNT, "check-chars": COUNT}),
     most=1,  # a second operand is a file it writes
 )
-_CUT = Command(
+_CUT = ReadOnlyCommand(
     takes="files",
     flags="ns",
-    values=_values(b=RANGES, c=RANGES, d=r"(?s:.?)", f=RANGES),
+    values={"b": RANGES, "c": RANGES, "d": r"(?s:.?)", "f": RANGES},
     long=_long(
         "complement only-delimited",
         {"bytes": RANGES, "characters": RANGES, "delimiter": r"(?s:.?)", "fields": RANGES, "output-delimiter": TEXT},
     ),
 )
-_TR = Command(takes="sets", flags="Ccdst", long=_long("complement delete squeeze-repeats truncate-set1"), most=2)
-_PWD = Command(takes="nothing", flags="P", long=_long("physical"), here=True, most=0)
-_FIND = Command(takes="expression", opens=False, here=True, input=False, recursive=frozenset({""}))
+_TR = ReadOnlyCommand(takes="sets", flags="Ccdst", long=_long("complement delete squeeze-repeats truncate-set1"), most=2)
+_PWD = ReadOnlyCommand(takes="nothing", flags="P", long=_long("physical"), here=True, most=0)
+_FIND = ReadOnlyCommand(takes="expression", opens=False, here=True, input=False, recursive=frozenset({""}))
 
-COMMANDS: Mapping[str, Command] = MappingProxyType(
+COMMANDS: Mapping[str, ReadOnlyCommand] = MappingProxyType(
     {
         "cat": _CAT,
         "cut": _CUT,

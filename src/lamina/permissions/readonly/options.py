@@ -8,96 +8,74 @@ operands.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-import msgspec
-
-from .commands import Command, Long
-from .words import Unfit, Word
+from .commands import LongOption, ReadOnlyCommand
+from .tokenizer import NotReadOnly, ShellWord
 
 
-class Given(msgspec.Struct, frozen=True):
-    """What a command was given, each option allowed."""
+class CommandArguments:
+    """What a command was given, each option allowed; complete once it is made."""
 
-    options: tuple[str, ...]  # in their order, as they will be passed
-    operands: tuple[Word, ...]
-    names: frozenset[str]  # letters and long names that were used
-    wild: tuple[Word, ...]  # options and values with an unquoted wildcard: a shell might expand them
-
-
-class _Taker:
-    """Walks over the words of one command; it lives only while they are read."""
-
-    def __init__(self, name: str, command: Command, words: Sequence[Word]) -> None:
-        self.name = name
-        self.command = command
-        self.rest: Iterator[Word] = iter(words)
-        self.options: list[str] = []
-        self.operands: list[Word] = []
-        self.names: set[str] = set()
-        self.wild: list[Word] = []
-
-    def take(self) -> Given:
-        for word in self.rest:
+    def __init__(self, name: str, command: ReadOnlyCommand, words: Sequence[ShellWord]) -> None:
+        self._name = name
+        self._command = command
+        self._rest = iter(words)
+        self.options = list[str]()  # in their order, as they will be passed
+        self.operands = list[ShellWord]()
+        self.names = set[str]()  # letters and long names that were used
+        self.texts = list[ShellWord]()  # options and values as written: a shell might expand a wildcard in them
+        for word in self._rest:
             text = word.text
             if text == "--":
-                self.operands += self.rest
+                self.operands += self._rest
             elif not text.startswith("-") or text == "-":
                 self.operands.append(word)
             else:
-                self.note_wild(word)
-                self.long(text) if text.startswith("--") else self.letters(text)
-        return Given(tuple(self.options), tuple(self.operands), frozenset(self.names), tuple(self.wild))
+                self.texts.append(word)
+                self._long(text) if text.startswith("--") else self._letters(text)
 
-    def note_wild(self, word: Word) -> None:
-        if word.wild:
-            self.wild.append(word)
-
-    def long(self, text: str) -> None:
+    def _long(self, text: str) -> None:
         name, equals, value = text.partition("=")
-        known = self.command.long.get(name)
+        known = self._command.long.get(name)
         if known is None:
-            raise self.unknown(name)
+            raise self._unknown(name)
         self.names.add(name)
         self.options.append(text)
         if equals:
-            self.check(name, value, known.value)
+            self._check(name, value, known.value)
         elif known.value is not None and not known.optional:
-            self.options.append(self.following(name, known))
+            self.options.append(self._following(name, known))
 
-    def following(self, name: str, known: Long) -> str:
-        value = next(self.rest, None)
+    def _following(self, name: str, known: LongOption) -> str:
+        value = next(self._rest, None)
         if value is None:
-            raise Unfit(f"{self.name} {name} needs a value; give it one.")
-        self.note_wild(value)
-        self.check(name, value.text, known.value)
+            raise NotReadOnly(f"{self._name} {name} needs a value; give it one.")
+        self.texts.append(value)
+        self._check(name, value.text, known.value)
         return value.text
 
-    def letters(self, text: str) -> None:
-        if self.command.number and re.fullmatch(r"-[0-9]{1,12}", text):
-            self.names.add(self.command.number)
-            self.options += (f"-{self.command.number}", text[1:])
+    def _letters(self, text: str) -> None:
+        if self._command.number and re.fullmatch(r"-[0-9]{1,12}", text):
+            self.names.add(self._command.number)
+            self.options += (f"-{self._command.number}", text[1:])
             return
         self.options.append(text)
         for place, letter in enumerate(text[1:], 2):
             self.names.add(letter)
-            if letter in self.command.values:
-                pattern = self.command.values[letter]
+            if letter in self._command.values:
+                pattern = self._command.values[letter]
                 if text[place:]:
-                    self.check(f"-{letter}", text[place:], pattern)
+                    self._check(f"-{letter}", text[place:], pattern)
                 else:
-                    self.options.append(self.following(f"-{letter}", Long(pattern)))
+                    self.options.append(self._following(f"-{letter}", LongOption(pattern)))
                 return
-            if letter not in self.command.flags:
-                raise self.unknown(text if len(text) == 2 else f"-{letter} (in {text})")
+            if letter not in self._command.flags:
+                raise self._unknown(text if len(text) == 2 else f"-{letter} (in {text})")
 
-    def check(self, name: str, value: str, pattern: str | None) -> None:
+    def _check(self, name: str, value: str, pattern: str | None) -> None:
         if pattern is None or re.fullmatch(pattern, value) is None:
-            raise Unfit(f"{self.name} {name} does not take this value here; leave it out.")
+            raise NotReadOnly(f"{self._name} {name} does not take this value here; leave it out.")
 
-    def unknown(self, option: str) -> Unfit:
-        return Unfit(f"{self.name} {option} is not among the options that are known only to read; leave it out.")
-
-
-def take_options(name: str, command: Command, words: Sequence[Word]) -> Given:
-    return _Taker(name, command, words).take()
+    def _unknown(self, option: str) -> NotReadOnly:
+        return NotReadOnly(f"{self._name} {option} is not among the options that are known only to read; leave it out.")

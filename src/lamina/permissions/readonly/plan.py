@@ -13,12 +13,12 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from .commands import COMMANDS, INSTEAD, Command
-from .finding import take_find
-from .globs import expand, matches
-from .options import take_options
-from .places import Places
-from .words import Errors, Joint, Part, Refusal, Unfit, Word, split
+from .commands import COMMANDS, INSTEAD, ReadOnlyCommand
+from .find_arguments import read_find
+from .options import CommandArguments
+from .readable_roots import ReadableRoots
+from .tokenizer import CommandPart, CommandRefusal, Errors, Joint, NotReadOnly, ShellWord, split_command
+from .wildcards import expand_word, matching_names
 
 # Far below what any system takes for the arguments of a program, far above what a person reads.
 MAX_ARGUMENT_BYTES = 100_000
@@ -29,7 +29,7 @@ When: TypeAlias = Literal["always", "after success", "after failure"]
 _WHEN: dict[Joint, When] = {"": "always", ";": "always", "|": "always", "&&": "after success", "||": "after failure"}
 
 
-class Stage(msgspec.Struct, frozen=True):
+class PlannedProgram(msgspec.Struct, frozen=True):
     """One program of a pipeline."""
 
     argv: tuple[str, ...]
@@ -38,10 +38,10 @@ class Stage(msgspec.Struct, frozen=True):
 
 class Pipeline(msgspec.Struct, frozen=True):
     when: When
-    stages: tuple[Stage, ...]
+    stages: tuple[PlannedProgram, ...]
 
 
-class Place(msgspec.Struct, frozen=True):
+class ReadTarget(msgspec.Struct, frozen=True):
     """Something a plan looks at, by its real path."""
 
     path: str
@@ -49,111 +49,105 @@ class Place(msgspec.Struct, frozen=True):
     tree: bool  # and everything below
 
 
-class Plan(msgspec.Struct, frozen=True):
+class ReadOnlyPlan(msgspec.Struct, frozen=True):
     command: str
     cwd: str
     pipelines: tuple[Pipeline, ...]
-    reads: tuple[Place, ...]
+    reads: tuple[ReadTarget, ...]
 
 
-class _Ready(msgspec.Struct, frozen=True):
-    stage: Stage
-    reads: tuple[Place, ...]
-
-
-def plan_readonly(command: str, *, cwd: Somewhere, roots: Iterable[Somewhere], windows: bool = os.name == "nt") -> Plan | Refusal:
+def plan_readonly(
+    command: str, *, cwd: Somewhere, roots: Iterable[Somewhere], windows: bool = os.name == "nt"
+) -> ReadOnlyPlan | CommandRefusal:
     """What to run for `command`, or why it is not known to be a command that only reads inside `roots`."""
-    parts = split(command)
-    return parts if isinstance(parts, Refusal) else plan_parts(parts, command, cwd=cwd, roots=roots, windows=windows)
+    parts = split_command(command)
+    return parts if isinstance(parts, CommandRefusal) else plan_parts(parts, command, cwd=cwd, roots=roots, windows=windows)
 
 
 def plan_parts(
-    parts: tuple[Part, ...], command: str, *, cwd: Somewhere, roots: Iterable[Somewhere], windows: bool = os.name == "nt"
-) -> Plan | Refusal:
+    parts: tuple[CommandPart, ...], command: str, *, cwd: Somewhere, roots: Iterable[Somewhere], windows: bool = os.name == "nt"
+) -> ReadOnlyPlan | CommandRefusal:
     """The same for commands that are cut already."""
     if windows:
-        return Refusal("Read-only commands do not run on Windows; use the Read, Grep and Glob tools.")
+        return CommandRefusal("Read-only commands do not run on Windows; use the Read, Grep and Glob tools.")
     try:
-        places = Places(cwd, roots)
-        ready = [_ready(part, places) for part in parts]
-    except Unfit as unfit:
-        return Refusal(str(unfit))
+        readable = ReadableRoots(cwd, roots)
+        planned = [_plan_part(part, readable) for part in parts]
+    except NotReadOnly as unfit:
+        return CommandRefusal(str(unfit))
     except OSError as error:
-        return Refusal(f"The directories could not be looked at ({error.strerror}); try another path.")
-    reads = tuple(dict.fromkeys(chain.from_iterable(item.reads for item in ready)))
-    return Plan(command, places.cwd, _pipelines(parts, ready), reads)
-
-
-def _pipelines(parts: tuple[Part, ...], ready: list[_Ready]) -> tuple[Pipeline, ...]:
-    found = list[Pipeline]()
-    for part, item in zip(parts, ready, strict=True):
+        return CommandRefusal(f"The directories could not be looked at ({error.strerror}); try another path.")
+    pipelines = list[Pipeline]()
+    for part, (program, _) in zip(parts, planned, strict=True):
         if part.joint == "|":
-            found[-1] = Pipeline(found[-1].when, (*found[-1].stages, item.stage))
+            pipelines[-1] = Pipeline(pipelines[-1].when, (*pipelines[-1].stages, program))
         else:
-            found.append(Pipeline(_WHEN[part.joint], (item.stage,)))
-    return tuple(found)
+            pipelines.append(Pipeline(_WHEN[part.joint], (program,)))
+    reads = tuple(dict.fromkeys(chain.from_iterable(reads for _, reads in planned)))
+    return ReadOnlyPlan(command, readable.cwd, tuple(pipelines), reads)
 
 
-def _ready(part: Part, places: Places) -> _Ready:
+def _plan_part(part: CommandPart, readable: ReadableRoots) -> tuple[PlannedProgram, tuple[ReadTarget, ...]]:
     first, *rest = part.words
     command = COMMANDS.get(first.text) if first.plain else None
     if command is None:
-        raise Unfit(_unknown(first))
+        raise NotReadOnly(_unknown(first))
     if command.takes == "expression":
-        arguments, reads = _find(command, rest, places)
+        arguments, reads = _find(command, rest, readable)
     else:
-        arguments, reads = _ordinary(first.text, command, rest, places)
+        arguments, reads = _ordinary(first.text, command, rest, readable)
     argv = (first.text, *arguments)
     if sum(len(os.fsencode(word)) + 1 for word in argv) > MAX_ARGUMENT_BYTES:
-        raise Unfit(f"The arguments of {first.text} are longer than {MAX_ARGUMENT_BYTES:,} bytes; name fewer files.")
-    return _Ready(Stage(argv, part.errors), reads)
+        raise NotReadOnly(f"The arguments of {first.text} are longer than {MAX_ARGUMENT_BYTES:,} bytes; name fewer files.")
+    return PlannedProgram(argv, part.errors), reads
 
 
-def _unknown(word: Word) -> str:
+def _unknown(word: ShellWord) -> str:
     text = word.text if len(word.text) <= SHOWN else word.text[:SHOWN] + "…"
     known = ", ".join(COMMANDS)
     instead = INSTEAD.get(word.text)
     return f"{text or 'An empty word'} is not a read-only command ({known}); {instead or 'use one of these'}."
 
 
-def _ordinary(name: str, command: Command, words: list[Word], places: Places) -> tuple[list[str], tuple[Place, ...]]:
-    given = take_options(name, command, words)
-    texts = 0
-    if command.takes == "sets":
-        texts = len(given.operands)
-    elif command.takes == "pattern" and not given.names & command.pattern:
-        texts = 1
+def _ordinary(
+    name: str, command: ReadOnlyCommand, words: list[ShellWord], readable: ReadableRoots
+) -> tuple[list[str], tuple[ReadTarget, ...]]:
+    given = CommandArguments(name, command, words)
+    wants_pattern = command.takes == "pattern" and not given.names & command.pattern
+    texts = len(given.operands) if command.takes == "sets" else int(wants_pattern)
     if len(given.operands) < texts or (command.takes in ("pattern", "sets") and not words):
-        raise Unfit(f"{name} needs a pattern; give it one.")
-    _refuse_expanding((*given.wild, *given.operands[:texts]), places)
-    files = [found for word in given.operands[texts:] for found in expand(word, places)]
+        raise NotReadOnly(f"{name} needs a pattern; give it one.")
+    _refuse_expanding((*given.texts, *given.operands[:texts]), readable)
+    files = [found for word in given.operands[texts:] for found in expand_word(word, readable)]
     operands = [word.text for word in given.operands[:texts]] + files
     if len(operands) > command.most:
-        raise Unfit(f"{name} takes no more than {command.most} operands here; leave the others out.")
+        raise NotReadOnly(f"{name} takes no more than {command.most} operands here; leave the others out.")
     tree = bool(given.names & command.recursive)
-    reads = _reads(command, files, tree, places, here=command.here or tree)
+    reads = _reads(command, files, tree, readable, here=command.here or tree)
     return [*given.options, *(["--", *operands] if operands else [])], reads
 
 
-def _reads(command: Command, files: list[str], tree: bool, places: Places, *, here: bool) -> tuple[Place, ...]:
+def _reads(
+    command: ReadOnlyCommand, files: list[str], tree: bool, readable: ReadableRoots, *, here: bool
+) -> tuple[ReadTarget, ...]:
     named = [text for text in files if not (text == "-" and command.input)]
     looked = named or (["."] if here and not files else [])
-    return tuple(Place(places.real(text, opens=command.opens), command.opens, tree) for text in looked)
+    return tuple(ReadTarget(readable.real(text, opens=command.opens), command.opens, tree) for text in looked)
 
 
-def _find(command: Command, words: list[Word], places: Places) -> tuple[list[str], tuple[Place, ...]]:
-    search = take_find(words)
-    _refuse_expanding((*search.wild, *(word for word in search.files if word.wild)), places)
-    paths = [found for word in search.paths for found in expand(word, places)]
+def _find(command: ReadOnlyCommand, words: list[ShellWord], readable: ReadableRoots) -> tuple[list[str], tuple[ReadTarget, ...]]:
+    search = read_find(words)
+    _refuse_expanding((*search.values, *search.files), readable)
+    paths = [found for word in search.paths for found in expand_word(word, readable)]
     if "-" in paths:
-        raise Unfit("find has no path called -; name a directory.")
-    reads = _reads(command, paths, True, places, here=True)
-    compared = tuple(Place(places.real(word.text, opens=False), False, False) for word in search.files)
+        raise NotReadOnly("find has no path called -; name a directory.")
+    reads = _reads(command, paths, True, readable, here=True)
+    compared = tuple(ReadTarget(readable.real(word.text, opens=False), False, False) for word in search.files)
     return [*paths, *search.expression], reads + compared
 
 
-def _refuse_expanding(words: Iterable[Word], places: Places) -> None:
+def _refuse_expanding(words: Iterable[ShellWord], readable: ReadableRoots) -> None:
     """A wildcard outside the file names means itself only as long as no file matches; a shell would put the names there."""
     for word in words:
-        if word.wild and matches(word, places):
-            raise Unfit(f"{word.text} matches files here and would be replaced by their names; put it in single quotes.")
+        if word.wild and matching_names(word, readable):
+            raise NotReadOnly(f"{word.text} matches files here and would be replaced by their names; put it in single quotes.")

@@ -17,11 +17,12 @@ import subprocess
 import threading
 import time
 from contextlib import suppress
-from typing import Literal, TypeAlias
+from typing import IO, Literal, TypeAlias
 
 import msgspec
 
-from .plan import Pipeline, Plan, Stage
+from ...disk.process_group import signal_group
+from .plan import Pipeline, PlannedProgram, ReadOnlyPlan
 
 TIMEOUT = 10.0
 MAX_OUTPUT = 1 << 20
@@ -36,29 +37,29 @@ _NOT_FOUND = 127
 _NOT_STARTED = 126
 _BY_SIGNAL = 128
 
-Ended: TypeAlias = Literal["by itself", "time is up", "too much output", "aborted"]
+RunEnd: TypeAlias = Literal["by itself", "time is up", "too much output", "aborted"]
 
 
-class Result(msgspec.Struct, frozen=True):
+class ReadOnlyResult(msgspec.Struct, frozen=True):
     """What the programs wrote, cut at the limit, and how it ended."""
 
     exit_code: int
     stdout: bytes
     stderr: bytes
-    ended: Ended = "by itself"
+    ended: RunEnd = "by itself"
 
 
-class _Stopped(Exception):
+class _RunStopped(Exception):
     """Ends the run before its programs do."""
 
-    def __init__(self, ended: Ended) -> None:
-        self.ended: Ended = ended
+    def __init__(self, ended: RunEnd) -> None:
+        self.ended: RunEnd = ended
 
 
-class _Run:
+class _PlanRun:
     """Output and limits of one run; it lives only while the plan is run."""
 
-    def __init__(self, plan: Plan, timeout: float, max_output: int, abort: threading.Event | None) -> None:
+    def __init__(self, plan: ReadOnlyPlan, timeout: float, max_output: int, abort: threading.Event | None) -> None:
         self.plan = plan
         self.deadline = time.monotonic() + timeout
         self.room = max_output
@@ -66,15 +67,15 @@ class _Run:
         self.stdout = bytearray()
         self.stderr = bytearray()
 
-    def run(self) -> Result:
+    def run(self) -> ReadOnlyResult:
         code = 0
         try:
             for pipeline in self.plan.pipelines:
                 if pipeline.when == "always" or (pipeline.when == "after success") == (code == 0):
                     code = self.pipeline(pipeline)
-        except _Stopped as stopped:
-            return Result(_BY_SIGNAL + signal.SIGKILL, bytes(self.stdout), bytes(self.stderr), stopped.ended)
-        return Result(code, bytes(self.stdout), bytes(self.stderr))
+        except _RunStopped as stopped:
+            return ReadOnlyResult(_BY_SIGNAL + signal.SIGKILL, bytes(self.stdout), bytes(self.stderr), stopped.ended)
+        return ReadOnlyResult(code, bytes(self.stdout), bytes(self.stderr))
 
     def pipeline(self, pipeline: Pipeline) -> int:
         if (missing := next((stage.argv[0] for stage in pipeline.stages if _program(stage) is None), None)) is not None:
@@ -93,29 +94,24 @@ class _Run:
                 os.close(write_out)
                 os.close(write_err)
             self.gather({read_out: self.stdout, read_err: self.stderr})
-            return self.codes(started)[-1]
+            return self.code(started)
         finally:
             os.close(read_out)
             os.close(read_err)
             _end(started)
 
     def start(self, pipeline: Pipeline, started: list[subprocess.Popen[bytes]], out: int, err: int) -> None:
-        before: int | None = None  # where the next program reads
-        last = len(pipeline.stages) - 1
+        before: IO[bytes] | None = None  # where the next program reads
         try:
-            for number, stage in enumerate(pipeline.stages):
-                read, write = (None, out) if number == last else os.pipe()
-                try:
-                    started.append(_start(stage, self.plan.cwd, before, write, err))
-                finally:
-                    if write != out:
-                        os.close(write)
-                    if before is not None:
-                        os.close(before)
-                    before = read
+            for number, stage in enumerate(pipeline.stages, 1):
+                to = out if number == len(pipeline.stages) else subprocess.PIPE
+                started.append(_start(stage, self.plan.cwd, before, to, err))
+                if before is not None:
+                    before.close()
+                before = started[-1].stdout
         finally:
             if before is not None:
-                os.close(before)
+                before.close()
 
     def gather(self, streams: dict[int, bytearray]) -> None:
         """Reads until every writer is gone."""
@@ -127,46 +123,43 @@ class _Run:
                     chunk = os.read(key.fd, _CHUNK)
                     if not chunk:
                         selector.unregister(key.fd)
-                    self.keep(streams[key.fd], chunk)
-
-    def keep(self, stream: bytearray, chunk: bytes) -> None:
-        stream += chunk[: self.room]
-        if len(chunk) > self.room:
-            raise _Stopped("too much output")
-        self.room -= len(chunk)
+                    streams[key.fd] += chunk[: self.room]
+                    if len(chunk) > self.room:
+                        raise _RunStopped("too much output")
+                    self.room -= len(chunk)
 
     def patience(self) -> float:
         """How long to wait for output; raises when waiting is over."""
         if self.abort is not None and self.abort.is_set():
-            raise _Stopped("aborted")
+            raise _RunStopped("aborted")
         left = self.deadline - time.monotonic()
         if left <= 0:
-            raise _Stopped("time is up")
+            raise _RunStopped("time is up")
         return min(left, ABORT_CHECK) if self.abort is not None else left
 
-    def codes(self, started: list[subprocess.Popen[bytes]]) -> list[int]:
-        """Exit codes as bash counts them; the programs have closed their output and are about to end."""
+    def code(self, started: list[subprocess.Popen[bytes]]) -> int:
+        """The exit code as bash counts it; the programs have closed their output and are about to end."""
         try:
-            codes = [process.wait(max(0.0, self.deadline - time.monotonic())) for process in started]
+            *_, code = [process.wait(max(0.0, self.deadline - time.monotonic())) for process in started]
         except subprocess.TimeoutExpired:
-            raise _Stopped("time is up") from None
-        return [code if code >= 0 else _BY_SIGNAL - code for code in codes]
+            raise _RunStopped("time is up") from None
+        return code if code >= 0 else _BY_SIGNAL - code
 
 
 def run_readonly(
-    plan: Plan, *, timeout: float = TIMEOUT, max_output: int = MAX_OUTPUT, abort: threading.Event | None = None
-) -> Result:
+    plan: ReadOnlyPlan, *, timeout: float = TIMEOUT, max_output: int = MAX_OUTPUT, abort: threading.Event | None = None
+) -> ReadOnlyResult:
     """Runs what was planned; a failing program is a result, never an exception."""
-    return _Run(plan, timeout, max_output, abort).run()
+    return _PlanRun(plan, timeout, max_output, abort).run()
 
 
-def _program(stage: Stage) -> str | None:
+def _program(stage: PlannedProgram) -> str | None:
     """The program itself, looked up here: what stands in the working directory or the person's PATH has no say."""
     paths = (f"{directory}/{stage.argv[0]}" for directory in _DIRECTORIES)
     return next((path for path in paths if os.access(path, os.X_OK)), None)
 
 
-def _start(stage: Stage, cwd: str, stdin: int | None, stdout: int, stderr: int) -> subprocess.Popen[bytes]:
+def _start(stage: PlannedProgram, cwd: str, stdin: IO[bytes] | None, stdout: int, stderr: int) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
         stage.argv,
         executable=_program(stage),
@@ -195,8 +188,7 @@ def _end(started: list[subprocess.Popen[bytes]]) -> None:
     """Ends whatever is still there, with its group, and waits for it."""
     for process in started:
         if process.poll() is None:
-            with suppress(ProcessLookupError, PermissionError):  # macOS says PermissionError of a group that is just ending
-                os.killpg(process.pid, signal.SIGKILL)
+            signal_group(process)
             process.kill()
     for process in started:
         process.wait()

@@ -10,7 +10,7 @@ import re
 from difflib import SequenceMatcher, get_close_matches
 from typing import NamedTuple
 
-from .form import lines_of, with_line_ends
+from .text_form import split_lines, with_line_ends
 
 # Places named in a sentence; a text that stands there more often needs another text, not a longer list.
 _MOST_PLACES = 10
@@ -20,25 +20,25 @@ _MOST_CHARACTERS = 300
 _NUMBERED = re.compile(r"^ *\d+\t")
 
 
-class Change(NamedTuple):
+class EditPlan(NamedTuple):
     text: str  # the new content
     starts: tuple[int, ...]  # where each replacement begins in it
     length: int  # of each replacement
 
 
-class NoChange(NamedTuple):
+class EditRefusal(NamedTuple):
     sentence: str
 
 
-def plan_edit(text: str, old: str, new: str, *, everywhere: bool, line_end: str) -> Change | NoChange:
+def plan_edit(text: str, old: str, new: str, *, everywhere: bool, line_end: str) -> EditPlan | EditRefusal:
     spans = _find(text, old)
     if not spans:
-        return NoChange(_not_found(text, old))
+        return EditRefusal(_not_found(text, old))
     if len(spans) > 1 and not everywhere:
-        return NoChange(_too_many(text, spans))
+        return EditRefusal(_too_many(text, spans))
     put = with_line_ends(new, line_end)
     if all(text[start:end] == put for start, end in spans):
-        return NoChange("old_string and new_string are the same: nothing would change.")
+        return EditRefusal("old_string and new_string are the same: nothing would change.")
     return _replace(text, spans, put)
 
 
@@ -55,14 +55,14 @@ def _find(text: str, old: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _replace(text: str, spans: list[tuple[int, int]], put: str) -> Change:
+def _replace(text: str, spans: list[tuple[int, int]], put: str) -> EditPlan:
     parts, starts, done, length = list[str](), list[int](), 0, 0
     for start, end in spans:
         parts += [text[done:start], put]
         starts.append(length + start - done)
         length += start - done + len(put)
         done = end
-    return Change("".join([*parts, text[done:]]), tuple(starts), len(put))
+    return EditPlan("".join([*parts, text[done:]]), tuple(starts), len(put))
 
 
 def line_number(text: str, position: int) -> int:
@@ -79,8 +79,8 @@ def _too_many(text: str, spans: list[tuple[int, int]]) -> str:
 
 
 def _not_found(text: str, old: str) -> str:
-    lines = lines_of(text)
-    wanted = [line for line in lines_of(old) if line.strip()]
+    lines = split_lines(text)
+    wanted = [line for line in split_lines(old) if line.strip()]
     if not wanted:
         return "old_string stands nowhere in the file: Read it and copy the text exactly."
     if all(_NUMBERED.match(line) for line in wanted):

@@ -9,14 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lamina.permissions.readonly.words import MAX_COMMANDS, MAX_LENGTH, MAX_WORDS, Part, Refusal, Word, split
+from lamina.permissions.readonly.tokenizer import (
+    MAX_COMMANDS,
+    MAX_LENGTH,
+    MAX_WORDS,
+    CommandPart,
+    CommandRefusal,
+    ShellWord,
+    split_command,
+)
 
 pytestmark = pytest.mark.spec("G2")
 
 
 def texts(line: str) -> list[list[str]]:
-    parts = split(line)
-    assert not isinstance(parts, Refusal), parts
+    parts = split_command(line)
+    assert not isinstance(parts, CommandRefusal), parts
     return [[word.text for word in part.words] for part in parts]
 
 
@@ -47,7 +55,7 @@ def test_words_are_those_of_the_shell(line: str, words: list[list[str]]) -> None
 
 
 def test_joints_and_redirections_are_kept_apart_from_the_words() -> None:
-    parts = split("ls 2>/dev/null | wc 2>&1 && cat x 2>&1 2>/dev/null; ls")
+    parts = split_command("ls 2>/dev/null | wc 2>&1 && cat x 2>&1 2>/dev/null; ls")
     assert isinstance(parts, tuple)
     assert [(part.joint, part.errors) for part in parts] == [
         ("", "dropped"),
@@ -58,8 +66,8 @@ def test_joints_and_redirections_are_kept_apart_from_the_words() -> None:
 
 
 def test_unquoted_wildcards_are_marked_and_quoted_ones_are_not() -> None:
-    parts = split("ls *.m? '*'x\"?\"[ab]")
-    assert parts == (Part("", (Word("ls"), Word("*.m?", (0, 3)), Word("*x?[ab]", (3,), plain=False))),)
+    parts = split_command("ls *.m? '*'x\"?\"[ab]")
+    assert parts == (CommandPart("", (ShellWord("ls"), ShellWord("*.m?", (0, 3)), ShellWord("*x?[ab]", (3,), plain=False))),)
 
 
 # One line for each way a shell has to do something else than it seems; # stands for the place of a control or odd character.
@@ -144,8 +152,8 @@ REFUSED = {
     "line", [pytest.param(line, id=f"{what}: {line!a}") for what, lines in REFUSED.items() for line in lines]
 )
 def test_whatever_a_shell_could_read_otherwise_is_refused(line: str) -> None:
-    refused = split(line)
-    assert isinstance(refused, Refusal)
+    refused = split_command(line)
+    assert isinstance(refused, CommandRefusal)
     assert refused.why.endswith(".")
     assert refused.why.isprintable()
 
@@ -159,8 +167,8 @@ def test_whatever_a_shell_could_read_otherwise_is_refused(line: str) -> None:
     ],
 )
 def test_every_cap_refuses(fits: str, over: str) -> None:
-    assert not isinstance(split(fits), Refusal)
-    assert isinstance(split(over), Refusal)
+    assert not isinstance(split_command(fits), CommandRefusal)
+    assert isinstance(split_command(over), CommandRefusal)
 
 
 PIECES = [
@@ -202,7 +210,7 @@ MILD = st.lists(st.sampled_from(GOOD + NEXT), max_size=12).map(lambda found: "qq
 
 @given(st.text() | LINES)
 def test_no_text_makes_it_raise(line: str) -> None:
-    assert isinstance(split(line), tuple | Refusal)
+    assert isinstance(split_command(line), tuple | CommandRefusal)
 
 
 def words_of_bash(line: str, cwd: Path, code: int) -> list[list[str]]:
@@ -229,10 +237,10 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @settings(max_examples=300)
 @given(COMMANDS | MILD)
 def test_what_is_accepted_has_the_words_that_bash_sees(empty: Path, line: str) -> None:
-    parts = split(line)
+    parts = split_command(line)
     joints = {part.joint for part in parts} if isinstance(parts, tuple) else set()
     # Commands that a failure or a success skips can't be seen, and one that is no `qq` is not run here.
-    if isinstance(parts, Refusal) or joints >= {"&&", "||"} or any(part.words[0].text != "qq" for part in parts):
+    if isinstance(parts, CommandRefusal) or joints >= {"&&", "||"} or any(part.words[0].text != "qq" for part in parts):
         return
     seen = words_of_bash(line, empty, code=1 if "||" in joints else 0)
     assert seen == sorted([word.text for word in part.words[1:]] for part in parts)
@@ -244,7 +252,7 @@ def test_enough_of_the_lines_that_bash_is_shown_are_accepted() -> None:
     @settings(max_examples=200)
     @given(MILD)
     def look(line: str) -> None:
-        if isinstance(split(line), tuple):
+        if isinstance(split_command(line), tuple):
             accepted.append(line)
 
     look()

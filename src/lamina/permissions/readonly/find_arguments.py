@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from .commands import COUNT, SIGNED, TEXT
-from .words import Unfit, Word
+from .tokenizer import NotReadOnly, ShellWord
 
 
 def _each(words: str) -> list[str]:
@@ -41,34 +41,33 @@ _FILES = frozenset(_each("-newer -anewer -cnewer -samefile"))
 _SIGNS = frozenset({"(", ")", "!", ","})
 
 
-class Search(msgspec.Struct, frozen=True):
-    paths: tuple[Word, ...]
-    files: tuple[Word, ...]  # files the tests look at
+class FindArguments(msgspec.Struct, frozen=True):
+    paths: tuple[ShellWord, ...]
+    files: tuple[ShellWord, ...]  # files the tests look at
+    values: tuple[ShellWord, ...]  # all other values
     expression: tuple[str, ...]
-    wild: tuple[Word, ...]
 
 
-def take_find(words: Sequence[Word]) -> Search:
+def read_find(words: Sequence[ShellWord]) -> FindArguments:
     rest = iter(words)
     paths, word = _paths(rest)
-    files, expression, wild = list[Word](), list[str](), list[Word]()
+    files, values, expression = list[ShellWord](), list[ShellWord](), list[str]()
     while word is not None:
         text = word.text
         expression.append(text)
         if text in _VALUED or text in _FILES:
             value = _value(text, rest)
             expression.append(value.text)
-            (files if text in _FILES else wild).append(value)
+            (files if text in _FILES else values).append(value)
         elif text not in _ALONE and text not in _SIGNS:
-            raise Unfit(f"find {text} is not among the tests that are known only to look; leave it out.")
-        wild.append(word)
+            raise NotReadOnly(f"find {text} is not among the tests that are known only to look; leave it out.")
         word = next(rest, None)
-    return Search(tuple(paths), tuple(files), tuple(expression), tuple(word for word in wild if word.wild))
+    return FindArguments(tuple(paths), tuple(files), tuple(values), tuple(expression))
 
 
-def _paths(rest: Iterator[Word]) -> tuple[list[Word], Word | None]:
+def _paths(rest: Iterator[ShellWord]) -> tuple[list[ShellWord], ShellWord | None]:
     """The words before the expression, and its first word."""
-    paths = list[Word]()
+    paths = list[ShellWord]()
     for word in rest:
         if word.text == "-P" and not paths:
             continue  # what find does anyway
@@ -78,8 +77,8 @@ def _paths(rest: Iterator[Word]) -> tuple[list[Word], Word | None]:
     return paths, None
 
 
-def _value(test: str, rest: Iterator[Word]) -> Word:
+def _value(test: str, rest: Iterator[ShellWord]) -> ShellWord:
     value = next(rest, None)
     if value is None or (test in _VALUED and re.fullmatch(_VALUED[test], value.text) is None):
-        raise Unfit(f"find {test} needs a value it can take; give it one.")
+        raise NotReadOnly(f"find {test} needs a value it can take; give it one.")
     return value

@@ -1,7 +1,7 @@
 r"""Cuts a command line into commands and words, or refuses it; the one tokenizer that read-only commands and rules share.
 
 Owns the grammar. Invariant: what is accepted means to bash exactly the words returned here; whatever a shell might read in
-another way is refused. Nothing is expanded: an unquoted wildcard is marked, for `globs` to expand.
+another way is refused. Nothing is expanded: an unquoted wildcard is marked, for `wildcards` to expand.
 
     line     = command ( ("|" | "&&" | "||" | ";") command )* ";"?
     command  = (word | "2>/dev/null" | "2> /dev/null" | "2>&1")+         with at least one word
@@ -29,27 +29,27 @@ Joint: TypeAlias = Literal["", "|", "&&", "||", ";"]
 Errors: TypeAlias = Literal["shown", "dropped", "joined"]
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class CommandRefusal(msgspec.Struct, frozen=True):
     """Why a line may not run, as one sentence that says what to do instead."""
 
     why: str
 
 
-class Word(msgspec.Struct, frozen=True):
+class ShellWord(msgspec.Struct, frozen=True):
     text: str
     wild: tuple[int, ...] = ()  # where in the text an unquoted wildcard stands
     plain: bool = True  # written without quotes and backslashes
 
 
-class Part(msgspec.Struct, frozen=True):
+class CommandPart(msgspec.Struct, frozen=True):
     """One command with what joins it to the command before."""
 
     joint: Joint
-    words: tuple[Word, ...]
+    words: tuple[ShellWord, ...]
     errors: Errors = "shown"
 
 
-class Unfit(Exception):
+class NotReadOnly(Exception):
     """Ends the reading of a line; its text is the sentence of the refusal."""
 
 
@@ -74,31 +74,31 @@ _NAMES = {
 }
 
 
-def split(text: str) -> tuple[Part, ...] | Refusal:
+def split_command(text: str) -> tuple[CommandPart, ...] | CommandRefusal:
     """The commands of a line in their order; no text makes it raise."""
     try:
-        return _Reader(text).parts()
-    except Unfit as unfit:
-        return Refusal(str(unfit))
+        return _LineReader(text).parts()
+    except NotReadOnly as unfit:
+        return CommandRefusal(str(unfit))
 
 
-class _Reader:
+class _LineReader:
     """One pass over one line; it lives only while the line is read."""
 
     def __init__(self, text: str) -> None:
         if len(text) > MAX_LENGTH:
-            raise Unfit(f"The command is longer than {MAX_LENGTH:,} characters; use a shorter one.")
+            raise NotReadOnly(f"The command is longer than {MAX_LENGTH:,} characters; use a shorter one.")
         for character in text:
             _refuse_character(character)
         self.text = text
         self.at = 0
-        self.done: list[Part] = []
+        self.done: list[CommandPart] = []
         self.joint: Joint = ""
-        self.words: list[Word] = []
+        self.words: list[ShellWord] = []
         self.errors: Errors = "shown"
         self.total = 0
 
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[CommandPart, ...]:
         while self.at < len(self.text):
             if self.text[self.at] == " ":
                 self.at += 1
@@ -115,19 +115,19 @@ class _Reader:
 
     def end_command(self) -> None:
         if not self.words:
-            raise Unfit("A command is missing: nothing stands before or behind an operator; write whole commands.")
-        self.done.append(Part(self.joint, tuple(self.words), self.errors))
+            raise NotReadOnly("A command is missing: nothing stands before or behind an operator; write whole commands.")
+        self.done.append(CommandPart(self.joint, tuple(self.words), self.errors))
         if len(self.done) > MAX_COMMANDS:
-            raise Unfit(f"More than {MAX_COMMANDS} commands are joined; run them one after another.")
+            raise NotReadOnly(f"More than {MAX_COMMANDS} commands are joined; run them one after another.")
         self.words, self.errors = [], "shown"
 
-    def add(self, word: Word) -> None:
+    def add(self, word: ShellWord) -> None:
         self.words.append(word)
         self.total += 1
         if self.total > MAX_WORDS:
-            raise Unfit(f"The command has more than {MAX_WORDS} words; use a shorter one.")
+            raise NotReadOnly(f"The command has more than {MAX_WORDS} words; use a shorter one.")
 
-    def word(self) -> Word:
+    def word(self) -> ShellWord:
         start, letters, wild = self.at, list[str](), list[int]()
         while self.at < len(self.text) and self.text[self.at] not in " |;" and not self.text.startswith("&&", self.at):
             character = self.text[self.at]
@@ -138,7 +138,7 @@ class _Reader:
                 wild.append(len(letters))
             letters.append(self.bare(character, start))
         text = "".join(letters)
-        return Word(text, tuple(wild), self.text[start : self.at] == text)
+        return ShellWord(text, tuple(wild), self.text[start : self.at] == text)
 
     def bare(self, character: str, start: int) -> str:
         """One character outside quotes, or a backslash and the sign it protects."""
@@ -150,7 +150,9 @@ class _Reader:
             return character
         if character in _PLAIN or character in _WILD or _is_letter(character):
             return character
-        raise Unfit(f"It holds {_named(character)} outside quotes; put the word in single quotes or leave it out.")
+        raise NotReadOnly(
+            f"It holds {_NAMES.get(character, f'the character {character}')} outside quotes; put the word in single quotes or leave it out."
+        )
 
     def stands_alone(self, start: int) -> bool:
         """`!` is a word of `find`, and means "not" at the start of a bracket; anywhere else a shell may take it for history."""
@@ -160,7 +162,7 @@ class _Reader:
     def single(self) -> str:
         end = self.text.find("'", self.at + 1)
         if end < 0:
-            raise Unfit("A single quote is not closed; close it.")
+            raise NotReadOnly("A single quote is not closed; close it.")
         inside, self.at = self.text[self.at + 1 : end], end + 1
         return inside
 
@@ -170,9 +172,9 @@ class _Reader:
         while (character := self.text[at : at + 1]) != '"':
             after = self.text[at + 1 : at + 2]
             if not character:
-                raise Unfit("A double quote is not closed; close it.")
+                raise NotReadOnly("A double quote is not closed; close it.")
             if character == "`" or (character == "$" and after not in _AFTER_DOLLAR) or (character == "\\" and after in "$`"):
-                raise Unfit("It holds a dollar sign or a backtick in double quotes; use single quotes.")
+                raise NotReadOnly("It holds a dollar sign or a backtick in double quotes; use single quotes.")
             if character == "\\" and after in ('"', "\\"):
                 character, at = after, at + 1
             letters.append(character)
@@ -186,7 +188,7 @@ def _refuse_character(character: str) -> None:
         return
     category = unicodedata.category(character)
     if category in _BAD_CATEGORIES or category == "Zs":
-        raise Unfit(f"It holds the character U+{ord(character):04X}, which is no visible text; write one line without it.")
+        raise NotReadOnly(f"It holds the character U+{ord(character):04X}, which is no visible text; write one line without it.")
 
 
 def _is_letter(character: str) -> bool:
@@ -194,7 +196,3 @@ def _is_letter(character: str) -> bool:
     if character.isascii() or unicodedata.category(character)[0] not in "LMN":
         return False
     return unicodedata.normalize("NFKC", character) == character
-
-
-def _named(character: str) -> str:
-    return _NAMES.get(character, f"the character {character}")

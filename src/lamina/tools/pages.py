@@ -22,7 +22,7 @@ _CHUNK = 1 << 20
 _PIECE = LINE_CHARACTERS
 
 
-class Page(NamedTuple):
+class TextPage(NamedTuple):
     lines: tuple[str, ...]  # as shown, without numbers and line ends
     first: int  # the number of the first line, from 1
     cut: int  # how many of them were too long to be shown whole
@@ -51,7 +51,7 @@ def as_utf8(parts: Iterable[bytes], codec: str) -> Iterator[bytes]:
     yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
-class Folded:
+class FoldedLines:
     """Passes UTF-8 text on with a line end inside every line that is too long to be shown whole: each piece counts as a line, so that
     pages reach everything in a file that is one long line. Memory is one chunk and one piece."""
 
@@ -84,9 +84,9 @@ class Folded:
         yield line[start:]
 
 
-def read_page(parts: Iterable[bytes], *, first: int, most_lines: int, most_bytes: int, to_the_end: bool) -> Page:
+def read_page(parts: Iterable[bytes], *, first: int, most_lines: int, most_bytes: int, to_the_end: bool) -> TextPage:
     """The lines from number `first` on; reading goes on behind the page if `to_the_end`, to count what follows."""
-    page = _Pages(first, most_lines, most_bytes)
+    page = _PageBuilder(first, most_lines, most_bytes)
     ended = True
     for part in parts:
         page.take(part)
@@ -96,7 +96,7 @@ def read_page(parts: Iterable[bytes], *, first: int, most_lines: int, most_bytes
     return page.close(ended)
 
 
-class _Pages:
+class _PageBuilder:
     def __init__(self, first: int, most_lines: int, most_bytes: int) -> None:
         self.first = first
         self.most_lines = most_lines
@@ -168,11 +168,11 @@ class _Pages:
             self.replaced = self.replaced or "\ufffd" in (text if whole else text[:-1])
             return text
 
-    def close(self, ended: bool) -> Page:
+    def close(self, ended: bool) -> TextPage:
         total = self.number - 1
         # A last line without an end counts; behind the last line end there is none.
         if self.length:
             total += 1
             if not self.more and self.number >= self.first:
                 self._show()
-        return Page(tuple(self.lines), self.first, self.cut, self.replaced, total, self.more, ended)
+        return TextPage(tuple(self.lines), self.first, self.cut, self.replaced, total, self.more, ended)

@@ -50,42 +50,42 @@ _ALLOWED = frozenset(b"\t\n\x0b\x0c\r\x1b\x08") | frozenset(range(0x20, 0x7F)) |
 _ODD = bytes(range(256)).translate(None, bytes(_ALLOWED))
 
 
-class Text(NamedTuple):
+class TextKind(NamedTuple):
     codec: str  # utf-8 | utf-16-le | utf-16-be
     bom: bytes = b""
 
 
-class Picture(NamedTuple):
+class ImageKind(NamedTuple):
     media_type: str
 
 
-class Binary(NamedTuple):
+class BinaryKind(NamedTuple):
     kind: str
 
 
-Kind: TypeAlias = Text | Picture | Binary
+FileKind: TypeAlias = TextKind | ImageKind | BinaryKind
 
 
-def kind_of(head: bytes) -> Kind:
+def detect_kind(head: bytes) -> FileKind:
     """`head` is the beginning of the file, HEAD_BYTES of it where there are as many."""
     if (media_type := _picture(head)) is not None:
-        return Picture(media_type)
+        return ImageKind(media_type)
     if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        return Binary("UTF-32 text")
+        return BinaryKind("UTF-32 text")
     for bom, codec in ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if head.startswith(bom):
-            return Text(codec, bom)
+            return TextKind(codec, bom)
     odd = b"\0" in head or _share_of_odd(head) > _MOST_ODD
     for signature, kind in _SIGNATURES:
         if head.startswith(signature) and (odd or signature not in _WEAK):
-            return Binary(kind)
+            return BinaryKind(kind)
     if head[257:262] == b"ustar":
-        return Binary("a tar archive")
+        return BinaryKind("a tar archive")
     if head[4:8] == b"ftyp":
-        return Binary("MP4 or HEIF media")
+        return BinaryKind("MP4 or HEIF media")
     if b"\0" in head:
-        return Binary("binary data")
-    return Binary("binary data, or text in an encoding that is neither UTF-8 nor UTF-16") if odd else Text("utf-8")
+        return BinaryKind("binary data")
+    return BinaryKind("binary data, or text in an encoding that is neither UTF-8 nor UTF-16") if odd else TextKind("utf-8")
 
 
 def _picture(head: bytes) -> str | None:

@@ -15,7 +15,7 @@ import re
 import stat
 from collections.abc import Iterable
 
-from .words import Unfit
+from .tokenizer import NotReadOnly
 
 _KERNEL = (["proc"], ["sys"], ["dev"])
 # As many as Linux follows in one path.
@@ -23,7 +23,7 @@ _MAX_LINKS = 40
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://?")
 
 
-class Places:
+class ReadableRoots:
     """The working directory and the roots, resolved once."""
 
     __slots__ = ("cwd", "roots")
@@ -33,16 +33,16 @@ class Places:
         self.roots = tuple(os.path.realpath(root) for root in roots)
 
     def real(self, text: str, *, opens: bool) -> str:
-        """The real path that `text` names; Unfit when it is outside, or when opening it could block or do something."""
+        """The real path that `text` names; NotReadOnly when it is outside, or when opening it could block or do something."""
         if not text:
-            raise Unfit("A path is empty; name a file or a directory.")
+            raise NotReadOnly("A path is empty; name a file or a directory.")
         if text.startswith("//") or _URL.match(text):
-            raise Unfit(f"{text} is a URL or a network path; name a file by its path.")
+            raise NotReadOnly(f"{text} is a URL or a network path; name a file by its path.")
         real = _resolved(os.path.join(self.cwd, text), text)
         if not any(within(real, root) for root in self.roots):
-            raise Unfit(f"{text} is outside the directories that may be read; name a path inside them.")
+            raise NotReadOnly(f"{text} is outside the directories that may be read; name a path inside them.")
         if opens and not _is_plain(real):
-            raise Unfit(f"{text} is neither a file nor a directory; reading it could wait for ever, so leave it out.")
+            raise NotReadOnly(f"{text} is neither a file nor a directory; reading it could wait for ever, so leave it out.")
         return real
 
 
@@ -60,11 +60,11 @@ def _resolved(path: str, shown: str) -> str:
             here = "" if target is not None and target.startswith(os.sep) else here
             todo += (target or "").split(os.sep)[::-1]
         if here.split(os.sep)[1:2] in _KERNEL:
-            raise Unfit(f"{shown} leads to a system directory; name a path inside the project.")
+            raise NotReadOnly(f"{shown} leads to a system directory; name a path inside the project.")
         if links > _MAX_LINKS:
-            raise Unfit(f"{shown} leads through more than {_MAX_LINKS} links; name the file itself.")
+            raise NotReadOnly(f"{shown} leads through more than {_MAX_LINKS} links; name the file itself.")
     if not here.strip(os.sep):
-        raise Unfit(f"{shown} is the root of the disk; name a path inside the project.")
+        raise NotReadOnly(f"{shown} is the root of the disk; name a path inside the project.")
     return here
 
 

@@ -10,14 +10,14 @@ order is that of the bytes. Brackets are accepted where every locale reads them 
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .places import Places
-from .words import Unfit, Word
+from ...core.globs import compile_name, quote_name
+from .readable_roots import ReadableRoots
+from .tokenizer import NotReadOnly, ShellWord
 
 # A directory with more entries than this takes long to list; a command line with more names is no longer read by anyone.
 MAX_ENTRIES = 20_000
@@ -28,85 +28,77 @@ _BRACKET = re.compile(r"\[(?P<no>[!^]?)(?P<set>(?:[0-9]-[0-9]|[a-z]-[a-z]|[A-Z]-
 _PLAIN_START = re.compile(r"[\w./]")
 
 
-class _Step(NamedTuple):
+class _WordStep(NamedTuple):
     """One component of a pattern; `pattern` is None where it is plain text."""
 
     text: str
     pattern: re.Pattern[str] | None
 
 
-def expand(word: Word, places: Places) -> tuple[str, ...]:
+def expand_word(word: ShellWord, readable: ReadableRoots) -> tuple[str, ...]:
     """The names a word stands for, in order; the word itself where it has no wildcard or nothing matches."""
     if not word.wild:
         return (word.text,)
-    found = sorted(matches(word, places), key=os.fsencode)
+    found = sorted(matching_names(word, readable), key=os.fsencode)
     if any(not name.isprintable() for name in found):
-        raise Unfit(f"{word.text} matches a name with invisible characters; name the files one by one.")
-    return tuple(_safe(name) for name in found) or (word.text,)
+        raise NotReadOnly(f"{word.text} matches a name with invisible characters; name the files one by one.")
+    return tuple(name if _PLAIN_START.match(name) else f"./{name}" for name in found) or (word.text,)
 
 
-def matches(word: Word, places: Places) -> list[str]:
+def matching_names(word: ShellWord, readable: ReadableRoots) -> list[str]:
     if "//" in word.text:
-        raise Unfit(f"{word.text} has an empty component; write one slash.")
+        raise NotReadOnly(f"{word.text} has an empty component; write one slash.")
     found = [""]
     for step in _steps(word):
-        found = [name for base in found for name in _next(base, step, places)]
+        found = [name for base in found for name in _next(base, step, readable)]
         if len(found) > MAX_MATCHES:
-            raise Unfit(f"{word.text} matches more than {MAX_MATCHES:,} names; use find or a narrower pattern.")
+            raise NotReadOnly(f"{word.text} matches more than {MAX_MATCHES:,} names; use find or a narrower pattern.")
     return found
 
 
-def _safe(name: str) -> str:
-    return name if _PLAIN_START.match(name) else f"./{name}"
-
-
-def _steps(word: Word) -> Iterator[_Step]:
+def _steps(word: ShellWord) -> Iterator[_WordStep]:
     """The components with the slash that follows each; a wildcard never spans two."""
     start = 0
     for part in re.findall(r"[^/]*/|[^/]+", word.text):
         wild = {at - start for at in word.wild if start <= at < start + len(part)}
-        yield _Step(part, _pattern(part.rstrip("/"), wild, plain=word.plain) if wild else None)
+        yield _WordStep(part, _pattern(part.rstrip("/"), wild, plain=word.plain) if wild else None)
         start += len(part)
 
 
 def _pattern(part: str, wild: set[int], *, plain: bool) -> re.Pattern[str]:
-    """`fnmatch` with what was quoted put into brackets, so that it stands for itself."""
+    """The part as the engine spells it, with what was quoted put into brackets, so that it stands for itself."""
     pieces, at = list[str](), 0
     while at < len(part):
-        if at not in wild:
-            pieces.append(f"[{part[at]}]" if part[at] in "*?[" else part[at])
-            at += 1
-        elif part[at] == "[":
+        piece, end = part[at] if at in wild else quote_name(part[at]), at + 1
+        if piece == "[":
             bracket = _BRACKET.match(part, at) if plain else None
             if bracket is None:
-                raise Unfit(f"The bracket in {part} can be read in several ways; put it in single quotes or leave it out.")
-            pieces.append(f"[{'!' if bracket['no'] else ''}{bracket['set']}]")
-            at = bracket.end()
-        else:
-            pieces.append(part[at])
-            at += 1
-    return re.compile(fnmatch.translate("".join(pieces)))
+                raise NotReadOnly(f"The bracket in {part} can be read in several ways; put it in single quotes or leave it out.")
+            piece, end = f"[{'!' if bracket['no'] else ''}{bracket['set']}]", bracket.end()
+        pieces.append(piece)
+        at = end
+    return compile_name("".join(pieces))
 
 
-def _next(base: str, step: _Step, places: Places) -> Iterator[str]:
+def _next(base: str, step: _WordStep, readable: ReadableRoots) -> Iterator[str]:
     slash = "/" if step.text.endswith("/") else ""
     if step.pattern is None:
         names = [step.text.removesuffix("/")]
     else:
         shown = step.text.startswith(".")
-        names = [name for name in _entries(base, places) if step.pattern.match(name) and (shown or not name.startswith("."))]
+        names = [name for name in _entries(base, readable) if step.pattern.match(name) and (shown or not name.startswith("."))]
     for name in names:
-        path = os.path.join(places.cwd, base + name)
+        path = os.path.join(readable.cwd, base + name)
         if os.path.isdir(path) if slash else os.path.lexists(path):
             yield base + name + slash
 
 
-def _entries(base: str, places: Places) -> list[str]:
+def _entries(base: str, readable: ReadableRoots) -> list[str]:
     try:
-        with os.scandir(places.real(base or ".", opens=True)) as found:
+        with os.scandir(readable.real(base or ".", opens=True)) as found:
             names = [entry.name for entry, _ in zip(found, range(MAX_ENTRIES + 1), strict=False)]
     except OSError:
         return []
     if len(names) > MAX_ENTRIES:
-        raise Unfit(f"{base or 'The directory'} holds more than {MAX_ENTRIES:,} names; use find instead of a wildcard.")
+        raise NotReadOnly(f"{base or 'The directory'} holds more than {MAX_ENTRIES:,} names; use find instead of a wildcard.")
     return names

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.tools.paging import LINE_CHARACTERS, Page, as_utf8, read_page
+from lamina.tools.pages import LINE_CHARACTERS, TextPage, as_utf8, read_page
 
 TEXT = st.text(st.sampled_from("ab\n\r\t é€𝄞"), max_size=60)
 
 
-def page(parts: Iterable[bytes], *, first: int = 1, lines: int = 2_000, size: int = 100_000, to_the_end: bool = True) -> Page:
+def page(parts: Iterable[bytes], *, first: int = 1, lines: int = 2_000, size: int = 100_000, to_the_end: bool = True) -> TextPage:
     return read_page(parts, first=first, most_lines=lines, most_bytes=size, to_the_end=to_the_end)
 
 

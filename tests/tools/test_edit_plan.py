@@ -6,13 +6,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lamina.tools.form import decode, encode, with_line_ends
-from lamina.tools.matching import Change, NoChange, plan_edit
+from lamina.tools.edit_plan import EditPlan, EditRefusal, plan_edit
+from lamina.tools.text_form import decode, encode, with_line_ends
 
 TEXT = st.text(st.sampled_from("abc \n"), max_size=40)
 
 
-def plan(text: str, old: str, new: str, *, everywhere: bool = False, line_end: str = "\n") -> Change | NoChange:
+def plan(text: str, old: str, new: str, *, everywhere: bool = False, line_end: str = "\n") -> EditPlan | EditRefusal:
     return plan_edit(text, old, new, everywhere=everywhere, line_end=line_end)
 
 
@@ -20,7 +20,7 @@ def plan(text: str, old: str, new: str, *, everywhere: bool = False, line_end: s
 def test_replacing_everywhere_is_what_str_replace_does(text: str, old: str, new: str) -> None:
     assume(old)
     planned = plan(text, old, new, everywhere=True)
-    if isinstance(planned, NoChange):
+    if isinstance(planned, EditRefusal):
         assert old not in text or old == new
     else:
         assert planned.text == text.replace(old, new)
@@ -32,8 +32,8 @@ def test_replacing_everywhere_is_what_str_replace_does(text: str, old: str, new:
 def test_one_place_is_changed_only_when_there_is_one(text: str, old: str, new: str) -> None:
     assume(old)
     planned = plan(text, old, new)
-    assert isinstance(planned, Change) == (text.count(old) == 1 and old != new)
-    if isinstance(planned, Change):
+    assert isinstance(planned, EditPlan) == (text.count(old) == 1 and old != new)
+    if isinstance(planned, EditPlan):
         assert planned.text == text.replace(old, new)
 
 
@@ -42,12 +42,12 @@ def test_a_file_with_windows_line_ends_is_edited_like_one_without(text: str, old
     assume(old)
     there = with_line_ends(text, "\r\n")
     unix, windows = plan(text, old, new), plan(there, old, new, line_end="\r\n" if "\n" in text else "\n")
-    if isinstance(unix, Change):
-        assert isinstance(windows, Change)
+    if isinstance(unix, EditPlan):
+        assert isinstance(windows, EditPlan)
         assert windows.text.replace("\r\n", "\n") == unix.text
         assert "\n" not in text or "\n" not in windows.text.replace("\r\n", "")
     else:
-        assert isinstance(windows, NoChange)
+        assert isinstance(windows, EditRefusal)
 
 
 @given(st.text(st.sampled_from("aé漢\r\n"), max_size=30), st.sampled_from([b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"]))
@@ -83,18 +83,18 @@ FILE = "def one():\n    return 1\n\n\ndef two():\n\treturn 2\n"
 )
 def test_what_is_not_there_once_is_explained(old: str, sentence: str) -> None:
     planned = plan(FILE, old, "x")
-    assert isinstance(planned, NoChange)
+    assert isinstance(planned, EditRefusal)
     assert sentence in planned.sentence
 
 
 def test_a_text_in_a_hundred_places_names_ten_of_them() -> None:
     planned = plan("x\n" * 100, "x", "y")
-    assert isinstance(planned, NoChange)
+    assert isinstance(planned, EditRefusal)
     assert "100 times (lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …)" in planned.sentence
 
 
 def test_looking_for_something_similar_in_a_large_file_does_not_take_long() -> None:
     large = "".join(f"value_{number} = compute({number})\n" for number in range(200_000))
     planned = plan(large, "value_5 = computed(5)", "x")
-    assert isinstance(planned, NoChange)
+    assert isinstance(planned, EditRefusal)
     assert "most similar is line" in planned.sentence

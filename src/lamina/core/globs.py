@@ -1,0 +1,82 @@
+"""Glob matching: the one engine behind the Glob and Grep tools, .gitignore, permission rules, instruction rules and shell wildcards.
+
+A name pattern is spelled as in `fnmatch`: `*`, `?`, `[…]`, `[!…]`. Each dialect translates its own spelling (backslashes, `[^…]`,
+quotes) into that one. A path pattern is a sequence of name patterns, in which `**` stands for any number of components.
+
+Patterns come from models and repositories, so matching is bounded by pattern times path, whatever the pattern: a name pattern is a
+regular expression of atomic groups, and in a path only the last `**` is ever tried again. Standard library only: the process that
+searches without ripgrep loads this module.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+# `{a,b}{c,d}…` doubles with every pair; nobody means more.
+MAX_ALTERNATIVES = 64
+# The two readings of braces: `{a}` is a pair in the first, and two letters around an `a` in the second, as in bash.
+ANY_BRACES = re.compile(r"\{([^{}]*)\}")
+BRACES_WITH_COMMA = re.compile(r"\{([^{,]*,[^{}]*)\}")
+
+# One name pattern for each component; None stands for any number of components.
+PathGlob: TypeAlias = Sequence[re.Pattern[str] | None]
+
+
+@lru_cache(maxsize=1_024)
+def compile_name(pattern: str, *, ignore_case: bool = False) -> re.Pattern[str]:
+    """Return the expression for one name; use its `match`."""
+    return re.compile(fnmatch.translate(pattern), re.IGNORECASE if ignore_case else 0)
+
+
+def compile_path(components: Sequence[str]) -> PathGlob:
+    return tuple(None if component == "**" else compile_name(component) for component in components)
+
+
+def match_path(glob: PathGlob, path: Sequence[str]) -> bool:
+    """Whether the glob matches all components. On a mismatch only the last `**` takes one more: an earlier one never helps."""
+    at = done = 0
+    star, resume = -1, 0
+    while done < len(path):
+        name = glob[at] if at < len(glob) else _NEVER
+        if name is None:
+            star, resume = at, done
+            at += 1
+        elif name.match(path[done]):
+            at, done = at + 1, done + 1
+        elif star >= 0:
+            resume += 1
+            at, done = star + 1, resume
+        else:
+            return False
+    return all(left is None for left in glob[at:])
+
+
+_NEVER = re.compile(r"(?!)")
+
+
+def quote_name(text: str) -> str:
+    """Return the pattern that matches only this text."""
+    return re.sub(r"([*?\[])", r"[\1]", text)
+
+
+def split_path(pattern: str) -> tuple[str, ...]:
+    """Return the components of a path or a pattern, without empty ones and `.`."""
+    return tuple(part for part in pattern.split("/") if part not in ("", "."))
+
+
+def expand_braces(pattern: str, braces: re.Pattern[str] = ANY_BRACES) -> list[str]:
+    """Return the patterns without braces that a pattern stands for, the first ones where there are too many."""
+    done, waiting = list[str](), [pattern]
+    while waiting and len(done) < MAX_ALTERNATIVES:
+        text = waiting.pop(0)
+        pair = braces.search(text)
+        if pair is None:
+            done.append(text)
+        else:
+            waiting += [text[: pair.start()] + choice + text[pair.end() :] for choice in pair[1].split(",")]
+            del waiting[MAX_ALTERNATIVES:]
+    return list(dict.fromkeys(done))
