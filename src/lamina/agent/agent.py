@@ -25,7 +25,8 @@ from ..core.blocks import ToolUse
 from ..core.effects import drive
 from ..core.errors import Aborted, SessionClosed, UsageError
 from ..core.reply import Reply
-from ..core.settings import Permissions, Settings
+from ..core.settings.collection_kinds import Permissions
+from ..core.settings.resolution import Settings
 from ..disk.settings_files import lamina_home
 from ..fork import loop
 from ..fork.host import Host, Source
@@ -123,7 +124,7 @@ class Agent:
         self.rounds = rounds
         # What hooks and commands see: the person's own environment and the variables of the settings, never ours.
         self.environ = {**(os.environ if environ is None else environ), **session.settings.env}
-        # Output too large to show is kept beside the transcript; a session in memory keeps none.
+        # ToolOutput too large to show is kept beside the transcript; a session in memory keeps none.
         scratch = session.path.with_suffix("") / "tool-results" if session.path is not None else None
         self.memory = Remembering(session) if under is None else OwnMemory(session, under.kind)
         desk = desk_for(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..core.errors import DiskError
 from ..core.memory_requests import asks_for_memory
-from ..core.settings import Mode
+from ..core.settings.collection_kinds import Mode
 from ..disk.settings_files import user_home
 from ..fork.host import Remembers
 from ..memory.instructions import memory_instructions
