@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.session.compacting import quiet, summarising
 
-from lamina.agent.runs import FORK_ROUNDS
+from lamina.agent.agent_run import FORK_ROUNDS
 from lamina.cli.running_agents import at_work
 from lamina.core.errors import InputError
 from lamina.testing import MessagesServer, Received

@@ -148,7 +148,7 @@ def test_includes_that_loop_are_cut_and_those_outside_wait_for_a_yes(
     assert reminder.count("Ay.") == reminder.count("Be.") == 1
     assert "Words from outside." not in reminder
     assert "root:" not in reminder
-    assert [waiting.real_path for waiting in agent.briefing.instructions.pending] == [outside.resolve()]
+    assert [waiting.real_path for waiting in agent.reminders.instructions.pending] == [outside.resolve()]
     assert any(str(outside.resolve()) in notice for notice in agent.session.notices)
     assert any("/etc/passwd" in notice for notice in agent.session.notices)
 

@@ -332,7 +332,7 @@ def test_mail_stays_in_the_mailbox_until_the_disk_has_it_in_the_transcript(
     agent.run("Hello")
     assert inbox.read_bytes() == b""
     deliver(home, alice, line_of(Letter.new("bob", "And this.")))
-    box = agent.mail._outside.mailbox if agent.mail is not None else None
+    box = agent.mail._transports.mailbox if agent.mail is not None else None
     assert box is not None
     with agent.session._working() as conversation, watched(full):
         from_mailbox(conversation, box, path)

@@ -26,7 +26,7 @@ from ..core.effects import drive
 from ..core.errors import Aborted, SessionClosed, UsageError
 from ..core.reply import Reply
 from ..core.settings import Permissions, Settings
-from ..disk.settings_files import lamina_home
+from ..disk.settings_files import lamina_home, user_home
 from ..fork import loop
 from ..fork.host import Host, Source
 from ..fork.tool_runner import AskPerson, Consent, Desk, No, Ran, run_calls
@@ -37,7 +37,7 @@ from ..layers.l6_dream.trigger import recover_dreams
 from ..layers.l7_agents.call import agent_tool
 from ..layers.l7_agents.files import Catalog, load_kinds
 from ..layers.l7_agents.send import send_tool
-from ..layers.l7_agents.types import AGENT, picked
+from ..layers.l7_agents.types import AGENT, Kind, picked
 from ..memory.agent_memory import mode_for
 from ..permissions.decision import Ask as Question
 from ..permissions.decision import Mode, PermissionContext, may_read, read_mode
@@ -49,13 +49,14 @@ from ..session.session import Session
 from ..tools.registry import builtin_tools
 from ..tools.todo import rendered
 from ..tools.tool import Context, Tool, definition
-from .agent_tool import DEEPEST, Delegating
-from .driver import CallEvents, Driver
-from .memory_binding import Remembering
-from .messaging import Mailing
-from .reminders import Briefing
-from .subagent import Hire, Under, extra_roots, subagent_session, with_section_behind
-from .subagent_memory import OwnMemory
+from .agent_run import AgentRun
+from .agent_tool import DEEPEST, AgentPool
+from .driver import Driver, result_event
+from .memory_binding import MemoryBinding
+from .messaging import Messaging
+from .reminders import Reminders
+from .subagent import subagent_session
+from .subagent_memory import SubagentMemory
 
 if TYPE_CHECKING:
     from ..conversation.compaction.commit import Compacted
@@ -97,50 +98,51 @@ class Agent:
         rounds: int = loop.ROUNDS,
         on_event: OnEvent | None = None,
         catalog: Catalog | None = None,
-        under: Under | None = None,
+        under: AgentRun | None = None,
+        memory: MemoryBinding | None = None,
         interactive: bool = False,
         bridge: Callable[[str, str, str], str | None] | None = None,
     ) -> None:
-        """`catalog`: the agent types it may start; None: it has no Agent tool. `under`: it is a subagent. `interactive`: a person is
-        there, so that memories are written at the end of a turn (X2). `bridge`: takes messages to `bridge:ID`."""
+        """`catalog`: the agent types it may start; None: it has no Agent tool. `under` and `memory`: a subagent's. `interactive`: a
+        person is there, so that memories are written at the end of a turn (X2). `bridge`: takes messages to `bridge:ID`."""
         if not isinstance(session, Session):
             raise UsageError(
                 f"An Agent carries on a Session, not {type(session).__name__}; under an event loop write your own loop."
             )
         self.session = session
         self._under = under
-        self.agents: Delegating | None = None
-        self.mail = under.mail if under is not None else Mailing.main(session) if catalog is not None else None
-        given = tuple(tools if tools is not None else builtin_tools())
+        self.depth: int = under.parent.depth + 1 if under is not None else 0
+        self.agents: AgentPool | None = None
+        self.mail = under.mail if under is not None else Messaging.main(session) if catalog is not None else None
+        self.tools = tuple(tools if tools is not None else builtin_tools())
         if self.mail is not None:
-            given = self.mail.among(given, added=under is None)
+            self.tools = self.mail.among(self.tools, added=under is None)
             if catalog is not None:
-                depth = under.depth if under is not None else 0
-                self.agents = Delegating(session, catalog, hire=self._hire, tell=self.tell, mail=self.mail, depth=depth)
-        self.tools = (*given, self.agents.tool) if self.agents is not None else given
+                self.agents = AgentPool(self, catalog, self.mail)
+                self.tools = (*self.tools, self.agents.tool)
         self.mode: Mode = mode or read_mode(session.settings.permissions.mode) or "ask"
         self.rules: Rules = read_rules(session.settings.permissions)
         self.on_event = on_event
-        self._bridge = bridge
         self.rounds = rounds
         # What hooks and commands see: the person's own environment and the variables of the settings, never ours.
         self.environ = {**(os.environ if environ is None else environ), **session.settings.env}
         # Output too large to show is kept beside the transcript; a session in memory keeps none.
         scratch = session.path.with_suffix("") / "tool-results" if session.path is not None else None
-        roots = extra_roots(session, self.environ)
-        self.memory = Remembering(session) if under is None else OwnMemory(session, under.kind)
+        roots = _extra_roots(session, self.environ)
+        self.memory = memory or MemoryBinding(session)
         self.context = Context(
             cwd=session.cwd,
             roots=(session.cwd, *roots),
             environ=self.environ,
             scratch=scratch,
-            may_read=self._may_read,
+            # A search shows nothing that a Read of the file would not.
+            may_read=lambda path: may_read(path, rules=self.desk.rules(), context=self.desk.permission),
             keeper=self.memory.keeper(),
             expand=session._opened,
             abort=under.abort if under is not None else Event(),
         )
-        names, shown = {tool.name for tool in self.tools if tool.read_only}, CallEvents(self.tell)
-        self.desk = Desk(
+        names = {tool.name for tool in self.tools if tool.read_only}
+        self.desk: Desk = Desk(
             tools=self.tools,
             context=self.context,
             permission=PermissionContext(
@@ -151,46 +153,46 @@ class Agent:
                 lamina_home=session.home,
                 home=Path(self.environ["HOME"]) if self.environ.get("HOME") else None,
             ),
-            mode=under.mode if under is not None else lambda: self.mode,
-            rules=under.rules if under is not None else lambda: self.rules,
+            mode=under.parent.desk.mode if under is not None else lambda: self.mode,
+            rules=under.parent.desk.rules if under is not None else lambda: self.rules,
             ask=self._asking(ask) if ask is not None else None,
-            on_start=shown.started,
-            on_end=shown.ended,
-            on_output=shown.printed,
+            on_start=lambda call: self.tell({"type": "tool_call", "id": call.id, "name": call.name, "input": call.input}),
+            on_end=lambda ran: self.tell(result_event(ran)),
+            on_output=lambda call, text: self.tell({"type": "tool_output", "id": call.id, "text": text}),
         )
-        self.briefing = Briefing(session, self.memory, self.environ)
+        self.reminders = Reminders(session, self.memory, self.environ)
         self._driver = Driver(
             session,
             abort=self.context.abort,
             tell=self.tell,
-            run_calls=self._run_tools,
+            run_calls=self.agents.run if self.agents is not None else lambda calls: run_calls(calls, self.desk),
             after_results=self._after_results,
             saw=under.saw if under is not None else None,
         )
         for rule in self.memory.rules:
             self.allow(rule)
-        session.lend(self._host(interactive=interactive))
+        session.lend(
+            Host(
+                subagent=under is not None,
+                desk=self.desk,
+                reads=self.context.reads,
+                todos=lambda: rendered(self.context.todos) if self.context.todos else None,
+                restorable=self.agents.restorables if self.agents is not None else None,
+                pre_compact=lambda trigger, instructions: self._hook(
+                    "PreCompact", matching=trigger, trigger=trigger, custom_instructions=instructions
+                ),
+                post_compact=lambda trigger, summary: self._hook(
+                    "PostCompact", matching=trigger, trigger=trigger, summary=summary
+                ),
+                session_start=lambda source: self._hook("SessionStart", matching=source, source=source),
+                reminder=self.reminders.first_reminder,
+                memory=self.memory.access(interactive=interactive) if under is None else None,
+                observer=lambda name, data: self.tell({"type": "layer", "name": name, "data": data}),
+                bridge=bridge,
+            )
+        )
         with session._working() as conversation:
             recover_dreams(conversation)
-
-    def _host(self, *, interactive: bool) -> Host:
-        """What the layers may use of this loop."""
-        return Host(
-            subagent=self._under is not None,
-            desk=self.desk,
-            reads=self.context.reads,
-            todos=lambda: rendered(self.context.todos) if self.context.todos else None,
-            restorable=self.agents.restorables if self.agents is not None else None,
-            pre_compact=lambda trigger, instructions: self._hook(
-                "PreCompact", matching=trigger, trigger=trigger, custom_instructions=instructions
-            ),
-            post_compact=lambda trigger, summary: self._hook("PostCompact", matching=trigger, trigger=trigger, summary=summary),
-            session_start=lambda source: self._hook("SessionStart", matching=source, source=source),
-            reminder=self.briefing.first_reminder,
-            memory=self.memory.lent(interactive=interactive) if self._under is None else None,
-            observer=lambda name, data: self.tell({"type": "layer", "name": name, "data": data}),
-            bridge=self._bridge,
-        )
 
     @classmethod
     def open(
@@ -242,9 +244,9 @@ class Agent:
             )
             agent._given = {name: session[name] for name in HANDED_ON if name in session}
             opened._notify(*(catalog.notices if catalog is not None else ()))
-            remembering = agent.memory.section([tool.name for tool in chosen])
-            opened._give_prompt(with_section(prompt, remembering), [definition(tool) for tool in chosen])
-            agent.briefing.begin(agent._hook, resumed=resume is not None, approved=approved)
+            section = agent.memory.section([tool.name for tool in chosen])
+            opened._give_prompt(with_section(prompt, section), [definition(tool) for tool in chosen])
+            agent.reminders.begin(agent._hook, resumed=resume is not None, approved=approved)
             if agent.mail is not None:
                 agent.mail.open()
         except BaseException:
@@ -262,10 +264,9 @@ class Agent:
             if said.block is not None:
                 return Answer(said.block, "refused", 0, notices=notices)
             self.memory.heard(self.session.add_user(prompt), _words(prompt))
-            self.briefing.new_day()
-            self._land()
+            self._take_news()
             for text in said.context:
-                self.briefing.add("hook", text)
+                self.reminders.add("hook", text)
             answer = self._carry_on()
             return msgspec.structs.replace(answer, notices=(*notices, *answer.notices))
 
@@ -273,7 +274,7 @@ class Agent:
         """Carry on without a new message: after an abort, or when the rounds were used up."""
         with self._stoppable():
             if self._cut_off():
-                self.briefing.add("note", GO_ON)
+                self.reminders.add("note", GO_ON)
             return self._carry_on()
 
     def compact(self, instructions: str = "") -> Compacted:
@@ -321,42 +322,47 @@ class Agent:
             notices += [*stopped.messages, *stopped.faults]
             if stopped.block is None or outcome.ended != "answered":
                 break
-            self.briefing.add("hook", stopped.block)
+            self.reminders.add("hook", stopped.block)
             outcome = self._driver.carry_on(self.rounds)
             rounds += outcome.rounds
         self.session.end_turn()
         return Answer(outcome.reply.text, outcome.ended, rounds, outcome.reply, (*notices, *self.memory.told()))
 
-    def _run_tools(self, calls: tuple[ToolUse, ...]) -> tuple[Ran, ...]:
-        return self.agents.run(calls, self.desk) if self.agents is not None else run_calls(calls, self.desk)
-
     def _after_results(self, ran: Sequence[Ran]) -> None:
-        self.briefing.beside([one for one in ran if one.call.name == "Read" and not one.output.is_error])
-        self.briefing.new_day()
-        self._land()
+        self.reminders.add_nested([one for one in ran if one.call.name == "Read" and not one.output.is_error])
+        self._take_news()
 
-    def _land(self) -> None:
+    def _take_news(self) -> None:
+        """What came meanwhile enters the conversation: a new date, messages, reports of agents."""
+        self.reminders.new_day()
         if self.mail is not None:
             self.mail.land(self.session)
         if self.agents is not None:
             self.agents.land()
 
-    def _hire(self, hire: Hire) -> Agent:
+    def open_subagent(self, run: AgentRun, kind: Kind) -> Agent:
         """A subagent (A4): a conversation, tools, prompt, model and memory of its own; mode, rules and the person are this agent's."""
         assert self.agents is not None
-        kind, depth = hire.wanted.kind, self.agents.depth + 1
         tools = picked(kind, self.tools, remembers=mode_for(kind.memory, self.session.settings) != "off")
-        catalog = self.agents.catalog if depth < DEEPEST and any(tool.name == AGENT for tool in tools) else None
+        catalog = self.agents.catalog if self.depth + 1 < DEEPEST and any(tool.name == AGENT for tool in tools) else None
         given = tuple(tool for tool in tools if tool.name != AGENT)
-        session = subagent_session(self.session, hire, given, catalog, self._given)
-        under = Under(hire.abort, self.desk.mode, self.desk.rules, depth, kind, hire.mail, hire.saw)
+        session = subagent_session(self.session, run.id, kind, given, catalog, self._given)
         try:
             child = Agent(
-                session, tools=given, ask=hire.ask, environ=self.environ, on_event=hire.heard, catalog=catalog, under=under
+                session,
+                tools=given,
+                ask=run.ask,
+                environ=self.environ,
+                on_event=run.hear,
+                catalog=catalog,
+                under=run,
+                memory=SubagentMemory(session, kind),
             )
-            with_section_behind(session, child.memory.section([tool.name for tool in given]))
+            section = child.memory.section([tool.name for tool in given])
+            with session._working() as c:
+                session._give_prompt(with_section(c.prompt.system, section), c.prompt.tools)
             child._given = self._given
-            child.briefing.begin(child._hook, resumed=False, approved=self.briefing.approved)
+            child.reminders.begin(child._hook, resumed=False, approved=self.reminders.approved)
         except BaseException:
             session.close(0.0)
             raise
@@ -402,10 +408,6 @@ class Agent:
         added = read_rules(Permissions(allow=(rule,))).allow
         self.rules = msgspec.structs.replace(self.rules, allow=(*self.rules.allow, *added))
 
-    def _may_read(self, path: Path) -> bool:
-        """A search shows nothing that a Read of the file would not."""
-        return may_read(path, rules=self.desk.rules(), context=self.desk.permission)
-
     # The end
 
     def close(self, timeout: float = 60.0) -> None:
@@ -434,3 +436,12 @@ def _words(prompt: str | Sequence[Mapping[str, Any]]) -> str:
     if isinstance(prompt, str):
         return prompt
     return "\n".join(block["text"] for block in prompt if isinstance(block.get("text"), str))
+
+
+def _extra_roots(session: Session, environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Directories beside the working directory that the settings name. `~/` is the person's home, and what is relative begins at the
+    working directory; `~other/` means nobody."""
+    person = user_home(environ)
+    named = session.settings.permissions.directories
+    own = [person / text[2:] for text in named if text.startswith("~/") and person is not None]
+    return (*own, *(session.cwd / text for text in named if not text.startswith("~")))

@@ -23,7 +23,6 @@ from ..providers import OnEvent, Provider
 from ..providers.stream import StreamState
 from ..session.session import Session
 
-Tell: TypeAlias = Callable[[dict[str, Any]], None]
 RunCalls: TypeAlias = Callable[[tuple[ToolUse, ...]], tuple[Ran, ...]]
 
 
@@ -33,7 +32,7 @@ class Driver:
         session: Session,
         *,
         abort: Event,
-        tell: Tell,
+        tell: OnEvent,
         run_calls: RunCalls,
         after_results: Callable[[Sequence[Ran]], None],
         saw: Callable[[dict[str, Any], Reply], None] | None = None,
@@ -133,19 +132,8 @@ def _handed_in(ran: Ran) -> HandedIn:
     return HandedIn(ran.result, file if isinstance(file, str) else None)
 
 
-class CallEvents:
-    """What whoever watches is told of calls; any thread may be the one that runs them."""
-
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
-
-    def started(self, call: ToolUse) -> None:
-        self._tell({"type": "tool_call", "id": call.id, "name": call.name, "input": call.input})
-
-    def printed(self, call: ToolUse, text: str) -> None:
-        self._tell({"type": "tool_output", "id": call.id, "text": text})
-
-    def ended(self, ran: Ran) -> None:
-        output = ran.output
-        told = {"id": ran.call.id, "is_error": output.is_error, "content": output.content, "facts": output.facts}
-        self._tell({"type": "tool_result", **told})
+def result_event(ran: Ran) -> dict[str, Any]:
+    """What whoever watches is told of a call that has ended."""
+    output = ran.output
+    told = {"id": ran.call.id, "is_error": output.is_error, "content": output.content, "facts": output.facts}
+    return {"type": "tool_result", **told}

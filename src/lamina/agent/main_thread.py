@@ -19,15 +19,15 @@ from ..fork.model_call import GLANCE
 from ..fork.tool_runner import AskPerson, Consent, No
 from ..permissions.decision import Ask
 
-Wish: TypeAlias = Callable[[Conversation], None]
+Request: TypeAlias = Callable[[Conversation], None]
 
 
-class Errands:
+class MainThreadQueue:
     def __init__(self) -> None:
-        self._todo: queue.SimpleQueue[Wish] = queue.SimpleQueue()
+        self._todo: queue.SimpleQueue[Request] = queue.SimpleQueue()
         self._failed: Exception | None = None
 
-    def put(self, wish: Wish) -> None:
+    def put(self, wish: Request) -> None:
         self._todo.put(wish)
 
     def until(self, done: Future[Any], c: Conversation, abort: threading.Event) -> None:
@@ -50,7 +50,7 @@ class Errands:
         while not self._todo.empty():
             self._do(self._todo.get(), c)
 
-    def _do(self, wish: Wish, c: Conversation) -> None:
+    def _do(self, wish: Request, c: Conversation) -> None:
         try:
             wish(c)
         except Exception as error:  # noqa: BLE001  # the agents that still work must be waited for, whatever went wrong here

@@ -1,6 +1,6 @@
 """Who an agent can write to and what comes for it (A6): agents of this process, mailboxes of the team, sockets, the host's bridge.
 
-One Mailing for each agent: the main conversation's is `main` and owns what reaches beyond the process, those of its agents share that.
+One Messaging for each agent: the main conversation's is `main` and owns what reaches beyond the process, those of its agents share that.
 A name is looked for in this process first, then among the mailboxes. Invariants: what comes enters the conversation behind a round of
 tools or behind what the person says, as data; nothing that comes can allow a call; only the main conversation ends an agent, and an
 agent that was asked to end always answers.
@@ -21,7 +21,7 @@ from ..layers.l7_agents.send import MAIN, Sending, read_sending, send_tool, unkn
 from ..layers.l7_agents.types import SEND
 from ..session.session import Session
 from ..tools.tool import Context, Output, Tool, failure
-from .transports import Outside
+from .transports import Transports
 
 # Who else may be asked to end is not this agent's to decide.
 NOT_YOURS = "Only the conversation that started an agent can ask it to end; say in your report why it should."
@@ -31,24 +31,24 @@ QUEUED = "Sent to {name} as message {id}. It is read at {name}'s next round of t
 ENDING = "Asked {name} to end (message {id}). It ends after its round of tools and answers; its report comes as always."
 
 
-class Mailing:
-    def __init__(self, name: str, post: Post, outside: Outside, about: str = "") -> None:
+class Messaging:
+    def __init__(self, name: str, post: Post, transports: Transports, about: str = "") -> None:
         self.name = name
         self.tool = send_tool(self._act)
         self._post = post
-        self._outside = outside
+        self._transports = transports
         post.open(name, about)
 
     @classmethod
-    def main(cls, session: Session) -> Mailing:
-        return cls(MAIN, Post(), Outside(session))
+    def main(cls, session: Session) -> Messaging:
+        return cls(MAIN, Post(), Transports(session))
 
     def open(self) -> None:
         """From here on messages come from beyond the process, where the settings say so; until `close`."""
-        self._outside.open(self._post)
+        self._transports.open(self._post)
 
-    def of_agent(self, name: str, about: str) -> Mailing:
-        return Mailing(name, self._post, self._outside, about)
+    def of_agent(self, name: str, about: str) -> Messaging:
+        return Messaging(name, self._post, self._transports, about)
 
     def among(self, tools: Sequence[Tool], *, added: bool = False) -> tuple[Tool, ...]:
         """The tools with this agent's own SendMessage in the place of whoever's stood there; `added`: behind them if none did."""
@@ -79,7 +79,7 @@ class Mailing:
             if c.log.view.flat.open_calls:
                 return
             found = self.arrived()
-            mailbox = self._outside.mailbox if beyond and self.name == MAIN else None
+            mailbox = self._transports.mailbox if beyond and self.name == MAIN else None
             if not found and mailbox is None:
                 return
             from ..layers.l7_agents import step as mail
@@ -117,11 +117,11 @@ class Mailing:
     def hang_up(self) -> None:
         """Nobody calls from here on; who was told that a message came is read with the last `land`."""
         if self.name == MAIN:
-            self._outside.hang_up()
+            self._transports.hang_up()
 
     def close(self) -> None:
         if self.name == MAIN:
-            self._outside.close()
+            self._transports.close()
             self._post.close(MAIN)
 
     # What is sent; in the thread of a call
@@ -137,7 +137,7 @@ class Mailing:
                 return self._to_everybody(wanted)
             case "uds":
                 letter = self._beyond(wanted)
-                problem = self._outside.call(wanted.to, letter, context.abort)
+                problem = self._transports.call(wanted.to, letter, context.abort)
                 return (
                     failure(problem) if problem else _sent(f"The session at {wanted.to} has it as message {letter.id}.", letter)
                 )
@@ -152,11 +152,11 @@ class Mailing:
             return failure("That is you: there is nothing to send.")
         if name in self._post.names():
             return self._to_agent(name, wanted)
-        members = self._outside.members()
+        members = self._transports.members()
         if name not in members:
             return failure(unknown(name, self._post.names(but=self.name), members))
         letter = self._beyond(wanted)
-        self._outside.deliver(name, letter)
+        self._transports.deliver(name, letter)
         return _sent(f"Message {letter.id} is in the mailbox of {name}, which is read when {name} is next at work.", letter)
 
     def _to_agent(self, name: str, wanted: Sending) -> Output:
@@ -170,7 +170,7 @@ class Mailing:
             case "full":
                 return failure(FULL.format(name=name))
             case "unknown":  # it ended just now
-                return failure(unknown(name, self._post.names(but=self.name), self._outside.members()))
+                return failure(unknown(name, self._post.names(but=self.name), self._transports.members()))
 
     def _to_everybody(self, wanted: Sending) -> Output:
         sent: list[str] = []
@@ -181,9 +181,9 @@ class Mailing:
                 sent.append(name)
             elif put == "full":
                 problems.append(FULL.format(name=name))
-        for name in self._outside.members():
+        for name in self._transports.members():
             try:
-                self._outside.deliver(name, self._beyond(wanted))
+                self._transports.deliver(name, self._beyond(wanted))
                 sent.append(name)
             except DiskError as error:
                 problems.append(f"Not sent to {name}: {error}")
@@ -193,7 +193,7 @@ class Mailing:
         return Output(" ".join([*told, *problems]), is_error=not sent, facts={"sent": sent})
 
     def _over_bridge(self, wanted: Sending) -> Output:
-        bridge = self._outside.bridge
+        bridge = self._transports.bridge
         if bridge is None:
             return failure(NO_BRIDGE)
         try:
@@ -205,9 +205,9 @@ class Mailing:
         )
 
     def _beyond(self, wanted: Sending) -> Letter:
-        own = self._outside.name
+        own = self._transports.name
         sender = own if self.name == MAIN else f"{own}/{self.name}"
-        return Letter.new(sender, wanted.text, summary=wanted.summary, answer_to=self._outside.answer_to)
+        return Letter.new(sender, wanted.text, summary=wanted.summary, answer_to=self._transports.answer_to)
 
 
 def _sent(sentence: str, letter: Letter) -> Output:

@@ -1,9 +1,9 @@
 """What background agents are doing, in a few words, every half minute (A7): one thread for all of them, while any is at work.
 
-It reads what an agent last sent and was answered (`saw`) and asks a model beside the conversation: the small one with the end of that
-as data, or, where there is none, the agent's own by a fork that reads the rest from the prompt cache. Invariants: no agent waits for
-this; it ends when the last of them does, in the middle of a call too; each call is counted in the ledger, and over the budget there is
-none; what is rejected or fails changes nothing.
+It reads what an agent last sent and was answered (`AgentRun.seen`) and asks a model beside the conversation: the small one with the
+end of that as data, or, where there is none, the agent's own by a fork that reads the rest from the prompt cache. Invariants: no agent
+waits for this; it ends when the last of them does, in the middle of a call too; each call is counted in the ledger, and over the budget
+there is none; what is rejected or fails changes nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..fork.handover import of_request
 from ..fork.model_call import Deadline
 from ..layers.l7_agents.summary import MOST_TOKENS, PURPOSE, Seen, accepted, directive, due, query, wait
 from ..providers.models import Cost, cost
-from .subagent import Job
+from .agent_run import AgentRun
 
 # A summary that takes longer than the time between two is of no use.
 SECONDS = 20.0
@@ -40,7 +40,7 @@ IDLE = 30.0
 NAME = PURPOSE
 
 
-class Spent:
+class SummaryUsage:
     """What the calls of one run have used."""
 
     def __init__(self) -> None:
@@ -57,11 +57,18 @@ class Spent:
 
 
 class Progress:
-    def __init__(self, c: Conversation, running: Callable[[], Sequence[Job]], changed: Callable[[Job], None]) -> None:
+    def __init__(
+        self,
+        c: Conversation,
+        running: Callable[[], Sequence[AgentRun]],
+        changed: Callable[[AgentRun], None],
+        news: threading.Event,
+    ) -> None:
+        """`news` is set when an agent was answered or has ended."""
         self._c = c
         self._running = running
         self._changed = changed
-        self._wake = threading.Event()
+        self._news = news
 
     def begin(self) -> None:
         """In the conversation's own thread."""
@@ -71,47 +78,39 @@ class Progress:
 
     def _take(self, one: JobResult) -> None:
         """Count what its calls have used."""
-        if isinstance(spent := one.value, Spent) and spent.calls:
+        if isinstance(spent := one.value, SummaryUsage) and spent.calls:
             forks.count(self._c, NAME, spent.usage, spent.cost, seconds=one.seconds, rounds=spent.calls)
-        if isinstance(spent, Spent) and spent.withheld:
+        if isinstance(spent, SummaryUsage) and spent.withheld:
             self._c.background.allows(NAME)  # which says what ran out
 
-    def saw(self, job: Job, request: dict[str, object], reply: Reply) -> None:
-        """In the agent's thread: what it sent and was answered."""
-        job.seen = Seen(request, tuple(block.wire for block in reply.blocks), time.monotonic())
-        self._wake.set()
-
-    def ended(self) -> None:
-        self._wake.set()
-
-    def _run(self, abort: threading.Event) -> Spent:
-        spent, ledger = Spent(), Ledger(self._c.home)
+    def _run(self, abort: threading.Event) -> SummaryUsage:
+        spent, ledger = SummaryUsage(), Ledger(self._c.home)
         while not abort.is_set():
-            self._wake.clear()  # before the look: what happens behind it wakes
-            jobs = self._running()
-            if not jobs:
+            self._news.clear()  # before the look: what happens behind it wakes
+            runs = self._running()
+            if not runs:
                 break
-            for job in jobs:
-                seen, now = job.seen, time.monotonic()
-                if seen is None or not due(now=now, last=job.asked_at, seen=seen.at, policy=self._c.policy.agents):
+            for run in runs:
+                seen, now = run.seen, time.monotonic()
+                if seen is None or not due(now=now, last=run.asked_at, seen=seen.at, policy=self._c.policy.agents):
                     continue
-                job.asked_at = now
+                run.asked_at = now
                 if not self._affordable(ledger):
                     spent.withheld = True
                 else:
-                    self._ask(job, seen, Deadline(SECONDS, abort, job.over), spent)
-            self._wake.wait(min((seconds for job in jobs if (seconds := self._until(job)) is not None), default=IDLE))
+                    self._ask(run, seen, Deadline(SECONDS, abort, run.over), spent)
+            self._news.wait(min((seconds for run in runs if (seconds := self._until(run)) is not None), default=IDLE))
         return spent
 
-    def _until(self, job: Job) -> float | None:
-        seen = job.seen.at if job.seen is not None else None
-        return wait(now=time.monotonic(), last=job.asked_at, seen=seen, policy=self._c.policy.agents)
+    def _until(self, run: AgentRun) -> float | None:
+        seen = run.seen.at if run.seen is not None else None
+        return wait(now=time.monotonic(), last=run.asked_at, seen=seen, policy=self._c.policy.agents)
 
     def _affordable(self, ledger: Ledger) -> bool:
         """B9, for each call: most agents end before the first, and one may be at work when the day's budget ends."""
         return self._c.prompt.model == LOCAL or ran_out(ledger.today(), limits_of(self._c.settings)) is None
 
-    def _ask(self, job: Job, seen: Seen, until: Deadline, spent: Spent) -> None:
+    def _ask(self, run: AgentRun, seen: Seen, until: Deadline, spent: SummaryUsage) -> None:
         model, policy = str(seen.request["model"]), self._c.policy.agents
         small = self._c.settings.small_model
         with suppress(LaminaError, OSError):  # what fails is tried again in half a minute
@@ -122,9 +121,9 @@ class Progress:
                 flow = run_fork(of_request(seen.request, seen.answer), directive(), purpose=PURPOSE, max_tokens=MOST_TOKENS)
                 reply = drive(flow, forks.Side(self._c.ask_side, until)).reply
             spent.add(reply, small or model)
-            if (words := accepted(reply.text, seen, policy)) is not None and words != job.summary:
-                job.summary = words
-                self._changed(job)
+            if (words := accepted(reply.text, seen, policy)) is not None and words != run.summary:
+                run.summary = words
+                self._changed(run)
 
 
 def _named() -> dict[str, str]:

@@ -22,14 +22,14 @@ from ..prompt.instruction_files import Approved, Instructions
 from ..prompt.instructions import load_instructions, nested_for
 from ..prompt.reminder import LaterKind, date_change, date_said, first_reminder, in_view, later_context, nested_context
 from ..session.session import Session
-from .memory_binding import Remembering
+from .memory_binding import MemoryBinding
 
 # What gives the model the date.
 _DATED = ("attachment:instructions", "attachment:date")
 
 
-class Briefing:
-    def __init__(self, session: Session, memory: Remembering, environ: Mapping[str, str]) -> None:
+class Reminders:
+    def __init__(self, session: Session, memory: MemoryBinding, environ: Mapping[str, str]) -> None:
         self.instructions = Instructions()
         self._session = session
         self._memory = memory
@@ -95,7 +95,7 @@ class Briefing:
             "approved": self.approved or (),
         }
 
-    def beside(self, reads: Sequence[Ran]) -> None:
+    def add_nested(self, reads: Sequence[Ran]) -> None:
         """Instruction files beside a file that was read come behind its result, each once."""
         for one in reads:
             if (path := one.output.facts.get("path")) is None:

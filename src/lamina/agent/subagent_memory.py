@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
 from ..core.errors import DiskError
-from ..disk.settings_files import user_home
+from ..core.settings import Mode
 from ..layers.l7_agents.types import Kind, writes
 from ..memory.agent_memory import agent_instructions, mode_for, open_agent_memory
 from ..memory.memory import Memory
@@ -24,48 +25,33 @@ from ..memory.tool_writes import spot
 from ..prompt.reminder import IndexText
 from ..session.session import Session
 from ..tools.tool import Change, Kept
-from .memory_binding import Remembering
+from .memory_binding import MemoryBinding
 
 NOT_YOURS = "{path} belongs to a memory that is not yours, so it was not written; say in your report what should be remembered."
 ONLY_MEMORY = "{path} was not written: this agent may write nothing but memories in {memory}; say in your report what to change."
 NO_WRITES = "{path} was not written: this agent may write no files; say in your report what to change."
 
 
-class OwnMemory(Remembering):
+class SubagentMemory(MemoryBinding):
     def __init__(self, session: Session, kind: Kind) -> None:
         self._kind = kind
         self._own: AgentPlace | None = None
         super().__init__(session)
-        self.mode = mode_for(kind.memory, session.settings)
-        self._own = self._find_own() if self.mode != "off" else None
-        self.place = Place(self._own.path, None, self._own.scope) if self._own is not None else None
-        self._others = self._other_memories()
+        self._others = self._other_memories(**self._base(session.home)) if session.home is not None else ()
 
-    def _find(self) -> Place | None:
-        """The project's memory is not a subagent's."""
-        return None
+    def _choose_mode(self) -> Mode:
+        return mode_for(self._kind.memory, self._session.settings)
 
-    def _find_own(self) -> AgentPlace | None:
-        session, kind = self._session, self._kind
-        if session.home is None or kind.memory is None:
+    def _find(self, **base: Any) -> Place | None:
+        if self._kind.memory is None:
             return None
-        person = user_home(os.environ) or session.home
-        try:
-            return agent_place(
-                kind.name, kind.memory, cwd=session.cwd, home=session.home, settings=session.settings, user_home=person
-            )
-        except DiskError as error:
-            self._without(error)
-            return None
+        self._own = agent_place(self._kind.name, self._kind.memory, **base)
+        return Place(self._own.path, None, self._own.scope)
 
-    def _other_memories(self) -> tuple[Path, ...]:
-        session = self._session
-        if session.home is None:
-            return ()
-        person = user_home(os.environ) or session.home
-        agents = agent_roots(cwd=session.cwd, home=session.home, settings=session.settings, user_home=person)
+    def _other_memories(self, **base: Any) -> tuple[Path, ...]:
+        agents = agent_roots(**base)
         try:
-            main = memory_place(cwd=session.cwd, home=session.home, settings=session.settings, user_home=person)
+            main = memory_place(**base)
         except DiskError:
             return agents
         return (*agents, main.path, *((main.team,) if main.team is not None else ()))

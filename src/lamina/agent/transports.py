@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # loaded where somebody is written to beyond the process
     from ..layers.l7_agents.sockets import Listener
 
 
-class Outside:
+class Transports:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.mailbox: Mailbox | None = None

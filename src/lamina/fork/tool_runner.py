@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Literal, NamedTuple, TypeAlias, assert_never
+from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar, assert_never
 
 import msgspec
 
@@ -31,6 +31,8 @@ from .loop import DENIED
 
 # More files than this are not read faster at once; more questions than a person answers are asked one by one anyway.
 AT_ONCE = 8
+
+T = TypeVar("T")
 
 Consent: TypeAlias = Literal["yes", "always", "no"]
 
@@ -105,7 +107,7 @@ def run_calls(calls: Sequence[ToolUse], desk: Desk) -> tuple[Ran, ...]:
 
 def _at_once(calls: Sequence[ToolUse], settled: Sequence[_Settled], desk: Desk) -> list[Ran]:
     """Ctrl-C reaches only this thread, wherever it is: the tools are told, and what they still have to say is waited for."""
-    begun = [_Once(partial(_run, call, one, desk)) for call, one in zip(calls, settled, strict=True)]
+    begun = [RunOnce(partial(_run, call, one, desk)) for call, one in zip(calls, settled, strict=True)]
     with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(calls))) as pool:
         try:
             for one in begun:
@@ -119,19 +121,19 @@ def _at_once(calls: Sequence[ToolUse], settled: Sequence[_Settled], desk: Desk) 
         return [one.came.result() for one in begun]
 
 
-class _Once:
-    """A call that runs when it is first asked to, and never again."""
+class RunOnce(Generic[T]):
+    """A function that runs when it is first asked to, and never again; `came` gets what it returns or raises."""
 
-    def __init__(self, call: Callable[[], Ran]) -> None:
-        self._call = call
+    def __init__(self, function: Callable[[], T]) -> None:
+        self._function = function
         self._taken = Lock()
-        self.came: Future[Ran] = Future()
+        self.came: Future[T] = Future()
 
     def run(self) -> None:
         if not self._taken.acquire(blocking=False):
             return
         try:
-            self.came.set_result(self._call())
+            self.came.set_result(self._function())
         except BaseException as error:  # noqa: BLE001  # it is raised again in the thread that waits
             self.came.set_exception(error)
 

@@ -25,7 +25,7 @@ from ...core.effects import Flow, drive
 from ...fork.background import JobResult
 from ...fork.fork import ForkOutcome
 from ...fork.fork_tools import lend
-from ...fork.host import Remembers
+from ...fork.host import MemoryAccess
 from ...fork.tool_runner import Desk
 from ...memory.recall.library import Where
 from ...memory.store.modes import plan_write
@@ -98,7 +98,7 @@ def after_turn(c: Conversation) -> None:
     _start(c, state, order, state.cursor)
 
 
-def _gates(c: Conversation, lent: Remembers, failures: int) -> Gates:
+def _gates(c: Conversation, lent: MemoryAccess, failures: int) -> Gates:
     modes = c.settings.memory_mode
     scopes: tuple[Where, ...] = ("private",) if lent.place.team is None else ("private", "team")
     return Gates(
@@ -125,7 +125,7 @@ def _skip(c: Conversation, state: State, passed: Skipped) -> None:
         c.record_event(EXTRACTION, {"skipped": passed.why, "cursor": state.cursor})
 
 
-def _order(c: Conversation, lent: Remembers) -> Order:
+def _order(c: Conversation, lent: MemoryAccess) -> Order:
     """Everything a review needs is taken now; nothing of the conversation goes with it."""
     return Order(
         items=tuple(c.log.view.items),

@@ -29,7 +29,7 @@ from ...disk.paths import RootDir
 from ...fork.background import JobResult
 from ...fork.budget import LOCAL, AskSide, Meter
 from ...fork.fork_tools import lend
-from ...fork.host import Remembers
+from ...fork.host import MemoryAccess
 from ...fork.tool_runner import Desk
 from ...memory.store.daily_logs import to_distil
 from ...memory.store.index import INDEX
@@ -50,7 +50,7 @@ NOTHING = "nothing is remembered yet"
 MOST_TOLD = 20
 
 
-def after_turn(c: Conversation, lent: Remembers) -> None:
+def after_turn(c: Conversation, lent: MemoryAccess) -> None:
     stop = _stopped(c, lent)
     if stop is not None:
         if stop.gate != "throttle":
@@ -62,7 +62,7 @@ def after_turn(c: Conversation, lent: Remembers) -> None:
     c.background.start(DREAM, _job(order, c.ask_side, desk), partial(_take, c), settles=ENDING_SECONDS)
 
 
-def _stopped(c: Conversation, lent: Remembers) -> Stop | None:
+def _stopped(c: Conversation, lent: MemoryAccess) -> Stop | None:
     """The gates behind that of time, the cheapest first."""
     state, settings = c.layer_state(State), c.settings
     standing = Standing(
@@ -87,7 +87,7 @@ def _stopped(c: Conversation, lent: Remembers) -> Stop | None:
     return None if c.background.allows(DREAM) else Stop("budget", "today's budget for background work is used up")
 
 
-def _nothing_new(c: Conversation, lent: Remembers) -> Stop | None:
+def _nothing_new(c: Conversation, lent: MemoryAccess) -> Stop | None:
     """Enough sessions; in assistant mode (W2) a daily log of a day that is over."""
     wanted = c.settings.dream_sessions
     with RootDir.open(lent.place.path, create=False) as root:
@@ -106,7 +106,7 @@ def _places(c: Conversation, root: RootDir) -> tuple[Path, ...]:
     return places(root, c.store.path.parent if c.store.path is not None else None)
 
 
-def _order(c: Conversation, lent: Remembers) -> Order:
+def _order(c: Conversation, lent: MemoryAccess) -> Order:
     """Everything a dream needs is taken now; nothing of the conversation goes with it."""
     meter, limits, settings, now = c.ask_side, limits_of(c.settings), c.settings, datetime.fromisoformat(c.clock())
     local = c.prompt.model == LOCAL
@@ -240,5 +240,5 @@ def sentence(record: Record) -> str:
     return f"Dreamt: {', '.join(parts)}; `lamina dream --undo` takes it back."
 
 
-def recovered(c: Conversation, lent: Remembers) -> list[str]:
+def recovered(c: Conversation, lent: MemoryAccess) -> list[str]:
     return put_right(c.cwd, c.home, c.settings)

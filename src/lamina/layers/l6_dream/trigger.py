@@ -11,7 +11,7 @@ from ...conversation.state import Conversation
 from ...core.errors import LaminaError
 
 if TYPE_CHECKING:
-    from ...fork.host import Remembers
+    from ...fork.host import MemoryAccess
     from .gates import Stop
 
 DREAM: Literal["dream"] = "dream"  # the background job, the purpose of its calls, and its event
@@ -45,7 +45,7 @@ def begin_dream(c: Conversation) -> None:
             c.record_event("layer_failed", {"layer": LAYER, "why": f"{type(error).__name__}: {error}"})
 
 
-def _look(c: Conversation, lent: Remembers) -> None:
+def _look(c: Conversation, lent: MemoryAccess) -> None:
     state = c.layer_state(State)
     if not state.registered and c.store.path is not None:
         from .sessions import register
@@ -61,7 +61,7 @@ def _look(c: Conversation, lent: Remembers) -> None:
     after_turn(c, lent)
 
 
-def _last(lent: Remembers) -> int | None:
+def _last(lent: MemoryAccess) -> int | None:
     """The one stat. What the lock makes of an odd file is asked when a dream begins."""
     try:
         return os.stat(lent.place.path / LOCK, follow_symlinks=False).st_mtime_ns
