@@ -14,7 +14,8 @@ from lamina.core.records import Boundary
 from lamina.core.usage import Usage
 from lamina.disk.session_list import list_sessions, project_directories
 from lamina.disk.transcript import read_transcript
-from lamina.fork.fork import NO_AGENTS, PLACEHOLDER, tagged
+from lamina.fork.fork import NO_AGENTS, tagged
+from lamina.fork.handover import PLACEHOLDER
 from lamina.fork.tool_runner import Consent
 from lamina.layers.l7_agents.types import AGENT
 from lamina.testing import MessagesServer, Received

@@ -15,8 +15,9 @@ from lamina.conversation import forks
 from lamina.core.effects import drive
 from lamina.core.errors import Aborted
 from lamina.core.records import Clear
-from lamina.fork.fork import PLACEHOLDER, ForkOutcome, PrefixChanged, is_fork, run_fork
+from lamina.fork.fork import ForkOutcome, is_fork, run_fork
 from lamina.fork.fork_tools import lend
+from lamina.fork.handover import PLACEHOLDER, PrefixChanged
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received

@@ -17,6 +17,8 @@ from contextvars import ContextVar, copy_context
 from threading import Event, Lock, Thread, current_thread
 from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
+
 # Notes, a summary, an extraction, a dream and a few agents: more at once is a loop that went wrong.
 MOST = 32
 
@@ -41,17 +43,14 @@ class JobResult(NamedTuple):
     take: Take | None = None
 
 
-class _Running:
-    __slots__ = ("abort", "asked", "began", "ended", "name", "settles", "take")
-
-    def __init__(self, name: str, began: float, asked: bool, settles: float, take: Take | None) -> None:
-        self.name = name
-        self.take = take
-        self.asked = asked
-        self.settles = settles
-        self.began = began
-        self.abort = Event()
-        self.ended = Event()
+class _Running(msgspec.Struct, eq=False):
+    name: str
+    began: float
+    asked: bool
+    settles: float
+    take: Take | None
+    abort: Event = msgspec.field(default_factory=Event)
+    ended: Event = msgspec.field(default_factory=Event)
 
 
 class Background:

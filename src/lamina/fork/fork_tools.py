@@ -10,20 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
-from typing import TypeAlias
 
 from msgspec.structs import replace
 
 from ..core.blocks import ToolUse
 from ..permissions.decision import Allow, Deny
 from .tool_runner import AskPerson, Desk
-
-Decide: TypeAlias = Callable[[ToolUse], Allow | Deny]
-
-
-def no_tools(call: ToolUse) -> Deny:
-    """For a run that may call nothing (C3)."""
-    return Deny(f"this run may call no tools, so {call.name} was not run; answer with text.")
 
 
 def lend_whole(desk: Desk, *, abort: Event, ask: AskPerson | None) -> Desk:
@@ -38,17 +30,14 @@ def lend(
     abort: Event,
     only_edit: Path | None = None,
     memory_dir: Path | None = None,
-    decide: Decide | None = None,
+    decide: Callable[[ToolUse], Allow | Deny] | None = None,
 ) -> Desk:
     """`only_edit`: the one file it may Edit, and nothing else (N4). `decide`: a permission function of its own, within the deny
     rules. Neither: X6, what reads inside the project, read-only Bash, and Edit and Write inside `memory_dir`."""
-    context = replace(desk.context, reads=desk.context.reads.clone(), todos=list(desk.context.todos), abort=abort, on_output=None)
     permission = replace(
         desk.permission,
         fork=decide is None,
         only_edit=only_edit,
         memory_dir=memory_dir if memory_dir is not None else desk.permission.memory_dir,
     )
-    return replace(
-        desk, context=context, permission=permission, ask=None, decide_fork=decide, on_start=None, on_end=None, on_output=None
-    )
+    return replace(lend_whole(desk, abort=abort, ask=None), permission=permission, decide_fork=decide)

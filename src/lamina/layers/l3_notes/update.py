@@ -15,7 +15,8 @@ import msgspec
 from ...core.effects import Flow, RunTools
 from ...core.errors import DiskError
 from ...core.fence import escape
-from ...fork.fork import ForkOutcome, Handover, run_fork
+from ...fork.fork import ForkOutcome, run_fork
+from ...fork.handover import Handover
 from . import file
 from .draft import Draft
 from .due import Cursor

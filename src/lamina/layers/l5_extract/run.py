@@ -17,8 +17,8 @@ from ...core.effects import Flow
 from ...core.errors import Aborted
 from ...core.settings import Settings
 from ...core.view import Item
-from ...fork.fork import ForkOutcome, Handover, run_fork
-from ...fork.handover import PrefixChanged
+from ...fork.fork import ForkOutcome, run_fork
+from ...fork.handover import Handover, PrefixChanged
 from ...memory.recall.library import Look
 from ...memory.recall.selection import line_of
 from ...memory.store.scan import MOST_IN_MANIFEST, Header, manifest

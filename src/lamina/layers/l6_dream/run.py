@@ -23,8 +23,8 @@ from ...core.effects import Ask, Effect, RunTools, drive
 from ...core.errors import Aborted, DiskError
 from ...core.settings import Settings
 from ...disk.dream_lock import Hold, Lock, NotWon
-from ...fork.fork import ForkOutcome, Handover, run_fork
-from ...fork.handover import PrefixChanged, altered
+from ...fork.fork import ForkOutcome, run_fork
+from ...fork.handover import Handover, PrefixChanged, altered
 from ...memory.memory import Memory
 from ...memory.store.modes import GatedStore
 from ...memory.store.scopes import Place
