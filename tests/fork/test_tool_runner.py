@@ -15,7 +15,7 @@ from tests.tools.doing import ENVIRON
 
 from lamina.core.blocks import ToolUse, Wire, read_block
 from lamina.core.settings import Permissions
-from lamina.fork.tool_runner import Consent, Desk, Ran, run_calls
+from lamina.fork.tool_runner import Consent, Desk, Ran
 from lamina.permissions.decision import Allow, Ask, Deny, Mode, PermissionContext
 from lamina.permissions.rules import Rules, read_rules
 from lamina.tools.registry import builtin_tools
@@ -81,7 +81,7 @@ class Talk:
         return said
 
     def run(self, *calls: ToolUse) -> list[Ran]:
-        return list(run_calls(calls, self.desk))
+        return list(self.desk.run(calls))
 
     def said(self, *calls: ToolUse) -> list[str]:
         return [text_of(ran) for ran in self.run(*calls)]

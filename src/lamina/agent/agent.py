@@ -29,7 +29,7 @@ from ..core.settings import Permissions, Settings
 from ..disk.settings_files import lamina_home, user_home
 from ..fork import loop
 from ..fork.host import Host, Source
-from ..fork.tool_runner import AskPerson, Consent, Desk, No, Ran, run_calls
+from ..fork.tool_runner import AskPerson, Consent, Desk, No, Ran
 from ..hooks.events import Event as HookEvent
 from ..hooks.events import HookOutcome
 from ..hooks.run import run_hooks
@@ -165,7 +165,7 @@ class Agent:
             session,
             abort=self.context.abort,
             tell=self.tell,
-            run_calls=self.agents.run if self.agents is not None else lambda calls: run_calls(calls, self.desk),
+            run_calls=self.agents.run if self.agents is not None else self.desk.run,
             after_results=self._after_results,
             saw=under.saw if under is not None else None,
         )

@@ -147,12 +147,11 @@ class AgentRun:
 
     def _run_fork(self, wanted: Forked, side: Side, handover: Handover | None) -> str:
         from ..fork.fork import AGENT, run_fork
-        from ..fork.fork_tools import lend_whole
 
         assert handover is not None, "a call that wants a fork was seen before it ran"
         assert side.desk is not None
         lent = replace(
-            lend_whole(side.desk, abort=self.abort, ask=self.ask),
+            side.desk.clone(abort=self.abort, ask=self.ask),
             tools=self.mail.among(side.desk.tools),
             on_start=lambda _: self._count_call(),
             on_end=lambda ran: self._follow(result_event(ran)),

@@ -27,7 +27,7 @@ from ..core.blocks import ToolUse, Wire
 from ..core.errors import DiskError, LaminaError, SessionClosed
 from ..fork.background import JobResult
 from ..fork.host import Restorable
-from ..fork.tool_runner import Ran, RunOnce, run_calls
+from ..fork.tool_runner import Ran, RunOnce
 from ..layers.l7_agents.call import Forked, Refusal, agent_tool, read_call, wants_fork
 from ..layers.l7_agents.files import Catalog
 from ..layers.l7_agents.report import State, launched, lost, restorables
@@ -110,7 +110,7 @@ class AgentPool:
         """The calls of one answer; while agents work, what they want of the conversation is done here."""
         desk = self._agent.desk
         if all(call.name != AGENT for call in calls):
-            return run_calls(calls, desk)
+            return desk.run(calls)
         from ..conversation.forks import Side, hand_over
 
         abort = desk.context.abort
@@ -122,7 +122,7 @@ class AgentPool:
                 _ = self._session._side  # looked up here, in the conversation's own thread
                 handover = hand_over(c)
             self._batch = Side(c.ask_side, abort, desk), handover
-            once = RunOnce(partial(run_calls, calls, desk))
+            once = RunOnce(partial(desk.run, calls))
             threading.Thread(target=copy_context().run, args=(once.run,), name="lamina-agents", daemon=True).start()
             try:
                 self._queue.until(once.came, c, abort)

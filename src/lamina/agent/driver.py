@@ -1,7 +1,7 @@
 """The main conversation as the tool loop drives it: every word of it is in the log.
 
-`Driver` is the loop's Talk and carries out its effects, in the conversation's own thread. An abort leaves a call to the model at once;
-what was heard of its answer is kept.
+`Driver` is the loop's Conversable and carries out its effects, in the conversation's own thread. An abort leaves a call to the model
+at once; what was heard of its answer is kept.
 """
 
 from __future__ import annotations

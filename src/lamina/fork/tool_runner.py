@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar, assert_never
 
 import msgspec
+from msgspec.structs import replace
 
 from ..core.blocks import ToolResult, ToolUse, tool_result
 from ..core.errors import InputError
@@ -67,58 +68,10 @@ class Ran(msgspec.Struct, frozen=True):
             return tool_result(self.call.id, f"{self.call.name} returned what can't be sent ({error.problem}).", is_error=True)
 
 
-class Desk(msgspec.Struct, frozen=True, kw_only=True):
-    """What calls are run with: the same for the main conversation and, with a clone of the read state, for a fork."""
-
-    tools: tuple[Tool, ...]
-    context: Context
-    permission: PermissionContext
-    mode: Callable[[], Mode]
-    rules: Callable[[], Rules]
-    ask: AskPerson | None = None
-    decide_fork: Callable[[ToolUse], Allow | Deny] | None = None  # a fork's own permission function (X6); deny rules still count
-    on_start: Callable[[ToolUse], None] | None = None
-    on_end: Callable[[Ran], None] | None = None
-    on_output: Callable[[ToolUse, str], None] | None = None  # what a running command prints, as it prints it; bounded by the tool
-
-
 class _Settled(NamedTuple):
     verdict: Verdict
     real: Path | None = None  # of a call that writes: the file that was judged, without links
     by_person: bool = False
-
-
-def run_calls(calls: Sequence[ToolUse], desk: Desk) -> tuple[Ran, ...]:
-    settled = [_settled(call, desk) for call in calls]
-    readers = {tool.name for tool in desk.tools if tool.read_only}
-    together = {tool.name for tool in desk.tools if getattr(tool, "together", False)}
-    done: list[Ran] = []
-    changed = False
-    while (at := len(done)) < len(calls):
-        end = at + 1
-        beside = readers if calls[at].name in readers else {calls[at].name} & together
-        while end < len(calls) and calls[end].name in beside:
-            end += 1
-        now = [_still(calls[index], settled[index], desk) if changed else settled[index] for index in range(at, end)]
-        done += _at_once(calls[at:end], now, desk)
-        changed = changed or calls[at].name not in readers
-    return tuple(done)
-
-
-def _at_once(calls: Sequence[ToolUse], settled: Sequence[_Settled], desk: Desk) -> list[Ran]:
-    """Ctrl-C reaches only this thread, wherever it is: the tools are told, and what they still have to say is waited for."""
-    begun = [RunOnce(partial(_run, call, one, desk)) for call, one in zip(calls, settled, strict=True)]
-    with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(calls))) as pool:
-        try:
-            for one in begun:
-                pool.submit(one.run)
-            wait([one.came for one in begun])
-        except KeyboardInterrupt:
-            desk.context.abort.set()
-            # It may have come while a thread was starting: nobody knows which calls have begun, but each runs only once.
-            for one in begun:
-                pool.submit(one.run)
-        return [one.came.result() for one in begun]
 
 
 class RunOnce(Generic[T]):
@@ -138,56 +91,148 @@ class RunOnce(Generic[T]):
             self.came.set_exception(error)
 
 
-def _settled(call: ToolUse, desk: Desk) -> _Settled:
-    """The verdict once a question has been answered. The rules are read anew each time: an "always" counts for the next call."""
-    judged = _judged(call, desk)
-    verdict = judged.verdict
-    if not isinstance(verdict, Ask):
-        return judged
-    if desk.context.abort.is_set():
-        return _Settled(Deny(STOPPED))
-    if desk.ask is None:
-        return _Settled(Deny(NOBODY.format(why=verdict.why)))
-    consent = desk.ask(call, verdict)
-    if isinstance(consent, No):
-        return _Settled(Deny(SAID_NO_WITH.format(words=consent.words)), by_person=True)
-    answer = Deny(SAID_NO.format(why=verdict.why)) if consent == "no" else Allow(f"The person said {consent}.")
-    return _Settled(answer, judged.real, by_person=True)
+class Desk(msgspec.Struct, frozen=True, kw_only=True):
+    """What calls are run with: the same for the main conversation and, with a clone of the read state, for a fork."""
 
+    tools: tuple[Tool, ...]
+    context: Context
+    permission: PermissionContext
+    mode: Callable[[], Mode]
+    rules: Callable[[], Rules]
+    ask: AskPerson | None = None
+    decide_fork: Callable[[ToolUse], Allow | Deny] | None = None  # a fork's own permission function (X6); deny rules still count
+    on_start: Callable[[ToolUse], None] | None = None
+    on_end: Callable[[Ran], None] | None = None
+    on_output: Callable[[ToolUse, str], None] | None = None  # what a running command prints, as it prints it; bounded by the tool
 
-def _judged(call: ToolUse, desk: Desk) -> _Settled:
-    """Links are looked up once, here: what is judged is what a tool may then write, whatever takes its place meanwhile (Z8)."""
-    if all(tool.name != call.name for tool in desk.tools):
-        return _Settled(Allow("There is no such tool; the model is told so."))
-    try:
-        asked = read_call(call, desk.permission)
-    except Unclear as unclear:
-        return _Settled(Deny(str(unclear)))
-    real = asked.paths[-1] if asked.tool in WRITERS else None
-    if desk.decide_fork is None:
-        return _Settled(judge(asked, mode=desk.mode(), rules=desk.rules(), context=desk.permission), real)
-    own = desk.decide_fork(call)
-    if isinstance(own, Deny):
-        return _Settled(own)
-    verdict = judge(asked, mode="all", rules=desk.rules(), context=desk.permission)
-    return _Settled(own if isinstance(verdict, Allow) else verdict, real)
+    def clone(self, *, abort: Event, ask: AskPerson | None) -> Desk:
+        """The same tools, mode and rules for a fork that does its parent's work (A4); `ask` None: nobody can be asked.
 
+        What a fork can change is a copy: which files were read, the to-dos. Its calls are shown to nobody. Its abort is the one Event
+        that ends the whole run."""
+        context = self.context
+        own = replace(context, reads=context.reads.clone(), todos=list(context.todos), abort=abort, on_output=None)
+        return replace(self, context=own, ask=ask, on_start=None, on_end=None, on_output=None)
 
-def _still(call: ToolUse, settled: _Settled, desk: Desk) -> _Settled:
-    """A file that was inside may now be a link that leads outside, and a plan knows only the names there were."""
-    if settled.by_person or not isinstance(settled.verdict, Allow):
-        return settled
-    again = _judged(call, desk)
-    return _Settled(Deny(CHANGED.format(why=again.verdict.why))) if isinstance(again.verdict, Ask) else again
+    def restrict(
+        self,
+        *,
+        abort: Event,
+        only_edit: Path | None = None,
+        memory_dir: Path | None = None,
+        decide: Callable[[ToolUse], Allow | Deny] | None = None,
+    ) -> Desk:
+        """A copy with the permissions of a background fork. The tools stay, since another list would be another prefix; nobody is
+        asked, so what would be a question is a denial. `only_edit`: the one file it may Edit, and nothing else (N4). `decide`: a
+        permission function of its own, within the deny rules. Neither: X6, what reads inside the project, read-only Bash, and Edit
+        and Write inside `memory_dir`."""
+        permission = replace(
+            self.permission, fork=decide is None, only_edit=only_edit, memory_dir=memory_dir or self.permission.memory_dir
+        )
+        return replace(self.clone(abort=abort, ask=None), permission=permission, decide_fork=decide)
 
+    def run(self, calls: Sequence[ToolUse]) -> tuple[Ran, ...]:
+        settled = [self._settle(call) for call in calls]
+        readers = {tool.name for tool in self.tools if tool.read_only}
+        together = {tool.name for tool in self.tools if getattr(tool, "together", False)}
+        done: list[Ran] = []
+        changed = False
+        while (at := len(done)) < len(calls):
+            end = at + 1
+            beside = readers if calls[at].name in readers else {calls[at].name} & together
+            while end < len(calls) and calls[end].name in beside:
+                end += 1
+            done += self._run_at_once(
+                [
+                    partial(self._run_one, call, self._settle_again(call, one) if changed else one)
+                    for call, one in zip(calls[at:end], settled[at:end], strict=True)
+                ]
+            )
+            changed = changed or calls[at].name not in readers
+        return tuple(done)
 
-def _run(call: ToolUse, settled: _Settled, desk: Desk) -> Ran:
-    if desk.on_start is not None:
-        desk.on_start(call)
-    ran = Ran(call, settled.verdict, _output(call, settled, desk))
-    if desk.on_end is not None:
-        desk.on_end(ran)
-    return ran
+    def _run_at_once(self, calls: Sequence[Callable[[], Ran]]) -> list[Ran]:
+        """Ctrl-C reaches only this thread, wherever it is: the tools are told, and what they still have to say is waited for."""
+        begun = [RunOnce(call) for call in calls]
+        with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(calls))) as pool:
+            try:
+                for one in begun:
+                    pool.submit(one.run)
+                wait([one.came for one in begun])
+            except KeyboardInterrupt:
+                self.context.abort.set()
+                # It may have come while a thread was starting: nobody knows which calls have begun, but each runs only once.
+                for one in begun:
+                    pool.submit(one.run)
+            return [one.came.result() for one in begun]
+
+    def _settle(self, call: ToolUse) -> _Settled:
+        """The verdict once a question has been answered. The rules are read anew each time: an "always" counts for the next call."""
+        judged = self._judge(call)
+        verdict = judged.verdict
+        if not isinstance(verdict, Ask):
+            return judged
+        if self.context.abort.is_set():
+            return _Settled(Deny(STOPPED))
+        if self.ask is None:
+            return _Settled(Deny(NOBODY.format(why=verdict.why)))
+        consent = self.ask(call, verdict)
+        if isinstance(consent, No):
+            return _Settled(Deny(SAID_NO_WITH.format(words=consent.words)), by_person=True)
+        answer = Deny(SAID_NO.format(why=verdict.why)) if consent == "no" else Allow(f"The person said {consent}.")
+        return _Settled(answer, judged.real, by_person=True)
+
+    def _judge(self, call: ToolUse) -> _Settled:
+        """Links are looked up once, here: what is judged is what a tool may then write, whatever takes its place meanwhile (Z8)."""
+        if all(tool.name != call.name for tool in self.tools):
+            return _Settled(Allow("There is no such tool; the model is told so."))
+        try:
+            asked = read_call(call, self.permission)
+        except Unclear as unclear:
+            return _Settled(Deny(str(unclear)))
+        real = asked.paths[-1] if asked.tool in WRITERS else None
+        if self.decide_fork is None:
+            return _Settled(judge(asked, mode=self.mode(), rules=self.rules(), context=self.permission), real)
+        own = self.decide_fork(call)
+        if isinstance(own, Deny):
+            return _Settled(own)
+        verdict = judge(asked, mode="all", rules=self.rules(), context=self.permission)
+        return _Settled(own if isinstance(verdict, Allow) else verdict, real)
+
+    def _settle_again(self, call: ToolUse, settled: _Settled) -> _Settled:
+        """A file that was inside may now be a link that leads outside, and a plan knows only the names there were."""
+        if settled.by_person or not isinstance(settled.verdict, Allow):
+            return settled
+        again = self._judge(call)
+        return _Settled(Deny(CHANGED.format(why=again.verdict.why))) if isinstance(again.verdict, Ask) else again
+
+    def _run_one(self, call: ToolUse, settled: _Settled) -> Ran:
+        if self.on_start is not None:
+            self.on_start(call)
+        ran = Ran(call, settled.verdict, self._output(call, settled))
+        if self.on_end is not None:
+            self.on_end(ran)
+        return ran
+
+    def _output(self, call: ToolUse, settled: _Settled) -> Output:
+        verdict, context = settled.verdict, self.context
+        match verdict:
+            case Deny():
+                return Output(f"{DENIED}{verdict.why}", is_error=True, facts={"denied": True})
+            case Ask():
+                raise AssertionError("a question was left open")
+            case Allow(plan=None):
+                # Of several calls at once, each is known by what it prints.
+                heard = partial(self.on_output, call) if self.on_output is not None else context.on_output
+                own = replace(context, on_output=heard, call=call.id, target=settled.real)
+                return _with_whole(run_call(self.tools, call, own), context)
+            case Allow(plan=plan):
+                if context.abort.is_set():
+                    return Output(STOPPED, is_error=True)
+                assert plan is not None
+                return _read(run_readonly(plan, abort=context.abort), context)
+            case _:
+                assert_never(verdict)
 
 
 def _with_whole(output: Output, context: Context) -> Output:
@@ -197,10 +242,8 @@ def _with_whole(output: Output, context: Context) -> Output:
         return output
     if context.scratch is None:
         remove(path, durability="process")
-        return msgspec.structs.replace(output, facts={key: value for key, value in output.facts.items() if key != "output_file"})
-    return msgspec.structs.replace(
-        output, content=f"{output.content}\n[The whole output is in {path}; Read shows it page by page.]"
-    )
+        return replace(output, facts={key: value for key, value in output.facts.items() if key != "output_file"})
+    return replace(output, content=f"{output.content}\n[The whole output is in {path}; Read shows it page by page.]")
 
 
 def _read(done: Result, context: Context) -> Output:
@@ -217,27 +260,3 @@ def _read(done: Result, context: Context) -> Output:
     said = "\n".join(part for part in (captured.text.rstrip("\n"), *notes) if part) or "(no output)"
     facts = {"exit_code": done.exit_code} | ({"output_file": str(captured.file)} if captured.file is not None else {})
     return _with_whole(Output(said, is_error=done.ended != "by itself", facts=facts), context)
-
-
-def _heard(call: ToolUse, desk: Desk, real: Path | None) -> Context:
-    """The context of one call: of several at once, each is known by what it prints."""
-    heard = partial(desk.on_output, call) if desk.on_output is not None else desk.context.on_output
-    return msgspec.structs.replace(desk.context, on_output=heard, call=call.id, target=real)
-
-
-def _output(call: ToolUse, settled: _Settled, desk: Desk) -> Output:
-    verdict = settled.verdict
-    match verdict:
-        case Deny():
-            return Output(f"{DENIED}{verdict.why}", is_error=True, facts={"denied": True})
-        case Ask():
-            raise AssertionError("a question was left open")
-        case Allow(plan=None):
-            return _with_whole(run_call(desk.tools, call, _heard(call, desk, settled.real)), desk.context)
-        case Allow():
-            if desk.context.abort.is_set():
-                return Output(STOPPED, is_error=True)
-            assert verdict.plan is not None
-            return _read(run_readonly(verdict.plan, abort=desk.context.abort), desk.context)
-        case _:
-            assert_never(verdict)

@@ -24,7 +24,6 @@ from ...core.blocks import ToolUse, Wire
 from ...core.effects import Flow, drive
 from ...fork.background import JobResult
 from ...fork.fork import ForkOutcome
-from ...fork.fork_tools import lend
 from ...fork.host import MemoryAccess
 from ...fork.tool_runner import Desk
 from ...memory.recall.library import Where
@@ -186,7 +185,7 @@ def _lent(desk: Desk, order: Order) -> Desk:
     """X6. A team's directory that lies elsewhere is written to like the memory directory."""
     private, team = order.place.path, order.place.team
     if team is None or team.is_relative_to(private):
-        return lend(desk, abort=Abort(), memory_dir=private)
+        return desk.restrict(abort=Abort(), memory_dir=private)
 
     def judged(call: ToolUse) -> Allow | Deny:
         verdict = None
@@ -198,7 +197,7 @@ def _lent(desk: Desk, order: Order) -> Desk:
         assert isinstance(verdict, Deny)
         return verdict
 
-    return lend(desk, abort=Abort(), memory_dir=private, decide=judged)
+    return desk.restrict(abort=Abort(), memory_dir=private, decide=judged)
 
 
 # What came back

@@ -28,7 +28,6 @@ from ...disk.dream_lock import Lock
 from ...disk.paths import RootDir
 from ...fork.background import JobResult
 from ...fork.budget import LOCAL, AskSide, Meter
-from ...fork.fork_tools import lend
 from ...fork.host import MemoryAccess
 from ...fork.tool_runner import Desk
 from ...memory.store.daily_logs import to_distil
@@ -157,7 +156,7 @@ def at_desk(desk: Desk, ask: AskSide | Meter, order: Order) -> Callable[[Bounds,
             assert isinstance(verdict, Allow | Deny)
             return bounds.judge(call, verdict)
 
-        lent = lend(replace(desk, permission=permission), abort=abort, memory_dir=copy.work, decide=judged)
+        lent = replace(desk, permission=permission).restrict(abort=abort, memory_dir=copy.work, decide=judged)
         context = replace(lent.context, keeper=bounds.keep, reads=ReadState(), cwd=order.cwd)
         return Side(ask, abort, replace(lent, tools=bounds.tools(lent.tools), context=context, on_end=bounds.saw))
 
