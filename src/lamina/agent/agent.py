@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
@@ -28,7 +28,7 @@ from ..core.reply import Reply
 from ..core.settings import Permissions, Settings
 from ..disk.settings_files import lamina_home, user_home
 from ..fork import loop
-from ..fork.host import Host, Source
+from ..fork.host import Bridge, Host, Source
 from ..fork.tool_runner import AskPerson, Consent, Desk, No, Ran
 from ..hooks.events import Event as HookEvent
 from ..hooks.events import HookOutcome
@@ -101,7 +101,7 @@ class Agent:
         under: AgentRun | None = None,
         memory: MemoryBinding | None = None,
         interactive: bool = False,
-        bridge: Callable[[str, str, str], str | None] | None = None,
+        bridge: Bridge | None = None,
     ) -> None:
         """`catalog`: the agent types it may start; None: it has no Agent tool. `under` and `memory`: a subagent's. `interactive`: a
         person is there, so that memories are written at the end of a turn (X2). `bridge`: takes messages to `bridge:ID`."""
@@ -111,7 +111,7 @@ class Agent:
             )
         self.session = session
         self._under = under
-        self.depth: int = under.parent.depth + 1 if under is not None else 0
+        self._depth: int = under.parent._depth + 1 if under is not None else 0
         self.agents: AgentPool | None = None
         self.mail = under.mail if under is not None else Messaging.main(session) if catalog is not None else None
         self.tools = tuple(tools if tools is not None else builtin_tools())
@@ -126,30 +126,42 @@ class Agent:
         self.rounds = rounds
         # What hooks and commands see: the person's own environment and the variables of the settings, never ours.
         self.environ = {**(os.environ if environ is None else environ), **session.settings.env}
+        self.memory = memory or MemoryBinding(session)
+        self.desk: Desk = self._make_desk(ask)
+        self.context = self.desk.context
+        self.reminders = Reminders(session, self.memory, self.environ)
+        self._run_calls = self.agents.run if self.agents is not None else self.desk.run
+        self._driver = Driver(self)
+        for rule in self.memory.rules:
+            self.allow(rule)
+        session.lend(self._make_host(interactive, bridge))
+        with session._working() as conversation:
+            recover_dreams(conversation)
+
+    def _make_desk(self, ask: AskPerson | None) -> Desk:
+        session, under = self.session, self._under
         # Output too large to show is kept beside the transcript; a session in memory keeps none.
         scratch = session.path.with_suffix("") / "tool-results" if session.path is not None else None
         roots = _extra_roots(session, self.environ)
-        self.memory = memory or MemoryBinding(session)
-        self.context = Context(
-            cwd=session.cwd,
-            roots=(session.cwd, *roots),
-            environ=self.environ,
-            scratch=scratch,
-            # A search shows nothing that a Read of the file would not.
-            may_read=lambda path: may_read(path, rules=self.desk.rules(), context=self.desk.permission),
-            keeper=self.memory.keeper(),
-            expand=session._opened,
-            abort=under.abort if under is not None else Event(),
-        )
-        names = {tool.name for tool in self.tools if tool.read_only}
-        self.desk: Desk = Desk(
+        readers = {tool.name for tool in self.tools if tool.read_only}
+        return Desk(
             tools=self.tools,
-            context=self.context,
+            context=Context(
+                cwd=session.cwd,
+                roots=(session.cwd, *roots),
+                environ=self.environ,
+                scratch=scratch,
+                # A search shows nothing that a Read of the file would not.
+                may_read=lambda path: may_read(path, rules=self.desk.rules(), context=self.desk.permission),
+                keeper=self.memory.keeper(),
+                expand=session._opened,
+                abort=under.abort if under is not None else Event(),
+            ),
             permission=PermissionContext(
                 cwd=session.cwd,
                 roots=(*roots, *((scratch,) if scratch is not None else ()), *self.memory.readable),
                 memory_dir=self.memory.directory,
-                tool_is_read_only=lambda name: name in names,
+                tool_is_read_only=readers.__contains__,
                 lamina_home=session.home,
                 home=Path(self.environ["HOME"]) if self.environ.get("HOME") else None,
             ),
@@ -160,39 +172,25 @@ class Agent:
             on_end=lambda ran: self.tell(result_event(ran)),
             on_output=lambda call, text: self.tell({"type": "tool_output", "id": call.id, "text": text}),
         )
-        self.reminders = Reminders(session, self.memory, self.environ)
-        self._driver = Driver(
-            session,
-            abort=self.context.abort,
-            tell=self.tell,
-            run_calls=self.agents.run if self.agents is not None else self.desk.run,
-            after_results=self._after_results,
-            saw=under.saw if under is not None else None,
+
+    def _make_host(self, interactive: bool, bridge: Bridge | None) -> Host:
+        """What the layers may use of this loop."""
+        return Host(
+            subagent=self._under is not None,
+            desk=self.desk,
+            reads=self.context.reads,
+            todos=lambda: rendered(self.context.todos) if self.context.todos else None,
+            restorable=self.agents.restorables if self.agents is not None else None,
+            pre_compact=lambda trigger, instructions: self._hook(
+                "PreCompact", matching=trigger, trigger=trigger, custom_instructions=instructions
+            ),
+            post_compact=lambda trigger, summary: self._hook("PostCompact", matching=trigger, trigger=trigger, summary=summary),
+            session_start=lambda source: self._hook("SessionStart", matching=source, source=source),
+            reminder=self.reminders.first_reminder,
+            memory=self.memory.access(interactive=interactive),
+            observer=lambda name, data: self.tell({"type": "layer", "name": name, "data": data}),
+            bridge=bridge,
         )
-        for rule in self.memory.rules:
-            self.allow(rule)
-        session.lend(
-            Host(
-                subagent=under is not None,
-                desk=self.desk,
-                reads=self.context.reads,
-                todos=lambda: rendered(self.context.todos) if self.context.todos else None,
-                restorable=self.agents.restorables if self.agents is not None else None,
-                pre_compact=lambda trigger, instructions: self._hook(
-                    "PreCompact", matching=trigger, trigger=trigger, custom_instructions=instructions
-                ),
-                post_compact=lambda trigger, summary: self._hook(
-                    "PostCompact", matching=trigger, trigger=trigger, summary=summary
-                ),
-                session_start=lambda source: self._hook("SessionStart", matching=source, source=source),
-                reminder=self.reminders.first_reminder,
-                memory=self.memory.access(interactive=interactive) if under is None else None,
-                observer=lambda name, data: self.tell({"type": "layer", "name": name, "data": data}),
-                bridge=bridge,
-            )
-        )
-        with session._working() as conversation:
-            recover_dreams(conversation)
 
     @classmethod
     def open(
@@ -210,7 +208,7 @@ class Agent:
         ask: AskPerson | None = None,
         on_event: OnEvent | None = None,
         interactive: bool = False,
-        bridge: Callable[[str, str, str], str | None] | None = None,
+        bridge: Bridge | None = None,
         **session: Any,
     ) -> Self:
         """Open a session with the prompt an agent needs. `session` goes to Session: home, in_memory, max_tokens, window, …"""
@@ -340,11 +338,11 @@ class Agent:
         if self.agents is not None:
             self.agents.land()
 
-    def open_subagent(self, run: AgentRun, kind: Kind) -> Agent:
+    def _open_subagent(self, run: AgentRun, kind: Kind) -> Agent:
         """A subagent (A4): a conversation, tools, prompt, model and memory of its own; mode, rules and the person are this agent's."""
         assert self.agents is not None
         tools = picked(kind, self.tools, remembers=mode_for(kind.memory, self.session.settings) != "off")
-        catalog = self.agents.catalog if self.depth + 1 < DEEPEST and any(tool.name == AGENT for tool in tools) else None
+        catalog = self.agents.catalog if self._depth + 1 < DEEPEST and any(tool.name == AGENT for tool in tools) else None
         given = tuple(tool for tool in tools if tool.name != AGENT)
         session = subagent_session(self.session, run.id, kind, given, catalog, self._given)
         try:

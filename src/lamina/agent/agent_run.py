@@ -174,7 +174,7 @@ class AgentRun:
         return report_text(outcome.reply.text or next(reversed(outcome.texts), ""), ended, outcome.rounds)
 
     def _run_subagent(self, wanted: Fresh) -> str:
-        agent = self.parent.open_subagent(self, wanted.kind)
+        agent = self.parent._open_subagent(self, wanted.kind)
         session, said = agent.session, tuple[str, ...]()
         try:
             answer = agent.run(wanted.prompt)

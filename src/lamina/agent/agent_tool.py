@@ -244,7 +244,7 @@ class AgentPool:
         if isinstance(wanted, Refusal):
             return failure(wanted.sentence)
         # What an agent of an agent would bring later, nobody would be there to read.
-        background = wanted.background and self._agent.depth == 0
+        background = wanted.background and self._agent._depth == 0
         ask = batch[0].desk.ask if batch[0].desk is not None and not background else None
         with self._lock:
             if background and len(self._running()) >= MOST_AT_ONCE:

@@ -6,9 +6,8 @@ at once; what was heard of its answer is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from threading import Event
-from typing import Any, TypeAlias, assert_never
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, assert_never
 
 from .. import turn
 from ..core.blocks import ToolResult, ToolUse, Wire
@@ -21,28 +20,16 @@ from ..fork.tool_runner import Ran
 from ..layers.l1_results.step import HandedIn
 from ..providers import OnEvent, Provider
 from ..providers.stream import StreamState
-from ..session.session import Session
 
-RunCalls: TypeAlias = Callable[[tuple[ToolUse, ...]], tuple[Ran, ...]]
+if TYPE_CHECKING:
+    from .agent import Agent
 
 
 class Driver:
-    def __init__(
-        self,
-        session: Session,
-        *,
-        abort: Event,
-        tell: OnEvent,
-        run_calls: RunCalls,
-        after_results: Callable[[Sequence[Ran]], None],
-        saw: Callable[[dict[str, Any], Reply], None] | None = None,
-    ) -> None:
-        self._session = session
-        self._abort = abort
-        self._tell = tell
-        self._run_calls = run_calls
-        self._after_results = after_results
-        self._saw = saw
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._session = agent.session
+        self._abort = agent.context.abort
 
     def carry_on(self, rounds: int) -> loop.Outcome:
         """Ask and run tools until the model is done."""
@@ -59,19 +46,19 @@ class Driver:
         with self._session._working() as c:
             flat = c.log.view.flat
             kept = self._session.after_call(loop.with_unique_ids(reply, lambda call: flat.fate_of_call(call) is not None))
-        self._tell({"type": "answer", "reply": kept})
+        self._agent.tell({"type": "answer", "reply": kept})
         return kept
 
     def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
         ran: tuple[Ran, ...] = yield RunTools(calls)
         self._session._add_results([_handed_in(one) for one in ran])
-        self._after_results(ran)
+        self._agent._after_results(ran)
         if self._abort.is_set():
             raise Aborted
 
     def results(self, results: Sequence[ToolResult]) -> None:
         self._session._add_results(results)
-        self._after_results(())
+        self._agent._after_results(())
 
     def recover(self, error: ProviderError) -> Flow[bool]:
         with self._session._working() as c:
@@ -86,7 +73,7 @@ class Driver:
             case Ask():  # beside the conversation, and the turn waits for it: a summary
                 return self._until_abort(self._session._side, effect, effect.on_event or (lambda event: None))
             case RunTools():
-                return self._run_calls(effect.calls)
+                return self._agent._run_calls(effect.calls)
             case Sleep():
                 self._abort.wait(effect.seconds)
                 return None
@@ -104,7 +91,7 @@ class Driver:
             if event.get("type") == "message_start":  # a second one: the call was tried again, and the first part is void
                 heard = StreamState()
             heard.feed(event)
-            self._tell(event)
+            self._agent.tell(event)
 
         try:
             reply = self._until_abort(self._session.provider, effect, hear)
@@ -115,8 +102,8 @@ class Driver:
                 if partial.blocks:
                     self.answered(partial)
             raise
-        if self._saw is not None:
-            self._saw(effect.request, reply)
+        if self._agent._under is not None:
+            self._agent._under.saw(effect.request, reply)
         return reply
 
     def _until_abort(self, provider: Provider, effect: Ask, on_event: OnEvent) -> Reply:

@@ -115,14 +115,12 @@ class Messaging:
         return sum(not self._is_end(one) for one in left)
 
     def hang_up(self) -> None:
-        """Nobody calls from here on; who was told that a message came is read with the last `land`."""
-        if self.name == MAIN:
-            self._transports.hang_up()
+        """Nobody calls from here on; who was told that a message came is read with the last `land`. The main conversation's."""
+        self._transports.hang_up()
 
     def close(self) -> None:
-        if self.name == MAIN:
-            self._transports.close()
-            self._post.close(MAIN)
+        self._transports.close()
+        self._post.close(self.name)
 
     # What is sent; in the thread of a call
 
@@ -136,11 +134,12 @@ class Messaging:
             case "everybody":
                 return self._to_everybody(wanted)
             case "uds":
+                from ..layers.l7_agents.sockets import call
+
                 letter = self._beyond(wanted)
-                problem = self._transports.call(wanted.to, letter, context.abort)
-                return (
-                    failure(problem) if problem else _sent(f"The session at {wanted.to} has it as message {letter.id}.", letter)
-                )
+                problem = call(wanted.to, letter, abort=context.abort)
+                sent = f"The session at {wanted.to} has it as message {letter.id}."
+                return failure(problem) if problem else _sent(sent, letter)
             case "bridge":
                 return self._over_bridge(wanted)
             case _:
@@ -193,7 +192,7 @@ class Messaging:
         return Output(" ".join([*told, *problems]), is_error=not sent, facts={"sent": sent})
 
     def _over_bridge(self, wanted: Sending) -> Output:
-        bridge = self._transports.bridge
+        bridge = self._transports.session._c.host.bridge
         if bridge is None:
             return failure(NO_BRIDGE)
         try:

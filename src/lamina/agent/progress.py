@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ..conversation import forks
+from ..conversation.side_usage import SideUsage
 from ..conversation.state import Conversation
 from ..core.budget import limits_of, ran_out
 from ..core.cache import FORK_HEADER, SESSION_HEADER
 from ..core.effects import Ask, drive
 from ..core.errors import LaminaError
 from ..core.ids import new_id
-from ..core.reply import Reply
 from ..core.usage import Usage
 from ..disk.ledger import Ledger
 from ..fork.background import JobResult
@@ -29,7 +29,7 @@ from ..fork.fork import run_fork
 from ..fork.handover import of_request
 from ..fork.model_call import Deadline
 from ..layers.l7_agents.summary import MOST_TOKENS, PURPOSE, Seen, accepted, directive, due, query, wait
-from ..providers.models import Cost, cost
+from ..providers.models import cost
 from .agent_run import AgentRun
 
 # A summary that takes longer than the time between two is of no use.
@@ -38,22 +38,6 @@ SECONDS = 20.0
 IDLE = 30.0
 
 NAME = PURPOSE
-
-
-class SummaryUsage:
-    """What the calls of one run have used."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self.withheld = False  # a call was not made, for want of budget
-        self.usage = Usage()
-        self.cost = Cost()
-
-    def add(self, reply: Reply, model: str) -> None:
-        used = reply.usage or Usage()
-        self.calls += 1
-        self.usage += used
-        self.cost += cost(reply.model or model, used)
 
 
 class Progress:
@@ -69,6 +53,7 @@ class Progress:
         self._running = running
         self._changed = changed
         self._news = news
+        self._withheld = False  # a call was not made, for want of budget
 
     def begin(self) -> None:
         """In the conversation's own thread."""
@@ -78,13 +63,14 @@ class Progress:
 
     def _take(self, one: JobResult) -> None:
         """Count what its calls have used."""
-        if isinstance(spent := one.value, SummaryUsage) and spent.calls:
-            forks.count(self._c, NAME, spent.usage, spent.cost, seconds=one.seconds, rounds=spent.calls)
-        if isinstance(spent, SummaryUsage) and spent.withheld:
+        if isinstance(spent := one.value, SideUsage) and spent.forks:
+            forks.count(self._c, NAME, spent.usage, spent.cost, seconds=one.seconds, rounds=spent.forks)
+        if self._withheld:
+            self._withheld = False
             self._c.background.allows(NAME)  # which says what ran out
 
-    def _run(self, abort: threading.Event) -> SummaryUsage:
-        spent, ledger = SummaryUsage(), Ledger(self._c.home)
+    def _run(self, abort: threading.Event) -> SideUsage:
+        spent, ledger = SideUsage(), Ledger(self._c.home)
         while not abort.is_set():
             self._news.clear()  # before the look: what happens behind it wakes
             runs = self._running()
@@ -96,7 +82,7 @@ class Progress:
                     continue
                 run.asked_at = now
                 if not self._affordable(ledger):
-                    spent.withheld = True
+                    self._withheld = True
                 else:
                     self._ask(run, seen, Deadline(SECONDS, abort, run.over), spent)
             self._news.wait(min((seconds for run in runs if (seconds := self._until(run)) is not None), default=IDLE))
@@ -110,7 +96,7 @@ class Progress:
         """B9, for each call: most agents end before the first, and one may be at work when the day's budget ends."""
         return self._c.prompt.model == LOCAL or ran_out(ledger.today(), limits_of(self._c.settings)) is None
 
-    def _ask(self, run: AgentRun, seen: Seen, until: Deadline, spent: SummaryUsage) -> None:
+    def _ask(self, run: AgentRun, seen: Seen, until: Deadline, spent: SideUsage) -> None:
         model, policy = str(seen.request["model"]), self._c.policy.agents
         small = self._c.settings.small_model
         with suppress(LaminaError, OSError):  # what fails is tried again in half a minute
@@ -120,7 +106,8 @@ class Progress:
             else:
                 flow = run_fork(of_request(seen.request, seen.answer), directive(), purpose=PURPOSE, max_tokens=MOST_TOKENS)
                 reply = drive(flow, forks.Side(self._c.ask_side, until)).reply
-            spent.add(reply, small or model)
+            used = reply.usage or Usage()
+            spent.add(used, cost(reply.model or small or model, used))
             if (words := accepted(reply.text, seen, policy)) is not None and words != run.summary:
                 run.summary = words
                 self._changed(run)

@@ -82,6 +82,9 @@ class SubagentMemory(MemoryBinding):
     def _logged(self) -> None:
         """Daily logs are the main conversation's."""
 
+    def access(self, *, interactive: bool) -> None:
+        """What a subagent learns is its parent's to judge."""
+
     @property
     def transcripts(self) -> Path | None:
         return None

@@ -44,6 +44,8 @@ class MemoryAccess(NamedTuple):
 
 # What a host has to put back: a text, or a function that is asked at each compaction and may have nothing.
 Source: TypeAlias = "str | Callable[[], str | None]"
+# Takes a message to `bridge:ID` (id, text, summary) and returns None, or why it was not taken.
+Bridge: TypeAlias = Callable[[str, str, str], "str | None"]
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,5 +60,4 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     reminder: Callable[[], str | None] | None = None  # the first reminder, made again from the files as they are now
     memory: MemoryAccess | None = None  # None: no memories are written beside the conversation
     observer: Callable[[str, Wire], None] | None = None  # each event of a layer (K5)
-    # Takes a message to `bridge:ID` (id, text, summary) and returns None, or why it was not taken.
-    bridge: Callable[[str, str, str], str | None] | None = None
+    bridge: Bridge | None = None
