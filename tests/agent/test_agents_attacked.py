@@ -380,7 +380,7 @@ def test_a_report_of_ten_megabytes_costs_a_file_and_no_window(
 
 
 def test_half_of_a_character_in_a_report_is_replaced(opened: Open, messages_server: MessagesServer) -> None:
-    from lamina.agent import reports
+    from lamina.agent.reports import append_report
     from lamina.layers.l7_agents.report import State
 
     agent = opened()
@@ -391,7 +391,7 @@ def test_half_of_a_character_in_a_report_is_replaced(opened: Open, messages_serv
         agent.session.add_user("And?")
         for number, said in enumerate(("\ud800 half", "\udcff" * 40_000)):
             state = State(id=f"x{number}", type="fork", description="\ud83d", background=True, status="done")
-            reports.enter(conversation, state, said, [])
+            append_report(conversation, state, said, [])
     assert agent.go_on().text == "Yes."
     assert "half" in texts(last_of_parent(messages_server).messages[-1])[1]
     agent.close()

@@ -37,8 +37,6 @@ from ..layers.l6_dream.trigger import recover_dreams
 from ..layers.l7_agents.call import agent_tool
 from ..layers.l7_agents.files import Catalog, load_kinds
 from ..layers.l7_agents.send import send_tool
-from ..layers.l7_agents.types import AGENT, Kind, picked
-from ..memory.agent_memory import mode_for
 from ..permissions.decision import Ask as Question
 from ..permissions.decision import Mode, PermissionContext, may_read, read_mode
 from ..permissions.rules import Rules, read_rules
@@ -50,13 +48,11 @@ from ..tools.registry import builtin_tools
 from ..tools.todo import rendered
 from ..tools.tool import Context, Tool, definition
 from .agent_run import AgentRun
-from .agent_tool import DEEPEST, AgentPool
+from .agent_tool import AgentPool
 from .driver import Driver, result_event
 from .memory_binding import MemoryBinding
 from .messaging import Messaging
 from .reminders import Reminders
-from .subagent import subagent_session
-from .subagent_memory import SubagentMemory
 
 if TYPE_CHECKING:
     from ..conversation.compaction.commit import Compacted
@@ -116,7 +112,7 @@ class Agent:
         self.mail = under.mail if under is not None else Messaging.main(session) if catalog is not None else None
         self.tools = tuple(tools if tools is not None else builtin_tools())
         if self.mail is not None:
-            self.tools = self.mail.among(self.tools, added=under is None)
+            self.tools = self.mail.with_send_tool(self.tools, added=under is None)
             if catalog is not None:
                 self.agents = AgentPool(self, catalog, self.mail)
                 self.tools = (*self.tools, self.agents.tool)
@@ -244,7 +240,7 @@ class Agent:
             opened._notify(*(catalog.notices if catalog is not None else ()))
             section = agent.memory.section([tool.name for tool in chosen])
             opened._give_prompt(with_section(prompt, section), [definition(tool) for tool in chosen])
-            agent.reminders.begin(agent._hook, resumed=resume is not None, approved=approved)
+            agent.reminders.start(agent._hook, resumed=resume is not None, approved=approved)
             if agent.mail is not None:
                 agent.mail.open()
         except BaseException:
@@ -261,7 +257,7 @@ class Agent:
             notices = (*said.messages, *said.faults)
             if said.block is not None:
                 return Answer(said.block, "refused", 0, notices=notices)
-            self.memory.heard(self.session.add_user(prompt), _words(prompt))
+            self.memory.note_message(self.session.add_user(prompt), _words(prompt))
             self._take_news()
             for text in said.context:
                 self.reminders.add("hook", text)
@@ -324,7 +320,7 @@ class Agent:
             outcome = self._driver.carry_on(self.rounds)
             rounds += outcome.rounds
         self.session.end_turn()
-        return Answer(outcome.reply.text, outcome.ended, rounds, outcome.reply, (*notices, *self.memory.told()))
+        return Answer(outcome.reply.text, outcome.ended, rounds, outcome.reply, (*notices, *self.memory.take_notices()))
 
     def _after_results(self, ran: Sequence[Ran]) -> None:
         self.reminders.add_nested([one for one in ran if one.call.name == "Read" and not one.output.is_error])
@@ -337,34 +333,6 @@ class Agent:
             self.mail.land(self.session)
         if self.agents is not None:
             self.agents.land()
-
-    def _open_subagent(self, run: AgentRun, kind: Kind) -> Agent:
-        """A subagent (A4): a conversation, tools, prompt, model and memory of its own; mode, rules and the person are this agent's."""
-        assert self.agents is not None
-        tools = picked(kind, self.tools, remembers=mode_for(kind.memory, self.session.settings) != "off")
-        catalog = self.agents.catalog if self._depth + 1 < DEEPEST and any(tool.name == AGENT for tool in tools) else None
-        given = tuple(tool for tool in tools if tool.name != AGENT)
-        session = subagent_session(self.session, run.id, kind, given, catalog, self._given)
-        try:
-            child = Agent(
-                session,
-                tools=given,
-                ask=run.ask,
-                environ=self.environ,
-                on_event=run.hear,
-                catalog=catalog,
-                under=run,
-                memory=SubagentMemory(session, kind),
-            )
-            section = child.memory.section([tool.name for tool in given])
-            with session._working() as c:
-                session._give_prompt(with_section(c.prompt.system, section), c.prompt.tools)
-            child._given = self._given
-            child.reminders.begin(child._hook, resumed=False, approved=self.reminders.approved)
-        except BaseException:
-            session.close(0.0)
-            raise
-        return child
 
     def _hook(self, event: HookEvent, *, matching: str = "", **payload: Any) -> HookOutcome:
         hooks = self.session.settings.hooks

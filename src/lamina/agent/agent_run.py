@@ -152,7 +152,7 @@ class AgentRun:
         assert side.desk is not None
         lent = replace(
             side.desk.clone(abort=self.abort, ask=self.ask),
-            tools=self.mail.among(side.desk.tools),
+            tools=self.mail.with_send_tool(side.desk.tools),
             on_start=lambda _: self._count_call(),
             on_end=lambda ran: self._follow(result_event(ran)),
         )
@@ -168,13 +168,15 @@ class AgentRun:
             return result
 
         directive = asked_of_fork(wanted.prompt)
-        flow = run_fork(handover, directive, purpose=AGENT, rounds=FORK_ROUNDS, tools=True, mail=self.mail.texts)
+        flow = run_fork(handover, directive, purpose=AGENT, rounds=FORK_ROUNDS, tools=True, mail=self.mail.take_texts)
         self.outcome = outcome = drive(flow, perform)
         ended: Ended = "rounds" if not outcome.done and outcome.rounds >= FORK_ROUNDS else ending(outcome.reply)
         return report_text(outcome.reply.text or next(reversed(outcome.texts), ""), ended, outcome.rounds)
 
     def _run_subagent(self, wanted: Fresh) -> str:
-        agent = self.parent._open_subagent(self, wanted.kind)
+        from .subagent import open_subagent
+
+        agent = open_subagent(self, wanted.kind)
         session, said = agent.session, tuple[str, ...]()
         try:
             answer = agent.run(wanted.prompt)

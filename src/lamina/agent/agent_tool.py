@@ -48,8 +48,6 @@ Batch: TypeAlias = "tuple[Side, Handover | None]"
 
 # Agents in the background at once: more is a loop that went wrong. Calls of one answer wait for each other beyond as many.
 MOST_AT_ONCE = 8
-# A conversation, its subagent, and a subagent of that.
-DEEPEST = 2
 # Of agents that have ended, for a person and for what comes back after a compaction.
 MOST_KNOWN = 50
 # How long an agent that was told to end may take to do so.
@@ -93,7 +91,7 @@ class AgentPool:
             self._reports.append((State(id=agent, type="", description=description, background=True, status="lost"), ""))
             c.notify(lost(agent, description))
         if self._unreported:
-            self._write_down()  # what was written down then says that they run
+            self.write_states()  # what was written down then says that they run
 
     def restorables(self) -> Sequence[Restorable]:
         """Agents and agent types, for the model to read again behind a compaction."""
@@ -125,7 +123,7 @@ class AgentPool:
             once = RunOnce(partial(desk.run, calls))
             threading.Thread(target=copy_context().run, args=(once.run,), name="lamina-agents", daemon=True).start()
             try:
-                self._queue.until(once.came, c, abort)
+                self._queue.run_until(once.came, c, abort)
             finally:
                 self._batch = None
             return once.came.result()
@@ -137,10 +135,10 @@ class AgentPool:
             if self._progress is not None:
                 self._progress.begin()
             while self._reports and not c.log.view.flat.open_calls:
-                from . import reports
+                from .reports import append_report
 
                 state, text = self._reports[0]
-                reports.enter(c, state, text, [each for each in self._unreported.items() if each[0] != state.id])
+                append_report(c, state, text, [each for each in self._unreported.items() if each[0] != state.id])
                 self._reports.popleft()
                 self._unreported.pop(state.id, None)
 
@@ -152,24 +150,24 @@ class AgentPool:
         self._tell_end(self._c, run)
 
     def _tell_start(self, c: Conversation, state: State) -> None:
-        from .reports import STARTED, told
+        from .reports import STARTED, event_data
 
         if state.background:
             self._unreported[state.id] = state.description
-        c.record_event(STARTED, told(state, [*self._unreported.items()]))
+        c.record_event(STARTED, event_data(state, [*self._unreported.items()]))
         if state.background:
             _ = self._session._side  # looked up here, in the conversation's own thread
             if self._progress is None:
                 from .progress import Progress
 
-                self._progress = Progress(c, self._at_work, self._summarised, self._news)
+                self._progress = Progress(c, self, self._news)
             self._progress.begin()
-            self._write_down()
+            self.write_states()
 
     def _tell_end(self, c: Conversation, run: AgentRun) -> None:
         from ..conversation import forks
         from ..fork.fork import AGENT as PURPOSE
-        from .reports import ENDED, told
+        from .reports import ENDED, event_data
 
         new = [each for each in run.notices if each not in c.notices]  # what the user knows is not said again in its name
         c.notify_once(*(f"{run.wanted.description}: {each}" for each in new))
@@ -181,9 +179,9 @@ class AgentPool:
             forks.count(c, purpose, run.usage, run.cost, seconds=seconds, rounds=run.rounds)
         if isinstance(run.wanted, Forked) and run.error is not None:
             forks.failed(c, PURPOSE, run.error)
-        c.record_event(ENDED, told(run.state, [*self._unreported.items()]))
+        c.record_event(ENDED, event_data(run.state, [*self._unreported.items()]))
         if run.background:
-            self._write_down()
+            self.write_states()
         ended = [name for name, known in list(self._runs.items()) if known.status != "running"]  # others add to it meanwhile
         for name in ended[: max(0, len(ended) - MOST_KNOWN)]:
             del self._runs[name]
@@ -211,23 +209,18 @@ class AgentPool:
 
     # What background agents are doing, for people and for other programs
 
-    def _summarised(self, run: AgentRun) -> None:
-        """In the thread that asks."""
-        self._write_down()
-        run.show()
-
-    def _write_down(self) -> None:
+    def write_states(self) -> None:
         """For `lamina agents`, which is another process. What the disk refuses is no reason to stop anything."""
         if self._c.directory is None:
             return
-        from ..disk.agent_states import write_states
+        from ..disk import agent_states
 
         with self._states_lock:
             states = [run.state for run in list(self._runs.values()) if run.background]
             with suppress(DiskError):
-                write_states(self._c.directory, [state.event() for state in states])
+                agent_states.write_states(self._c.directory, [state.event() for state in states])
 
-    def _at_work(self) -> list[AgentRun]:
+    def at_work(self) -> list[AgentRun]:
         """Those whose threads have not come to an end; of one that failed by a fault of ours, that is told later."""
         return [run for run in self._running() if not run.over.is_set()]
 

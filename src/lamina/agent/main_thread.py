@@ -1,7 +1,7 @@
 """What other threads want of a conversation, done by the thread it belongs to while that waits for them.
 
 The calls of an answer run in threads of their own; a line in the log and a question to the person are the conversation's. Invariants:
-wishes are done one at a time, in the order they came; one that fails stops none of the others, and is raised when all calls are done.
+requests are done one at a time, in the order they came; one that fails stops none of the others, and is raised when all calls are done.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from ..conversation.state import Conversation
@@ -24,35 +25,31 @@ Request: TypeAlias = Callable[[Conversation], None]
 
 class MainThreadQueue:
     def __init__(self) -> None:
-        self._todo: queue.SimpleQueue[Request] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
         self._failed: Exception | None = None
 
-    def put(self, wish: Request) -> None:
-        self._todo.put(wish)
+    def put(self, request: Request) -> None:
+        self._requests.put(request)
 
-    def until(self, done: Future[Any], c: Conversation, abort: threading.Event) -> None:
-        """Do what is wished until the future is done. Ctrl-C reaches only this thread: whoever works is told, and waited for."""
-        done.add_done_callback(lambda _: self.put(_nothing))  # whoever waits looks again
+    def run_until(self, done: Future[Any], c: Conversation, abort: threading.Event) -> None:
+        """Do what is requested until the future is done. Ctrl-C reaches only this thread: whoever works is told, and waited for."""
+        done.add_done_callback(lambda _: self.put(lambda _: None))  # whoever waits looks again
         while not done.done():
             try:
-                self._do(self._todo.get(timeout=GLANCE), c)
+                self._do(self._requests.get(timeout=GLANCE), c)
             except queue.Empty:
                 continue
             except KeyboardInterrupt:
                 abort.set()
-        self.rest(c)
+        while not self._requests.empty():
+            self._do(self._requests.get(), c)
         failed, self._failed = self._failed, None
         if failed is not None:
             raise failed
 
-    def rest(self, c: Conversation) -> None:
-        """What is wished already; nobody waits for more."""
-        while not self._todo.empty():
-            self._do(self._todo.get(), c)
-
-    def _do(self, wish: Request, c: Conversation) -> None:
+    def _do(self, request: Request, c: Conversation) -> None:
         try:
-            wish(c)
+            request(c)
         except Exception as error:  # noqa: BLE001  # the agents that still work must be waited for, whatever went wrong here
             self._failed = self._failed or error
 
@@ -62,7 +59,7 @@ class MainThreadQueue:
         def asked(call: ToolUse, question: Ask) -> Consent | No:
             answer: Future[Consent | No] = Future()
 
-            def wish(_: Conversation) -> None:
+            def put_question(_: Conversation) -> None:
                 if answer.set_running_or_notify_cancel():
                     try:
                         answer.set_result(ask(call, question))
@@ -70,23 +67,12 @@ class MainThreadQueue:
                         answer.set_exception(error if isinstance(error, Exception) else Aborted())
                         raise
 
-            self.put(wish)
-            return _answered(answer, abort)
+            self.put(put_question)
+            while True:
+                with suppress(TimeoutError):
+                    return answer.result(GLANCE)
+                if abort.is_set():
+                    answer.cancel()
+                    return "no"
 
         return asked
-
-
-def _answered(answer: Future[Consent | No], abort: threading.Event) -> Consent | No:
-    while True:
-        try:
-            return answer.result(GLANCE)
-        except TimeoutError:
-            if abort.is_set():
-                answer.cancel()
-                return "no"
-        except CancelledError:
-            return "no"
-
-
-def _nothing(_: Conversation) -> None:
-    """Wakes whoever waits."""

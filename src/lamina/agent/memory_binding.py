@@ -37,7 +37,7 @@ class MemoryBinding:
         self._session = session
         self._asked: str | None = None  # the message under way
         self._reason = JUDGED
-        self._told: list[str] = []
+        self._notices: list[str] = []
         self.mode: Mode = self._choose_mode()
         self.place: Place | None = None
         if self.mode != "off" and session.home is not None:
@@ -124,7 +124,7 @@ class MemoryBinding:
 
     # What is written
 
-    def heard(self, message: str, words: str) -> None:
+    def note_message(self, message: str, words: str) -> None:
         """The person's message that what follows is done for."""
         self._asked = message
         self._reason = ASKED if asks_for_memory(words) else JUDGED
@@ -138,7 +138,7 @@ class MemoryBinding:
         if done is None:
             return None
         if done.notice is not None:
-            self._told.append(done.notice)
+            self._notices.append(done.notice)
         return Kept(done.said, done.data, done.is_error, done.beside)
 
     def write(self, change: Change, why: Why) -> Written | None:
@@ -164,7 +164,7 @@ class MemoryBinding:
         session = self._session
         return MemoryAccess(self.place, project_root(session.cwd), session.id, self.write, interactive)
 
-    def told(self) -> list[str]:
+    def take_notices(self) -> list[str]:
         """What was saved and removed since the last time this was asked, a sentence each, for the person."""
-        told, self._told = self._told, []
+        told, self._notices = self._notices, []
         return told

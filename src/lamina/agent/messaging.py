@@ -50,14 +50,14 @@ class Messaging:
     def of_agent(self, name: str, about: str) -> Messaging:
         return Messaging(name, self._post, self._transports, about)
 
-    def among(self, tools: Sequence[Tool], *, added: bool = False) -> tuple[Tool, ...]:
+    def with_send_tool(self, tools: Sequence[Tool], *, added: bool = False) -> tuple[Tool, ...]:
         """The tools with this agent's own SendMessage in the place of whoever's stood there; `added`: behind them if none did."""
         there = any(tool.name == SEND for tool in tools)
         return (*(self.tool if tool.name == SEND else tool for tool in tools), *((self.tool,) if added and not there else ()))
 
     # What comes
 
-    def arrived(self) -> list[Arrived]:
+    def take(self) -> list[Arrived]:
         """What waits. AskedToEnd where the main conversation wants this agent to end; the rest then stays unread."""
         found = self._post.take(self.name)
         asking = [one for one in found if self._is_end(one)]
@@ -68,9 +68,9 @@ class Messaging:
             self._answer(one.letter, "it ends as asked")
         raise AskedToEnd
 
-    def texts(self) -> list[str]:
+    def take_texts(self) -> list[str]:
         """The same for a run that has no log: a fork's."""
-        found = self.arrived()
+        found = self.take()
         return [rendered(found, self._doing(found))] if found else []
 
     def land(self, session: Session, *, beyond: bool = True) -> None:
@@ -78,7 +78,7 @@ class Messaging:
         with session._working() as c:
             if c.log.view.flat.open_calls:
                 return
-            found = self.arrived()
+            found = self.take()
             mailbox = self._transports.mailbox if beyond and self.name == MAIN else None
             if not found and mailbox is None:
                 return

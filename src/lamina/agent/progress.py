@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from ..conversation import forks
 from ..conversation.side_usage import SideUsage
@@ -32,6 +32,9 @@ from ..layers.l7_agents.summary import MOST_TOKENS, PURPOSE, Seen, accepted, dir
 from ..providers.models import cost
 from .agent_run import AgentRun
 
+if TYPE_CHECKING:
+    from .agent_tool import AgentPool
+
 # A summary that takes longer than the time between two is of no use.
 SECONDS = 20.0
 # Nothing to do until an agent does something, which wakes it; this only bounds the wait.
@@ -41,24 +44,17 @@ NAME = PURPOSE
 
 
 class Progress:
-    def __init__(
-        self,
-        c: Conversation,
-        running: Callable[[], Sequence[AgentRun]],
-        changed: Callable[[AgentRun], None],
-        news: threading.Event,
-    ) -> None:
+    def __init__(self, c: Conversation, pool: AgentPool, news: threading.Event) -> None:
         """`news` is set when an agent was answered or has ended."""
         self._c = c
-        self._running = running
-        self._changed = changed
+        self._pool = pool
         self._news = news
         self._withheld = False  # a call was not made, for want of budget
 
     def begin(self) -> None:
         """In the conversation's own thread."""
         c = self._c
-        if c.settings.agent_summaries and c.background.running(NAME) is None and self._running():
+        if c.settings.agent_summaries and c.background.running(NAME) is None and self._pool.at_work():
             c.background.start(NAME, self._run, self._take, later=True)
 
     def _take(self, one: JobResult) -> None:
@@ -73,7 +69,7 @@ class Progress:
         spent, ledger = SideUsage(), Ledger(self._c.home)
         while not abort.is_set():
             self._news.clear()  # before the look: what happens behind it wakes
-            runs = self._running()
+            runs = self._pool.at_work()
             if not runs:
                 break
             for run in runs:
@@ -110,7 +106,8 @@ class Progress:
             spent.add(used, cost(reply.model or small or model, used))
             if (words := accepted(reply.text, seen, policy)) is not None and words != run.summary:
                 run.summary = words
-                self._changed(run)
+                self._pool.write_states()
+                run.show()
 
 
 def _named() -> dict[str, str]:

@@ -37,7 +37,7 @@ class Reminders:
         self.approved: Approved | None = None
         self._known: tuple[int, str | None] | None = None  # the view's generation, and the date that stands in it
 
-    def begin(self, hook: Callable[..., HookOutcome], *, resumed: bool, approved: Approved | None) -> None:
+    def start(self, hook: Callable[..., HookOutcome], *, resumed: bool, approved: Approved | None) -> None:
         source = "resume" if resumed else "startup"
         started = hook("SessionStart", source=source, matching=source)
         refusal = [f"A SessionStart hook said no: {started.block}"] if started.block is not None else []

@@ -16,7 +16,7 @@ from ..core.records import Attachment, Event, Record
 from ..disk.temp_files import Durability
 from ..layers.l1_results.plan import Arrived, budget_for, weigh
 from ..layers.l1_results.source import tape_of
-from ..layers.l1_results.spill_file import Room, Spilled, spill
+from ..layers.l1_results.spill_file import Room, spill
 from ..layers.l1_results.spilling import most_that_fits
 from ..layers.l7_agents.report import KIND, MOST_REPORTED, State, reported
 from ..layers.l7_agents.types import AGENT
@@ -28,7 +28,7 @@ MOST_LEFT = 64
 Unreported = Sequence[tuple[str, str]]  # id and description of agents whose report is still to come
 
 
-def told(state: State, unreported: Unreported) -> Wire:
+def event_data(state: State, unreported: Unreported) -> Wire:
     """An event's data: how the agent stands, and whose reports are still to come, so that the newest of these events says it all."""
     return {**state.event(), "unreported": [list(each) for each in unreported]}
 
@@ -42,12 +42,12 @@ def left_behind(c: Conversation) -> list[tuple[str, str]]:
     return [(row[0], row[1]) for row in rows if isinstance(row, list) and len(row) == 2 and all(isinstance(x, str) for x in row)]
 
 
-def enter(c: Conversation, state: State, said: str, unreported: Unreported) -> None:
+def append_report(c: Conversation, state: State, said: str, unreported: Unreported) -> None:
     uuid, parent, time = c.head()
     preview, events = _spilled(c, state, said)
     block = text(reported(state, said, preview=preview, most=_most(c)))
     names = (ENDED, REPORTED) if state.status == "lost" else (REPORTED,)
-    events += [Event(new_id(), uuid, time, name, told(state, unreported)) for name in names]
+    events += [Event(new_id(), uuid, time, name, event_data(state, unreported)) for name in names]
     records: list[Record] = [Attachment(uuid, parent, time, KIND, (block,)), *events]
     c.append(records)
 
@@ -71,9 +71,5 @@ def _spilled(c: Conversation, state: State, said: str) -> tuple[str | None, list
     except DiskError as error:
         c.notify(f"{error} The report of the agent {state.id} is shown in part.")
         return None, []
-    return made.preview, [_told_of(c, state, made)]
-
-
-def _told_of(c: Conversation, state: State, made: Spilled) -> Event:
     data: Wire = {"tool_use_id": state.name, "tool": AGENT, "path": made.path, "bytes": made.size, "sha256": made.sha256}
-    return Event(*c.head(), "spill", data | ({"secrets": list(made.secrets)} if made.secrets else {}))
+    return made.preview, [Event(*c.head(), "spill", data | ({"secrets": list(made.secrets)} if made.secrets else {}))]

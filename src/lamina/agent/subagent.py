@@ -1,4 +1,4 @@
-"""The session of a subagent.
+"""How a subagent is opened: its session, tools and memory.
 
 A subagent is the only reader of its own conversation: its transcript lies among its parent's files, its model is its type's at its
 parent's provider, and its records say that they belong to a side conversation.
@@ -7,27 +7,61 @@ parent's provider, and its records say that they belong to a side conversation.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from ..core.cache import SESSION_HEADER
 from ..core.errors import SettingError
 from ..layers.l7_agents.call import agent_tool
-from ..layers.l7_agents.files import Catalog
-from ..layers.l7_agents.types import Kind
-from ..prompt.system import system_prompt
+from ..layers.l7_agents.types import AGENT, Kind, picked
+from ..memory.agent_memory import mode_for
+from ..prompt.system import system_prompt, with_section
 from ..providers import Provider, read_spec
 from ..session.open import AGENT_FILE, AgentOf
 from ..session.session import Session
 from ..tools.tool import Tool, definition
+from .agent import Agent
+from .agent_run import AgentRun
+from .subagent_memory import SubagentMemory
+
+# A conversation, its subagent, and a subagent of that.
+DEEPEST = 2
 
 
-def subagent_session(
-    parent: Session, agent: str, kind: Kind, tools: Sequence[Tool], catalog: Catalog | None, given: Mapping[str, Any]
-) -> Session:
+def open_subagent(run: AgentRun, kind: Kind) -> Agent:
+    """A subagent (A4): a conversation, tools, prompt, model and memory of its own; mode, rules and the person are its parent's."""
+    parent = run.parent
+    assert parent.agents is not None
+    picked_tools = picked(kind, parent.tools, remembers=mode_for(kind.memory, parent.session.settings) != "off")
+    deeper = parent._depth + 1 < DEEPEST and any(tool.name == AGENT for tool in picked_tools)
+    catalog = parent.agents.catalog if deeper else None
+    tools = tuple(tool for tool in picked_tools if tool.name != AGENT)
+    session = _open_session(run, kind, (*tools, agent_tool(catalog)) if catalog is not None else tools)
+    try:
+        agent = Agent(
+            session,
+            tools=tools,
+            ask=run.ask,
+            environ=parent.environ,
+            on_event=run.hear,
+            catalog=catalog,
+            under=run,
+            memory=SubagentMemory(session, kind),
+        )
+        section = agent.memory.section([tool.name for tool in tools])
+        with session._working() as c:
+            session._give_prompt(with_section(c.prompt.system, section), c.prompt.tools)
+        agent._given = parent._given
+        agent.reminders.start(agent._hook, resumed=False, approved=parent.reminders.approved)
+    except BaseException:
+        session.close(0.0)
+        raise
+    return agent
+
+
+def _open_session(run: AgentRun, kind: Kind, tools: Sequence[Tool]) -> Session:
     """Its transcript lies among its parent's files, as `subagents/agent-ID.jsonl`."""
+    parent, given = run.parent.session, run.parent._given
     provider = _provider_for(kind, parent)
-    shown = (*tools, agent_tool(catalog)) if catalog is not None else tools
     directory = parent.path.with_suffix("") if parent.path is not None else None
     if provider.model != parent.provider.model:
         given = {name: value for name, value in given.items() if name not in ("window", "max_tokens")}
@@ -38,10 +72,10 @@ def subagent_session(
         in_memory=directory is None,
         settings=parent.settings,
         system=system_prompt(base=kind.prompt, cwd=parent.cwd, tools=(), platform=sys.platform),
-        tools=[definition(tool) for tool in shown],
-        session_id=f"{AGENT_FILE}{agent}",
+        tools=[definition(tool) for tool in tools],
+        session_id=f"{AGENT_FILE}{run.id}",
         agent_of=AgentOf(parent.id, directory),
-        options={"extra_headers": {SESSION_HEADER: f"{AGENT_FILE}{agent}"}},
+        options={"extra_headers": {SESSION_HEADER: f"{AGENT_FILE}{run.id}"}},
         **given,
     )
 

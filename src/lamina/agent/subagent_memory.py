@@ -96,7 +96,7 @@ class SubagentMemory(MemoryBinding):
     def _keep(self, change: Change, who: Who, why: str | None) -> Kept | None:
         if self.place is not None and spot(self.place, change.path) is not None:
             kept = super()._keep(change, who, why)
-            self._told = [self._inboxed(each) for each in self._told]
+            self._notices = [self._inboxed(each) for each in self._notices]
             return replace(kept, said=self._inboxed(kept.said)) if kept is not None else None
         if any(_within(root, change.path) for root in self._others):
             return Kept(NOT_YOURS.format(path=change.path), is_error=True)
