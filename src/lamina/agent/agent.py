@@ -149,7 +149,7 @@ class Agent:
                 scratch=scratch,
                 # A search shows nothing that a Read of the file would not.
                 may_read=lambda path: may_read(path, rules=self.desk.rules(), context=self.desk.permission),
-                keeper=self.memory.keeper(),
+                keeper=self.memory.keep,
                 expand=session._opened,
                 abort=under.abort if under is not None else Event(),
             ),

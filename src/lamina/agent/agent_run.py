@@ -67,7 +67,6 @@ class AgentRun:
         self.began = time.monotonic()
         self.seconds: float | None = None
         self.status: Status = "running"
-        self.why = ""
         self.calls = 0
         self.rounds = 0
         self.usage = Usage()
@@ -100,7 +99,7 @@ class AgentRun:
             rounds=self.rounds,
             usage=self.usage,
             usd=self.cost.usd,
-            why=self.why,
+            why=str(self.error) if self.error is not None else "",
             call=self.call,
             summary=self.summary,
         )
@@ -108,7 +107,6 @@ class AgentRun:
     def end(self, status: Status, error: LaminaError | None = None) -> None:
         self.seconds = time.monotonic() - self.began
         self.error = error
-        self.why = str(error) if error is not None and status == "failed" else ""
         self.status = status
         self.seen = None  # the whole of its conversation
         self.over.set()

@@ -145,7 +145,7 @@ class AgentPool:
     def _take(self, run: AgentRun, one: JobResult) -> None:
         if one.error is not None and run.status == "running":  # a fault of ours: whatever it is, it is told
             run.end("failed", LaminaError(f"{type(one.error).__name__}: {one.error}"))
-        text = one.value if isinstance(one.value, str) else run.why
+        text = one.value if isinstance(one.value, str) else run.state.why
         self._reports.append((run.state, text if text != STOPPED else ""))
         self._tell_end(self._c, run)
 

@@ -8,7 +8,7 @@ who asked for it, in which session, at which message.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from ..disk.settings_files import user_home
 from ..fork.host import MemoryAccess
 from ..memory.instructions import instructions
 from ..memory.memory import Memory
-from ..memory.store.contract import Who, Why
+from ..memory.store.contract import Why
 from ..memory.store.scopes import Place, memory_place, project_root
 from ..memory.tool_writes import Wish, Written, spot, write
 from ..prompt.reminder import IndexText
@@ -129,12 +129,9 @@ class MemoryBinding:
         self._asked = message
         self._reason = ASKED if asks_for_memory(words) else JUDGED
 
-    def keeper(self, who: Who = "agent", why: str | None = None) -> Callable[[Change], Kept | None]:
-        """What Write and Edit ask about every file; a fork gets one of its own, in its own name."""
-        return lambda change: self._keep(change, who, why)
-
-    def _keep(self, change: Change, who: Who, why: str | None) -> Kept | None:
-        done = self.write(change, Why(who, why or self._reason, self._session.id, self._asked))
+    def keep(self, change: Change) -> Kept | None:
+        """What Write and Edit ask about every file."""
+        done = self.write(change, Why("agent", self._reason, self._session.id, self._asked))
         if done is None:
             return None
         if done.notice is not None:

@@ -136,7 +136,7 @@ class Messaging:
             case "uds":
                 from ..layers.l7_agents.sockets import call
 
-                letter = self._beyond(wanted)
+                letter = self._letter_beyond(wanted)
                 problem = call(wanted.to, letter, abort=context.abort)
                 sent = f"The session at {wanted.to} has it as message {letter.id}."
                 return failure(problem) if problem else _sent(sent, letter)
@@ -149,40 +149,39 @@ class Messaging:
         name = wanted.to
         if name == self.name:
             return failure("That is you: there is nothing to send.")
-        if name in self._post.names():
-            return self._to_agent(name, wanted)
-        members = self._transports.members()
-        if name not in members:
-            return failure(unknown(name, self._post.names(but=self.name), members))
-        letter = self._beyond(wanted)
-        self._transports.deliver(name, letter)
-        return _sent(f"Message {letter.id} is in the mailbox of {name}, which is read when {name} is next at work.", letter)
-
-    def _to_agent(self, name: str, wanted: Sending) -> Output:
         ends = isinstance(wanted.structured, ShutdownRequest)
-        if ends and (self.name != MAIN or name == MAIN):
-            return failure(NOT_YOURS)
-        letter = Letter.new(self.name, wanted.text, summary=wanted.summary)
-        match self._post.put(name, letter):
-            case "sent":
-                return _sent((ENDING if ends else QUEUED).format(name=name, id=letter.id), letter)
-            case "full":
-                return failure(FULL.format(name=name))
-            case "unknown":  # it ended just now
-                return failure(unknown(name, self._post.names(but=self.name), self._transports.members()))
+        if name in self._post.names():
+            if ends and (self.name != MAIN or name == MAIN):
+                return failure(NOT_YOURS)
+            letter = self._letter(wanted)
+            match self._post.put(name, letter):
+                case "sent":
+                    return _sent((ENDING if ends else QUEUED).format(name=name, id=letter.id), letter)
+                case "full":
+                    return failure(FULL.format(name=name))
+                case "unknown":  # it ended just now
+                    pass
+        elif name in self._transports.members():
+            letter = self._letter_beyond(wanted)
+            self._transports.deliver(name, letter)
+            return _sent(f"Message {letter.id} is in the mailbox of {name}, which is read when {name} is next at work.", letter)
+        return failure(unknown(name, self._post.names(but=self.name), self._transports.members()))
+
+    def _letter(self, wanted: Sending) -> Letter:
+        return Letter.new(self.name, wanted.text, summary=wanted.summary)
 
     def _to_everybody(self, wanted: Sending) -> Output:
         sent: list[str] = []
         problems: list[str] = []
         for name in self._post.names(but=self.name):
-            put = self._post.put(name, Letter.new(self.name, wanted.text, summary=wanted.summary))
+            put = self._post.put(name, self._letter(wanted))
             if put == "sent":
                 sent.append(name)
             elif put == "full":
                 problems.append(FULL.format(name=name))
         for name in self._transports.members():
             try:
-                self._transports.deliver(name, self._beyond(wanted))
+                self._transports.deliver(name, self._letter_beyond(wanted))
                 sent.append(name)
             except DiskError as error:
                 problems.append(f"Not sent to {name}: {error}")
@@ -199,11 +198,10 @@ class Messaging:
             problem = bridge(wanted.to, wanted.text, wanted.summary)
         except Exception as error:  # noqa: BLE001  # the host's own code: whatever goes wrong there, the model is told
             problem = f"The bridge failed: {type(error).__name__}: {error}"
-        return (
-            failure(problem) if problem else Output(f"The bridge took the message for {wanted.to}.", facts={"sent": [wanted.to]})
-        )
+        done = Output(f"The bridge took the message for {wanted.to}.", facts={"sent": [wanted.to]})
+        return failure(problem) if problem else done
 
-    def _beyond(self, wanted: Sending) -> Letter:
+    def _letter_beyond(self, wanted: Sending) -> Letter:
         own = self._transports.name
         sender = own if self.name == MAIN else f"{own}/{self.name}"
         return Letter.new(sender, wanted.text, summary=wanted.summary, answer_to=self._transports.answer_to)

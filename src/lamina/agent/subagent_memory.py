@@ -19,7 +19,6 @@ from ..core.settings import Mode
 from ..layers.l7_agents.types import Kind, writes
 from ..memory.agent_memory import agent_instructions, mode_for, open_agent_memory
 from ..memory.memory import Memory
-from ..memory.store.contract import Who
 from ..memory.store.scopes import AgentPlace, Place, agent_place, agent_roots, memory_place
 from ..memory.tool_writes import spot
 from ..prompt.reminder import IndexText
@@ -93,9 +92,9 @@ class SubagentMemory(MemoryBinding):
         """A proposal waits in the inbox of its own memory."""
         return sentence.replace(": lamina inbox accept", f": lamina inbox --agent {self._kind.name} accept")
 
-    def _keep(self, change: Change, who: Who, why: str | None) -> Kept | None:
+    def keep(self, change: Change) -> Kept | None:
         if self.place is not None and spot(self.place, change.path) is not None:
-            kept = super()._keep(change, who, why)
+            kept = super().keep(change)
             self._notices = [self._inboxed(each) for each in self._notices]
             return replace(kept, said=self._inboxed(kept.said)) if kept is not None else None
         if any(_within(root, change.path) for root in self._others):

@@ -43,7 +43,7 @@ class Meter:
         self._session = session
         self._clock = clock
         self._ledger: Ledger | None = None
-        self._said: set[tuple[str, str]] = set()
+        self._said: dict[str, str] = {}  # the day each was last said
         self.out: Out | None = None  # what the last job that asked was refused for
 
     @property
@@ -100,7 +100,5 @@ class Meter:
 
     def first(self, what: str) -> bool:
         """Whether this is the first time today that it is said."""
-        key = (self.ledger.day, what)
-        known = key in self._said
-        self._said = {one for one in self._said if one[0] == key[0]} | {key}
-        return not known
+        before, self._said[what] = self._said.get(what), self.ledger.day
+        return before != self._said[what]
