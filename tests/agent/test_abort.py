@@ -20,7 +20,7 @@ from lamina.testing import MessagesServer, Received
 from lamina.tools.registry import builtin_tools
 from lamina.tools.tool import Output
 
-from .doing import PATIENCE, Pipe, accepted, answers, contexts, press_ctrl_c, records, reminders, results, texts
+from .agent_helpers import PATIENCE, Pipe, accepted, answers, contexts, press_ctrl_c, records, reminders, results, texts
 
 Open = Callable[..., Agent]
 Stop = Callable[[Agent], None]

@@ -21,7 +21,7 @@ from lamina.testing import MessagesServer
 from lamina.tools.registry import builtin_tools
 from lamina.tools.tool import Output
 
-from .doing import accepted, answers, canonical, records, reminders, results, texts
+from .agent_helpers import accepted, answers, canonical, records, reminders, results, texts
 
 Open = Callable[..., Agent]
 RUN_TESTS = f"{sys.executable} -B test_calc.py"

@@ -20,8 +20,8 @@ from lamina.fork.tool_runner import Consent
 from lamina.layers.l7_agents.types import AGENT
 from lamina.testing import MessagesServer, Received
 
-from .agents import Open, agent_call, events, for_parent, for_subagent, last_of_parent, of_fork, of_subagent, wait_for
-from .doing import PATIENCE, accepted, lay_out, records, reminders, results, texts
+from .agent_helpers import PATIENCE, accepted, lay_out, records, reminders, results, texts
+from .subagent_helpers import Open, agent_call, events, for_parent, for_subagent, last_of_parent, of_fork, of_subagent, wait_for
 
 LONG = "The quick brown fox jumps over the lazy dog. " * 4_000
 ALMOST_ALL = 0.99

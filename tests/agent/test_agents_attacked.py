@@ -20,7 +20,8 @@ from lamina.session.session import AsyncSession
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import make_answer
 
-from .agents import (
+from .agent_helpers import PATIENCE, press_ctrl_c, records, reminders, results, texts
+from .subagent_helpers import (
     Open,
     agent_call,
     events,
@@ -32,7 +33,6 @@ from .agents import (
     wait_for,
     well_formed,
 )
-from .doing import PATIENCE, press_ctrl_c, records, reminders, results, texts
 
 KINDS = [None, "general-purpose"]
 LONG = "The quick brown fox jumps over the lazy dog. " * 4_000

@@ -13,7 +13,7 @@ from lamina.disk.ledger import day_of, lines_of
 from lamina.layers.l7_agents.types import AGENT
 from lamina.testing import MessagesServer
 
-from .doing import PATIENCE
+from .agent_helpers import PATIENCE
 
 Open = Callable[..., Agent]
 

@@ -19,7 +19,7 @@ from lamina.disk.settings_files import load_settings
 from lamina.disk.trust import trust, while_trusted
 from lamina.testing import MessagesServer
 
-from .doing import accepted, lay_out, reminders, results
+from .agent_helpers import accepted, lay_out, reminders, results
 
 Open = Callable[..., Agent]
 

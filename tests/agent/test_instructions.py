@@ -12,7 +12,7 @@ from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
 from lamina.testing import MessagesServer
 
-from .doing import accepted, contexts, lay_out, reminders, results, texts
+from .agent_helpers import accepted, contexts, lay_out, reminders, results, texts
 
 Open = Callable[..., Agent]
 

@@ -21,8 +21,8 @@ from lamina.layers.l7_agents.letters import Letter, line_of
 from lamina.layers.l7_agents.step import from_mailbox
 from lamina.testing import MessagesServer, Received
 
-from .agents import Open, events, for_parent, for_subagent, in_background, last_of_parent, wait_for, well_formed
-from .doing import PATIENCE, reminders, results
+from .agent_helpers import PATIENCE, reminders, results
+from .subagent_helpers import Open, events, for_parent, for_subagent, in_background, last_of_parent, wait_for, well_formed
 
 KINDS = [None, "general-purpose"]
 SEND = "SendMessage"

@@ -17,7 +17,7 @@ from lamina.memory.store.contract import Version
 from lamina.providers.offline import OfflineProvider
 from lamina.testing import MessagesServer, Received
 
-from .doing import accepted, canonical, records, reminders, results
+from .agent_helpers import accepted, canonical, records, reminders, results
 
 Open = Callable[..., Agent]
 KEY = "sk-ant-" + "a1B2c3D4e5F6g7H8i9J0"
