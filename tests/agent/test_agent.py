@@ -15,7 +15,7 @@ from lamina.agent.agent import Agent
 from lamina.core.blocks import ToolUse
 from lamina.core.errors import InputError, NothingToSend, SessionClosed, WindowFull
 from lamina.core.settings import Settings
-from lamina.fork.tool_runner import Consent
+from lamina.fork.tool_runner import PermissionAnswer
 from lamina.permissions.decision import Ask
 from lamina.testing import MessagesServer
 from lamina.tools.registry import builtin_tools
@@ -163,7 +163,7 @@ def test_there_is_nothing_to_go_on_with_after_a_whole_answer(opened: Open, messa
 def test_a_person_is_asked_and_always_means_from_now_on(opened: Open, messages_server: MessagesServer, project: Path) -> None:
     asked: list[str] = []
 
-    def ask(call: ToolUse, question: Ask) -> Consent:
+    def ask(call: ToolUse, question: Ask) -> PermissionAnswer:
         asked.append(call.input["command"])
         assert question.suggestion is not None
         return "always"

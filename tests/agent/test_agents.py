@@ -16,7 +16,7 @@ from lamina.disk.session_list import list_sessions, project_directories
 from lamina.disk.transcript import read_transcript
 from lamina.fork.fork import NO_AGENTS, tagged
 from lamina.fork.handover import PLACEHOLDER
-from lamina.fork.tool_runner import Consent
+from lamina.fork.tool_runner import PermissionAnswer
 from lamina.layers.l7_agents.types import AGENT
 from lamina.testing import MessagesServer, Received
 
@@ -272,7 +272,7 @@ def test_the_person_is_asked_in_the_conversations_own_thread_and_the_rules_are_t
 ) -> None:
     asked: list[tuple[str, bool]] = []
 
-    def ask(call: Any, question: Any) -> Consent:
+    def ask(call: Any, question: Any) -> PermissionAnswer:
         asked.append((call.input["file_path"], threading.current_thread() is threading.main_thread()))
         return "always" if call.input["file_path"] == "a.txt" else "no"
 

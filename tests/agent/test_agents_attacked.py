@@ -15,7 +15,7 @@ from lamina.conversation.revision import rewind
 from lamina.core.errors import Aborted, UsageError
 from lamina.core.records import Message
 from lamina.fork.fork import tagged
-from lamina.fork.tool_runner import AT_ONCE, Consent
+from lamina.fork.tool_runner import AT_ONCE, PermissionAnswer
 from lamina.session.session import AsyncSession
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import make_answer
@@ -95,7 +95,7 @@ def test_agents_that_ask_at_once_are_answered_one_by_one(opened: Open, messages_
     asked: list[str] = []
     busy = threading.Lock()
 
-    def ask(call: Any, question: Any) -> Consent:
+    def ask(call: Any, question: Any) -> PermissionAnswer:
         assert busy.acquire(blocking=False), "one question at a time"
         try:
             assert threading.current_thread() is threading.main_thread()
@@ -409,7 +409,7 @@ def test_a_host_that_fails_while_agents_work_fails_the_turn_and_leaves_no_agent_
     class Trouble(Exception):
         pass
 
-    def ask(call: Any, question: Any) -> Consent:
+    def ask(call: Any, question: Any) -> PermissionAnswer:
         raise Trouble
 
     agent = opened(mode="ask", ask=ask)

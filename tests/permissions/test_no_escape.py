@@ -19,7 +19,7 @@ from lamina.core.blocks import ToolUse
 from lamina.core.errors import LaminaError
 from lamina.core.settings import Permissions
 from lamina.disk.user_files import replace
-from lamina.fork.tool_runner import Consent, Desk, Ran
+from lamina.fork.tool_runner import CompletedCall, Desk, PermissionAnswer
 from lamina.memory.memory import Memory
 from lamina.permissions.decision import Ask, Mode, PermissionContext, read_rules
 from lamina.tools.registry import builtin_tools
@@ -108,7 +108,7 @@ def swapping(directory: Path, outside: Path) -> Iterator[None]:
     assert not thread.is_alive()
 
 
-def worked(ran: Ran) -> bool:
+def worked(ran: CompletedCall) -> bool:
     return not ran.output.is_error
 
 
@@ -164,7 +164,7 @@ def test_what_is_swapped_behind_the_judgement_is_not_followed(project: Path, out
             case _:
                 path.symlink_to(outside / "new.txt")
 
-    def yes(_: ToolUse, __: Ask) -> Consent:
+    def yes(_: ToolUse, __: Ask) -> PermissionAnswer:
         return "yes"
 
     [ran] = desk_for(project, mode, on_start=once, ask=yes).run([write(path)])
@@ -178,7 +178,7 @@ def test_a_person_s_yes_is_for_the_file_that_was_shown(project: Path, outside: P
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
 
-    def swap_and_say_yes(_: ToolUse, question: Ask) -> Consent:
+    def swap_and_say_yes(_: ToolUse, question: Ask) -> PermissionAnswer:
         assert "outside the project" in question.why
         swap(elsewhere, outside)
         return "yes"

@@ -29,7 +29,7 @@ from ..core.settings import Permissions, Settings
 from ..disk.settings_files import lamina_home, user_home
 from ..fork import loop
 from ..fork.host import Bridge, Host, Source
-from ..fork.tool_runner import AskPerson, Consent, Desk, No, Ran
+from ..fork.tool_runner import AskUser, CompletedCall, DenialWithWords, Desk, PermissionAnswer
 from ..hooks.events import Event as HookEvent
 from ..hooks.events import HookOutcome
 from ..hooks.run import run_hooks
@@ -69,8 +69,8 @@ HANDED_ON = ("window", "policy", "max_tokens", "cache_ttl")
 GO_ON = "The answer above was cut off. Go on from where it ends."
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """What a turn came to."""
+class TurnResult(msgspec.Struct, frozen=True):
+    """The result of a turn."""
 
     text: str
     ended: loop.Ended
@@ -89,7 +89,7 @@ class Agent:
         *,
         tools: Sequence[Tool] | None = None,
         mode: Mode | None = None,
-        ask: AskPerson | None = None,
+        ask: AskUser | None = None,
         environ: Mapping[str, str] | None = None,
         rounds: int = loop.ROUNDS,
         on_event: OnEvent | None = None,
@@ -134,7 +134,7 @@ class Agent:
         with session._working() as conversation:
             recover_dreams(conversation)
 
-    def _make_desk(self, ask: AskPerson | None) -> Desk:
+    def _make_desk(self, ask: AskUser | None) -> Desk:
         session, under = self.session, self._under
         # Output too large to show is kept beside the transcript; a session in memory keeps none.
         scratch = session.path.with_suffix("") / "tool-results" if session.path is not None else None
@@ -201,7 +201,7 @@ class Agent:
         approved: Approved | None = None,
         environ: Mapping[str, str] | None = None,
         mode: Mode | None = None,
-        ask: AskPerson | None = None,
+        ask: AskUser | None = None,
         on_event: OnEvent | None = None,
         interactive: bool = False,
         bridge: Bridge | None = None,
@@ -250,13 +250,13 @@ class Agent:
 
     # A turn
 
-    def run(self, prompt: str | Sequence[Mapping[str, Any]]) -> Answer:
+    def run(self, prompt: str | Sequence[Mapping[str, Any]]) -> TurnResult:
         """Say something and carry on until the model is done."""
         with self._stoppable():
             said = self._hook("UserPromptSubmit", prompt=_words(prompt))
             notices = (*said.messages, *said.faults)
             if said.block is not None:
-                return Answer(said.block, "refused", 0, notices=notices)
+                return TurnResult(said.block, "refused", 0, notices=notices)
             self.memory.note_message(self.session.add_user(prompt), _words(prompt))
             self._take_news()
             for text in said.context:
@@ -264,7 +264,7 @@ class Agent:
             answer = self._carry_on()
             return msgspec.structs.replace(answer, notices=(*notices, *answer.notices))
 
-    def go_on(self) -> Answer:
+    def go_on(self) -> TurnResult:
         """Carry on without a new message: after an abort, or when the rounds were used up."""
         with self._stoppable():
             if self._cut_off():
@@ -307,7 +307,7 @@ class Agent:
             whole = view.items[-1].stop_reason not in (None, *loop.FULL) if view.items else True
             return bool(messages) and messages[-1]["role"] == "assistant" and not whole
 
-    def _carry_on(self) -> Answer:
+    def _carry_on(self) -> TurnResult:
         notices: list[str] = []
         outcome = self._driver.carry_on(self.rounds)
         rounds = outcome.rounds
@@ -320,9 +320,9 @@ class Agent:
             outcome = self._driver.carry_on(self.rounds)
             rounds += outcome.rounds
         self.session.end_turn()
-        return Answer(outcome.reply.text, outcome.ended, rounds, outcome.reply, (*notices, *self.memory.take_notices()))
+        return TurnResult(outcome.reply.text, outcome.ended, rounds, outcome.reply, (*notices, *self.memory.take_notices()))
 
-    def _after_results(self, ran: Sequence[Ran]) -> None:
+    def _after_results(self, ran: Sequence[CompletedCall]) -> None:
         self.reminders.add_nested([one for one in ran if one.call.name == "Read" and not one.output.is_error])
         self._take_news()
 
@@ -360,8 +360,8 @@ class Agent:
         if self.on_event is not None:
             self.on_event(event)
 
-    def _asking(self, ask: AskPerson) -> AskPerson:
-        def asked(call: ToolUse, question: Question) -> Consent | No:
+    def _asking(self, ask: AskUser) -> AskUser:
+        def asked(call: ToolUse, question: Question) -> PermissionAnswer | DenialWithWords:
             consent = ask(call, question)
             if consent == "always" and question.suggestion is not None:
                 self.allow(question.suggestion)

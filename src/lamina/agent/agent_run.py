@@ -18,7 +18,7 @@ from ..core.errors import Aborted, LaminaError
 from ..core.reply import Reply
 from ..core.usage import Usage
 from ..fork.loop import Ended, ending
-from ..fork.tool_runner import AskPerson
+from ..fork.tool_runner import AskUser
 from ..layers.l7_agents.call import Forked, Fresh
 from ..layers.l7_agents.queues import AskedToEnd
 from ..layers.l7_agents.report import NOTHING_SAID, State, Status, asked_of_fork
@@ -51,7 +51,7 @@ class AgentRun:
         wanted: Forked | Fresh,
         context: Context,
         *,
-        ask: AskPerson | None,
+        ask: AskUser | None,
         background: bool,
         news: threading.Event,
     ) -> None:

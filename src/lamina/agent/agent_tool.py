@@ -27,7 +27,7 @@ from ..core.blocks import ToolUse, Wire
 from ..core.errors import DiskError, LaminaError, SessionClosed
 from ..fork.background import JobResult
 from ..fork.host import Restorable
-from ..fork.tool_runner import Ran, RunOnce
+from ..fork.tool_runner import CompletedCall, RunOnce
 from ..layers.l7_agents.call import Forked, Refusal, agent_tool, read_call, wants_fork
 from ..layers.l7_agents.files import Catalog
 from ..layers.l7_agents.report import State, launched, lost, restorables
@@ -104,7 +104,7 @@ class AgentPool:
 
     # The conversation's own thread
 
-    def run(self, calls: Sequence[ToolUse]) -> tuple[Ran, ...]:
+    def run(self, calls: Sequence[ToolUse]) -> tuple[CompletedCall, ...]:
         """The calls of one answer; while agents work, what they want of the conversation is done here."""
         desk = self._agent.desk
         if all(call.name != AGENT for call in calls):

@@ -16,7 +16,7 @@ from ..core.errors import Aborted, ProviderError
 from ..core.reply import Reply
 from ..fork import loop
 from ..fork.model_call import ask_until
-from ..fork.tool_runner import Ran
+from ..fork.tool_runner import CompletedCall
 from ..layers.l1_results.step import HandedIn
 from ..providers import OnEvent, Provider
 from ..providers.stream import StreamState
@@ -50,7 +50,7 @@ class Driver:
         return kept
 
     def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
-        ran: tuple[Ran, ...] = yield RunTools(calls)
+        ran: tuple[CompletedCall, ...] = yield RunTools(calls)
         self._session._add_results([_handed_in(one) for one in ran])
         self._agent._after_results(ran)
         if self._abort.is_set():
@@ -113,13 +113,13 @@ class Driver:
         return reply
 
 
-def _handed_in(ran: Ran) -> HandedIn:
+def _handed_in(ran: CompletedCall) -> HandedIn:
     """Output too large to show lies in a file, and is not written a second time."""
     file = ran.output.facts.get("output_file")
     return HandedIn(ran.result, file if isinstance(file, str) else None)
 
 
-def result_event(ran: Ran) -> dict[str, Any]:
+def result_event(ran: CompletedCall) -> dict[str, Any]:
     """What whoever watches is told of a call that has ended."""
     output = ran.output
     told = {"id": ran.call.id, "is_error": output.is_error, "content": output.content, "facts": output.facts}

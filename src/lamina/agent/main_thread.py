@@ -17,7 +17,7 @@ from ..conversation.state import Conversation
 from ..core.blocks import ToolUse
 from ..core.errors import Aborted
 from ..fork.model_call import GLANCE
-from ..fork.tool_runner import AskPerson, Consent, No
+from ..fork.tool_runner import AskUser, DenialWithWords, PermissionAnswer
 from ..permissions.decision import Ask
 
 Request: TypeAlias = Callable[[Conversation], None]
@@ -53,11 +53,11 @@ class MainThreadQueue:
         except Exception as error:  # noqa: BLE001  # the agents that still work must be waited for, whatever went wrong here
             self._failed = self._failed or error
 
-    def asking(self, ask: AskPerson, abort: threading.Event) -> AskPerson:
+    def asking(self, ask: AskUser, abort: threading.Event) -> AskUser:
         """The person is asked in the conversation's own thread, one question at a time."""
 
-        def asked(call: ToolUse, question: Ask) -> Consent | No:
-            answer: Future[Consent | No] = Future()
+        def asked(call: ToolUse, question: Ask) -> PermissionAnswer | DenialWithWords:
+            answer: Future[PermissionAnswer | DenialWithWords] = Future()
 
             def put_question(_: Conversation) -> None:
                 if answer.set_running_or_notify_cancel():

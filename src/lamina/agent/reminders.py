@@ -15,7 +15,7 @@ from .. import turn
 from ..core.blocks import Block, Text
 from ..core.view import Item
 from ..disk.settings_files import user_home
-from ..fork.tool_runner import Ran
+from ..fork.tool_runner import CompletedCall
 from ..hooks.events import HookOutcome
 from ..prompt.git_status import git_status
 from ..prompt.instruction_files import Approved, Instructions
@@ -95,7 +95,7 @@ class Reminders:
             "approved": self.approved or (),
         }
 
-    def add_nested(self, reads: Sequence[Ran]) -> None:
+    def add_nested(self, reads: Sequence[CompletedCall]) -> None:
         """Instruction files beside a file that was read come behind its result, each once."""
         for one in reads:
             if (path := one.output.facts.get("path")) is None:

@@ -15,7 +15,7 @@ from .start import OFFLINE, Wish, home_of, newest, nobody_chosen, notice, open_a
 from .stdout import Sink
 
 if TYPE_CHECKING:
-    from ..agent.agent import Agent, Answer
+    from ..agent.agent import Agent, TurnResult
 
 CUT_OFF = "the answer was cut off at its limit"
 
@@ -84,5 +84,5 @@ def _turn(agent: Agent, prompt: str, out: Output, stop: Stop) -> int:
     return 0 if ending == "success" else 1
 
 
-def _remarks(done: Answer) -> list[str]:
+def _remarks(done: TurnResult) -> list[str]:
     return [*done.notices, *([CUT_OFF] if done.ended == "cut off" else ())]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..agent.agent import Agent
     from ..core.settings import Settings
     from ..disk.approvals import Approvals
-    from ..fork.tool_runner import AskPerson
+    from ..fork.tool_runner import AskUser
     from ..permissions.decision import Mode
     from ..providers import OnEvent
     from .signals import Stop, Watched
@@ -141,7 +141,7 @@ def open_agent(
     *,
     home: Path | None,
     resume: str | Path | None,
-    ask: AskPerson | None = None,
+    ask: AskUser | None = None,
     on_event: OnEvent | None = None,
     interactive: bool = False,
 ) -> Agent:

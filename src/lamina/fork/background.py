@@ -22,8 +22,8 @@ import msgspec
 # Notes, a summary, an extraction, a dream and a few agents: more at once is a loop that went wrong.
 MOST = 32
 
-Job: TypeAlias = Callable[[Event], Any]
-Take: TypeAlias = "Callable[[JobResult], None]"
+JobFunction: TypeAlias = Callable[[Event], Any]
+TakeResult: TypeAlias = "Callable[[JobResult], None]"
 
 _JOB: ContextVar[str | None] = ContextVar("lamina_job", default=None)
 
@@ -40,7 +40,7 @@ class JobResult(NamedTuple):
     value: Any
     error: BaseException | None
     seconds: float
-    take: Take | None = None
+    take: TakeResult | None = None
 
 
 class _Running(msgspec.Struct, eq=False):
@@ -48,7 +48,7 @@ class _Running(msgspec.Struct, eq=False):
     began: float
     asked: bool
     settles: float
-    take: Take | None
+    take: TakeResult | None
     abort: Event = msgspec.field(default_factory=Event)
     ended: Event = msgspec.field(default_factory=Event)
 
@@ -80,8 +80,8 @@ class Background:
     def start(
         self,
         name: str,
-        job: Job,
-        take: Take | None = None,
+        job: JobFunction,
+        take: TakeResult | None = None,
         *,
         asked: bool = False,
         later: bool = False,
@@ -159,7 +159,7 @@ class Background:
                 running.ended.wait(running.settles)
         return [running.name for running in left]
 
-    def _run(self, running: _Running, job: Job) -> None:
+    def _run(self, running: _Running, job: JobFunction) -> None:
         value, error = None, None
         _JOB.set(None if running.asked else running.name)
         try:

@@ -35,7 +35,7 @@ AT_ONCE = 8
 
 T = TypeVar("T")
 
-Consent: TypeAlias = Literal["yes", "always", "no"]
+PermissionAnswer: TypeAlias = Literal["yes", "always", "no"]
 
 NOBODY = "Nobody is there to allow it. {why} Go on without it, or say what you would have done."
 SAID_NO = "The person said no. {why} Do not try it again in another way; ask what to do instead."
@@ -44,16 +44,16 @@ STOPPED = "Stopped by the person before it ran."
 CHANGED = "An earlier call of the same answer changed what this one rests on. {why} Send it again to have it asked about."
 
 
-class No(msgspec.Struct, frozen=True):
+class DenialWithWords(msgspec.Struct, frozen=True):
     """A no with words for the model."""
 
     words: str
 
 
-AskPerson: TypeAlias = Callable[[ToolUse, Ask], Consent | No]
+AskUser: TypeAlias = Callable[[ToolUse, Ask], PermissionAnswer | DenialWithWords]
 
 
-class Ran(msgspec.Struct, frozen=True):
+class CompletedCall(msgspec.Struct, frozen=True):
     """One call, what was decided about it, and what came of it."""
 
     call: ToolUse
@@ -99,13 +99,13 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     permission: PermissionContext
     mode: Callable[[], Mode]
     rules: Callable[[], Rules]
-    ask: AskPerson | None = None
+    ask: AskUser | None = None
     decide_fork: Callable[[ToolUse], Allow | Deny] | None = None  # a fork's own permission function (X6); deny rules still count
     on_start: Callable[[ToolUse], None] | None = None
-    on_end: Callable[[Ran], None] | None = None
+    on_end: Callable[[CompletedCall], None] | None = None
     on_output: Callable[[ToolUse, str], None] | None = None  # what a running command prints, as it prints it; bounded by the tool
 
-    def clone(self, *, abort: Event, ask: AskPerson | None) -> Desk:
+    def clone(self, *, abort: Event, ask: AskUser | None) -> Desk:
         """The same tools, mode and rules for a fork that does its parent's work (A4); `ask` None: nobody can be asked.
 
         What a fork can change is a copy: which files were read, the to-dos. Its calls are shown to nobody. Its abort is the one Event
@@ -131,11 +131,11 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
         )
         return replace(self.clone(abort=abort, ask=None), permission=permission, decide_fork=decide)
 
-    def run(self, calls: Sequence[ToolUse]) -> tuple[Ran, ...]:
+    def run(self, calls: Sequence[ToolUse]) -> tuple[CompletedCall, ...]:
         settled = [self._settle(call) for call in calls]
         readers = {tool.name for tool in self.tools if tool.read_only}
         together = {tool.name for tool in self.tools if getattr(tool, "together", False)}
-        done: list[Ran] = []
+        done: list[CompletedCall] = []
         changed = False
         while (at := len(done)) < len(calls):
             end = at + 1
@@ -151,7 +151,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
             changed = changed or calls[at].name not in readers
         return tuple(done)
 
-    def _run_at_once(self, calls: Sequence[Callable[[], Ran]]) -> list[Ran]:
+    def _run_at_once(self, calls: Sequence[Callable[[], CompletedCall]]) -> list[CompletedCall]:
         """Ctrl-C reaches only this thread, wherever it is: the tools are told, and what they still have to say is waited for."""
         begun = [RunOnce(call) for call in calls]
         with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(calls))) as pool:
@@ -177,7 +177,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
         if self.ask is None:
             return _Settled(Deny(NOBODY.format(why=verdict.why)))
         consent = self.ask(call, verdict)
-        if isinstance(consent, No):
+        if isinstance(consent, DenialWithWords):
             return _Settled(Deny(SAID_NO_WITH.format(words=consent.words)), by_person=True)
         answer = Deny(SAID_NO.format(why=verdict.why)) if consent == "no" else Allow(f"The person said {consent}.")
         return _Settled(answer, judged.real, by_person=True)
@@ -206,10 +206,10 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
         again = self._judge(call)
         return _Settled(Deny(CHANGED.format(why=again.verdict.why))) if isinstance(again.verdict, Ask) else again
 
-    def _run_one(self, call: ToolUse, settled: _Settled) -> Ran:
+    def _run_one(self, call: ToolUse, settled: _Settled) -> CompletedCall:
         if self.on_start is not None:
             self.on_start(call)
-        ran = Ran(call, settled.verdict, self._output(call, settled))
+        ran = CompletedCall(call, settled.verdict, self._output(call, settled))
         if self.on_end is not None:
             self.on_end(ran)
         return ran

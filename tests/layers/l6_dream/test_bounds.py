@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.blocks import ToolUse, read_block
-from lamina.fork.tool_runner import Ran
+from lamina.fork.tool_runner import CompletedCall
 from lamina.layers.l6_dream.bounds import (
     FIRST,
     MOST_BYTES,
@@ -38,7 +38,7 @@ class Desk:
         self.ran("Read", file_path=str(self.work / file))
 
     def ran(self, name: str, *, failed: bool = False, **given: str) -> bool:
-        return self.bounds.saw(Ran(call(name, **given), Allow("yes"), Output("…", is_error=failed)))
+        return self.bounds.saw(CompletedCall(call(name, **given), Allow("yes"), Output("…", is_error=failed)))
 
     def keep(self, file: str | Path, text: str = "Text.\n", unread: str | None = None) -> Kept | None:
         return self.bounds.keep(Change(self.work / file, text.encode(), b"old", unread))

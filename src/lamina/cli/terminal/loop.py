@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ...agent.agent import Agent, Answer
+from ...agent.agent import Agent, TurnResult
 from ...core.errors import Aborted, LaminaError
 from ..output import REFUSED, Tally
 from ..signals import Stop
@@ -175,10 +175,10 @@ class Chat:
         else:
             self.turn(lambda: self.agent.run(text))
 
-    def turn(self, say: Callable[[], Answer]) -> None:
+    def turn(self, say: Callable[[], TurnResult]) -> None:
         """One turn, to its end or until the person stops it."""
         self.telling.begin()
-        answer: Answer | None = None
+        answer: TurnResult | None = None
         try:
             with quiet(), self.stop.turn(self.agent.abort):
                 answer = say()
@@ -192,7 +192,7 @@ class Chat:
             self.telling.end()
         self._after(answer)
 
-    def _after(self, answer: Answer | None) -> None:
+    def _after(self, answer: TurnResult | None) -> None:
         for text in answer.notices if answer is not None else ():
             self.screen.note(text, "dim")
         self.tell_notices()

@@ -21,7 +21,7 @@ from ...core.errors import DiskError
 from ...disk.file_names import fold
 from ...disk.files import remove
 from ...disk.user_files import read_whole
-from ...fork.tool_runner import Ran
+from ...fork.tool_runner import CompletedCall
 from ...memory.store.contract import MOST_READ
 from ...memory.store.index import INDEX
 from ...permissions.decision import Allow, Deny
@@ -111,7 +111,7 @@ class Bounds:
         rows = [f"{hit.session}:{hit.line}: {hit.text}" for hit in hits]
         return Output("\n".join(rows) or f"No transcript says {term!r}.", facts={"lines": len(rows)})
 
-    def saw(self, ran: Ran) -> bool:
+    def saw(self, ran: CompletedCall) -> bool:
         """A call was carried out; whether it changed the copy."""
         if ran.output.is_error:
             return False
