@@ -18,7 +18,6 @@ from ..fork import loop
 from ..fork.model_call import ask_until
 from ..fork.tool_runner import CompletedCall
 from ..layers.l1_results.step import HandedIn
-from ..providers import OnEvent, Provider
 from ..providers.stream import StreamState
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class Driver:
             case Ask(purpose="chat"):
                 return self._ask(effect)
             case Ask():  # beside the conversation, and the turn waits for it: a summary
-                return self._until_abort(self._session._side, effect, effect.on_event or (lambda event: None))
+                return ask_until(self._abort, self._session._side, effect)
             case RunTools():
                 return self._agent._run_calls(effect.calls)
             case Sleep():
@@ -94,7 +93,7 @@ class Driver:
             self._agent.tell(event)
 
         try:
-            reply = self._until_abort(self._session.provider, effect, hear)
+            reply = ask_until(self._abort, self._session.provider, effect, hear)
         except BaseException as error:
             # What a broken stream carries is kept by the loop; after an abort, or a listener that failed, it is what was heard.
             if not isinstance(error, ProviderError):
@@ -104,12 +103,6 @@ class Driver:
             raise
         if self._agent._under is not None:
             self._agent._under.saw(effect.request, reply)
-        return reply
-
-    def _until_abort(self, provider: Provider, effect: Ask, on_event: OnEvent) -> Reply:
-        reply = ask_until(self._abort, provider, effect, on_event)
-        if reply is None:
-            raise Aborted
         return reply
 
 

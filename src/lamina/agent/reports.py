@@ -14,7 +14,7 @@ from ..core.errors import DiskError
 from ..core.ids import new_id
 from ..core.records import Attachment, Event, Record
 from ..disk.temp_files import Durability
-from ..layers.l1_results.plan import Arrived, budget_for, weigh
+from ..layers.l1_results.plan import Arrived, Budget, budget_for, weigh
 from ..layers.l1_results.source import tape_of
 from ..layers.l1_results.spill_file import Room, spill
 from ..layers.l1_results.spilling import most_that_fits
@@ -44,21 +44,18 @@ def left_behind(c: Conversation) -> list[tuple[str, str]]:
 
 def append_report(c: Conversation, state: State, said: str, unreported: Unreported) -> None:
     uuid, parent, time = c.head()
-    preview, events = _spilled(c, state, said)
-    block = text(reported(state, said, preview=preview, most=_most(c)))
+    budget = budget_for(c.policy.results, c.limits.effective)
+    most = min(MOST_REPORTED, budget.threshold(AGENT))
+    preview, events = _spilled(c, state, said, budget, most)
+    block = text(reported(state, said, preview=preview, most=most))
     names = (ENDED, REPORTED) if state.status == "lost" else (REPORTED,)
     events += [Event(new_id(), uuid, time, name, event_data(state, unreported)) for name in names]
     records: list[Record] = [Attachment(uuid, parent, time, KIND, (block,)), *events]
     c.append(records)
 
 
-def _most(c: Conversation) -> int:
-    return min(MOST_REPORTED, budget_for(c.policy.results, c.limits.effective).threshold(AGENT))
-
-
-def _spilled(c: Conversation, state: State, said: str) -> tuple[str | None, list[Event]]:
+def _spilled(c: Conversation, state: State, said: str, budget: Budget, most: int) -> tuple[str | None, list[Event]]:
     """The preview of a report that lies in a file; None for one that is shown as far as there is room."""
-    budget, most = budget_for(c.policy.results, c.limits.effective), _most(c)
     one = Arrived(AGENT, len(said), weigh(said, most))
     if not c.settings.spill or c.directory is None or not (one.size > most or budget.exceeds(one)):
         return None, []

@@ -57,8 +57,9 @@ class _Left(Exception):
     """Nobody waits for this call any more."""
 
 
-def ask_until(abort: Event, provider: Provider, ask: Ask, on_event: OnEvent) -> Reply | None:
-    """The reply; None when the call was left because of the abort."""
+def ask_until(abort: Event, provider: Provider, ask: Ask, on_event: OnEvent | None = None) -> Reply:
+    """The reply; Aborted when the call was left because of the abort."""
+    hear = on_event or ask.on_event
     came: queue.SimpleQueue[_Arrival] = queue.SimpleQueue()
     heard, left = Semaphore(0), Event()
 
@@ -93,9 +94,10 @@ def ask_until(abort: Event, provider: Provider, ask: Ask, on_event: OnEvent) -> 
                 case _Ready():
                     _begin(abort)
                 case _:
-                    on_event(arrived)
+                    if hear is not None:
+                        hear(arrived)
                     heard.release()
-        return None
+        raise Aborted
     finally:
         left.set()
         heard.release()
