@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from .progress import Progress
 
 # What the calls of one answer share; the handover is None where none of them wants a fork.
-Batch: TypeAlias = "tuple[Side, Handover | None]"
+CallInputs: TypeAlias = "tuple[Side, Handover | None]"
 
 # Agents in the background at once: more is a loop that went wrong. Calls of one answer wait for each other beyond as many.
 MOST_AT_ONCE = 8
@@ -70,7 +70,7 @@ class AgentPool:
         self._reports: deque[tuple[State, str]] = deque()
         self._unreported: dict[str, str] = {}  # background agents by id: what each does
         self._queue = MainThreadQueue()
-        self._batch: Batch | None = None
+        self._inputs: CallInputs | None = None
         self._lock = threading.Lock()
         self._states_lock = threading.Lock()
         self._news = threading.Event()  # a background agent has done something
@@ -119,13 +119,13 @@ class AgentPool:
             if any(call.name == AGENT and wants_fork(call.input) for call in calls):
                 _ = self._session._side  # looked up here, in the conversation's own thread
                 handover = hand_over(c)
-            self._batch = Side(c.ask_side, abort, desk), handover
+            self._inputs = Side(c.ask_side, abort, desk), handover
             once = RunOnce(partial(desk.run, calls))
             threading.Thread(target=copy_context().run, args=(once.run,), name="lamina-agents", daemon=True).start()
             try:
                 self._queue.run_until(once.came, c, abort)
             finally:
-                self._batch = None
+                self._inputs = None
             return once.came.result()
 
     def land(self) -> None:
@@ -230,26 +230,26 @@ class AgentPool:
     # The threads of calls and jobs
 
     def _act(self, given: Wire, context: Context) -> Output:
-        batch = self._batch
-        if batch is None:
+        inputs = self._inputs
+        if inputs is None:
             return failure("No agent can be started here.")
         wanted = read_call(given, self.catalog)
         if isinstance(wanted, Refusal):
             return failure(wanted.sentence)
         # What an agent of an agent would bring later, nobody would be there to read.
         background = wanted.background and self._agent._depth == 0
-        ask = batch[0].desk.ask if batch[0].desk is not None and not background else None
+        ask = inputs[0].desk.ask if inputs[0].desk is not None and not background else None
         with self._lock:
             if background and len(self._running()) >= MOST_AT_ONCE:
                 return failure(FULL)
             run = AgentRun(self._agent, self._mail, wanted, context, ask=ask, background=background, news=self._news)
             self._runs[run.name] = run
-        return self._launch(run, batch) if background else self._wait_for(run, batch)
+        return self._launch(run, inputs) if background else self._wait_for(run, inputs)
 
-    def _launch(self, run: AgentRun, batch: Batch) -> Output:
+    def _launch(self, run: AgentRun, inputs: CallInputs) -> Output:
         def work(abort: threading.Event) -> str:
             run.abort = abort
-            return run.report(*batch)
+            return run.report(*inputs)
 
         state = run.state
         if not self._c.background.start(run.name, work, partial(self._take, run), asked=True):
@@ -259,11 +259,11 @@ class AgentPool:
         self._queue.put(lambda c: self._tell_start(c, state))
         return Output(launched(state), facts={"agent": run.id, "background": True})
 
-    def _wait_for(self, run: AgentRun, batch: Batch) -> Output:
+    def _wait_for(self, run: AgentRun, inputs: CallInputs) -> Output:
         begun = run.state
         self._queue.put(lambda c: self._tell_start(c, begun))
         try:
-            text = run.report(*batch)
+            text = run.report(*inputs)
         finally:
             if run.status == "running":
                 run.end("failed")

@@ -20,15 +20,15 @@ from ..fork.model_call import GLANCE
 from ..fork.tool_runner import AskUser, DenialWithWords, PermissionAnswer
 from ..permissions.decision import Ask
 
-Request: TypeAlias = Callable[[Conversation], None]
+MainThreadRequest: TypeAlias = Callable[[Conversation], None]
 
 
 class MainThreadQueue:
     def __init__(self) -> None:
-        self._requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[MainThreadRequest] = queue.SimpleQueue()
         self._failed: Exception | None = None
 
-    def put(self, request: Request) -> None:
+    def put(self, request: MainThreadRequest) -> None:
         self._requests.put(request)
 
     def run_until(self, done: Future[Any], c: Conversation, abort: threading.Event) -> None:
@@ -47,7 +47,7 @@ class MainThreadQueue:
         if failed is not None:
             raise failed
 
-    def _do(self, request: Request, c: Conversation) -> None:
+    def _do(self, request: MainThreadRequest, c: Conversation) -> None:
         try:
             request(c)
         except Exception as error:  # noqa: BLE001  # the agents that still work must be waited for, whatever went wrong here
