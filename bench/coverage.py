@@ -26,7 +26,6 @@ from beside import BY_RULES, Beside, answer, in_form, says_nothing
 from lamina.agent.agent import Agent
 from lamina.core.blocks import ToolUse, read_block
 from lamina.core.settings import Settings
-from lamina.fork.tool_runner import run_calls
 from lamina.session.session import Session
 from lamina.tools.registry import builtin_tools
 from lamina.tools.tool import definition
@@ -107,7 +106,7 @@ def one_call(agent: Agent, summary: str, fact: Fact) -> bool:
     transcript = str(agent.session.path)
     calls = [use("Expand", node=node[1], find=fact.subject)] if node else []
     calls.append(use("Grep", pattern=fact.subject, path=transcript, output_mode="content"))
-    return any(fact.sentence in run_calls((call,), agent.desk)[0].result.text for call in calls)
+    return any(fact.sentence in agent.desk.run((call,))[0].result.text for call in calls)
 
 
 def use(name: str, **given: str) -> ToolUse:

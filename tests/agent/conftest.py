@@ -11,7 +11,7 @@ import pytest
 from lamina.agent.agent import Agent
 from lamina.testing import MessagesServer
 
-from .doing import PROJECT, Wiretap, lay_out, provider_at
+from .agent_helpers import PROJECT, Wiretap, lay_out, provider_at
 
 
 @pytest.fixture

@@ -14,13 +14,13 @@ from tests.fork.test_tool_runner import Custom
 from lamina.agent.agent import Agent
 from lamina.core.errors import Aborted, StreamBroken
 from lamina.core.settings import Settings
-from lamina.fork.tool_runner import Consent
+from lamina.fork.tool_runner import PermissionAnswer
 from lamina.providers.retry import Waits
 from lamina.testing import MessagesServer, Received
 from lamina.tools.registry import builtin_tools
 from lamina.tools.tool import ToolOutput
 
-from .doing import PATIENCE, Pipe, accepted, answers, contexts, press_ctrl_c, records, reminders, results, texts
+from .agent_helpers import PATIENCE, Pipe, accepted, answers, contexts, press_ctrl_c, records, reminders, results, texts
 
 Open = Callable[..., Agent]
 Stop = Callable[[Agent], None]
@@ -191,7 +191,7 @@ def test_while_a_command_runs(opened: Open, messages_server: MessagesServer, pro
 
 
 def test_while_a_person_is_asked(opened: Open, messages_server: MessagesServer, project: Path) -> None:
-    def ask(*_: object) -> Consent:
+    def ask(*_: object) -> PermissionAnswer:
         raise KeyboardInterrupt
 
     agent = opened(mode="ask", ask=ask)

@@ -15,13 +15,13 @@ from lamina.agent.agent import Agent
 from lamina.core.blocks import ToolUse
 from lamina.core.errors import InputError, NothingToSend, SessionClosed, WindowFull
 from lamina.core.settings import Settings
-from lamina.fork.tool_runner import Consent
+from lamina.fork.tool_runner import PermissionAnswer
 from lamina.permissions.verdicts import AskUser
 from lamina.testing import MessagesServer
 from lamina.tools.registry import builtin_tools
 from lamina.tools.tool import ToolOutput
 
-from .doing import accepted, answers, canonical, records, reminders, results, texts
+from .agent_helpers import accepted, answers, canonical, records, reminders, results, texts
 
 Open = Callable[..., Agent]
 RUN_TESTS = f"{sys.executable} -B test_calc.py"
@@ -163,7 +163,7 @@ def test_there_is_nothing_to_go_on_with_after_a_whole_answer(opened: Open, messa
 def test_a_person_is_asked_and_always_means_from_now_on(opened: Open, messages_server: MessagesServer, project: Path) -> None:
     asked: list[str] = []
 
-    def ask(call: ToolUse, question: AskUser) -> Consent:
+    def ask(call: ToolUse, question: AskUser) -> PermissionAnswer:
         asked.append(call.input["command"])
         assert question.suggestion is not None
         return "always"

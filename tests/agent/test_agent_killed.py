@@ -15,10 +15,10 @@ import pytest
 from lamina.agent.agent import Agent
 from lamina.testing import MessagesServer, Received
 
-from .doing import PATIENCE, Pipe, accepted, answers, contexts, results, texts
+from .agent_helpers import PATIENCE, Pipe, accepted, answers, contexts, results, texts
 
 Open = Callable[..., Agent]
-PROGRAM = Path(__file__).with_name("killed.py")
+PROGRAM = Path(__file__).with_name("victim_program.py")
 
 
 class Victim:

@@ -14,7 +14,7 @@ from lamina.core.errors import Aborted
 from lamina.core.records import Attachment, Message
 from lamina.core.settings import Settings
 
-from .doing import answers, contexts, lay_out, records
+from .agent_helpers import answers, contexts, lay_out, records
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from lamina.disk.home.trust import trust, while_trusted
 from lamina.disk.settings_files import load_settings
 from lamina.testing import MessagesServer
 
-from .doing import accepted, lay_out, reminders, results, texts
+from .agent_helpers import accepted, lay_out, reminders, results, texts
 
 Open = Callable[..., Agent]
 

@@ -10,7 +10,7 @@ from lamina.agent.agent import Agent
 from lamina.core.records import Spill
 from lamina.testing import MessagesServer
 
-from .doing import accepted, records, results
+from .agent_helpers import accepted, records, results
 
 Open = Callable[..., Agent]
 

@@ -15,7 +15,7 @@ import pytest
 from lamina.agent.agent import Agent
 from lamina.testing import MessagesServer
 
-from .doing import Pipe, Wire, accepted, results
+from .agent_helpers import Pipe, Wire, accepted, results
 
 Open = Callable[..., Agent]
 

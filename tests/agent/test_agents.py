@@ -15,13 +15,14 @@ from lamina.core.usage import Usage
 from lamina.disk.transcripts.search import project_directories
 from lamina.disk.transcripts.session_list import list_sessions
 from lamina.disk.transcripts.store import read_transcript
-from lamina.fork.fork import NO_AGENTS, PLACEHOLDER, tagged
-from lamina.fork.tool_runner import Consent
+from lamina.fork.fork import NO_AGENTS, tagged
+from lamina.fork.handover import PLACEHOLDER
+from lamina.fork.tool_runner import PermissionAnswer
 from lamina.layers.l7_agents.types import AGENT
 from lamina.testing import MessagesServer, Received
 
-from .agents import Open, agent_call, events, for_parent, for_subagent, last_of_parent, of_fork, of_subagent, wait_for
-from .doing import PATIENCE, accepted, lay_out, records, reminders, results, texts
+from .agent_helpers import PATIENCE, accepted, lay_out, records, reminders, results, texts
+from .subagent_helpers import Open, agent_call, events, for_parent, for_subagent, last_of_parent, of_fork, of_subagent, wait_for
 
 LONG = "The quick brown fox jumps over the lazy dog. " * 4_000
 ALMOST_ALL = 0.99
@@ -272,7 +273,7 @@ def test_the_person_is_asked_in_the_conversations_own_thread_and_the_rules_are_t
 ) -> None:
     asked: list[tuple[str, bool]] = []
 
-    def ask(call: Any, question: Any) -> Consent:
+    def ask(call: Any, question: Any) -> PermissionAnswer:
         asked.append((call.input["file_path"], threading.current_thread() is threading.main_thread()))
         return "always" if call.input["file_path"] == "a.txt" else "no"
 

@@ -15,12 +15,13 @@ from lamina.conversation.revision import rewind
 from lamina.core.errors import Aborted, UsageError
 from lamina.core.records import Message
 from lamina.fork.fork import tagged
-from lamina.fork.tool_runner import AT_ONCE, Consent
+from lamina.fork.tool_runner import AT_ONCE, PermissionAnswer
 from lamina.session.session import AsyncSession
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import make_answer
 
-from .agents import (
+from .agent_helpers import PATIENCE, press_ctrl_c, records, reminders, results, texts
+from .subagent_helpers import (
     Open,
     agent_call,
     events,
@@ -32,7 +33,6 @@ from .agents import (
     wait_for,
     well_formed,
 )
-from .doing import PATIENCE, press_ctrl_c, records, reminders, results, texts
 
 KINDS = [None, "general-purpose"]
 LONG = "The quick brown fox jumps over the lazy dog. " * 4_000
@@ -95,7 +95,7 @@ def test_agents_that_ask_at_once_are_answered_one_by_one(opened: Open, messages_
     asked: list[str] = []
     busy = threading.Lock()
 
-    def ask(call: Any, question: Any) -> Consent:
+    def ask(call: Any, question: Any) -> PermissionAnswer:
         assert busy.acquire(blocking=False), "one question at a time"
         try:
             assert threading.current_thread() is threading.main_thread()
@@ -257,7 +257,7 @@ def test_a_report_for_a_turn_that_was_rewound_comes_all_the_same(
     wait_for(agent)
     last = goes_on(agent, messages_server, breaks=1)
     assert "All is well." in reminders(last)[-1], "what it did is done, whatever is remembered of who asked for it"
-    assert "a1" not in str(last.messages)
+    assert "'a1'" not in str(last.messages), "the call is gone; an agent's random id may well hold a1"
 
 
 def test_a_compaction_in_mid_flight_and_its_undo_leave_agents_alone(opened: Open, messages_server: MessagesServer) -> None:
@@ -380,7 +380,7 @@ def test_a_report_of_ten_megabytes_costs_a_file_and_no_window(
 
 
 def test_half_of_a_character_in_a_report_is_replaced(opened: Open, messages_server: MessagesServer) -> None:
-    from lamina.agent import reports
+    from lamina.agent.reports import append_report
     from lamina.layers.l7_agents.report import AgentState
 
     agent = opened()
@@ -391,7 +391,7 @@ def test_half_of_a_character_in_a_report_is_replaced(opened: Open, messages_serv
         agent.session.add_user("And?")
         for number, said in enumerate(("\ud800 half", "\udcff" * 40_000)):
             state = AgentState(id=f"x{number}", type="fork", description="\ud83d", background=True, status="done")
-            reports.enter(conversation, state, said, [])
+            append_report(conversation, state, said, [])
     assert agent.go_on().text == "Yes."
     assert "half" in texts(last_of_parent(messages_server).messages[-1])[1]
     agent.close()
@@ -409,7 +409,7 @@ def test_a_host_that_fails_while_agents_work_fails_the_turn_and_leaves_no_agent_
     class Trouble(Exception):
         pass
 
-    def ask(call: Any, question: Any) -> Consent:
+    def ask(call: Any, question: Any) -> PermissionAnswer:
         raise Trouble
 
     agent = opened(mode="ask", ask=ask)

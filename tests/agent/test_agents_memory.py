@@ -19,8 +19,8 @@ from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import make_answer
 
-from .agents import Open, agent_call, events, for_parent, for_subagent, last_of_parent, of_subagent
-from .doing import lay_out, reminders, results
+from .agent_helpers import lay_out, reminders, results
+from .subagent_helpers import Open, agent_call, events, for_parent, for_subagent, last_of_parent, of_subagent
 
 KEY = "sk-ant-" + "a1B2c3D4e5F6g7H8i9J0"
 TYPE = "---\nname: {name}\ndescription: Reads changes.\n{more}---\nYou review changes.\n"

@@ -26,7 +26,7 @@ from lamina.fork.loop import NO_JSON, NOT_RUN
 from lamina.testing import MessagesServer
 from lamina.testing.script import make_answer
 
-from .doing import Wire, Wiretap, accepted, answers, begin, block, call_in_pieces, end, records, results, texts
+from .agent_helpers import Wire, Wiretap, accepted, answers, begin, block, call_in_pieces, end, records, results, texts
 
 Open = Callable[..., Agent]
 

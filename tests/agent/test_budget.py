@@ -13,7 +13,7 @@ from lamina.disk.home.ledger import day_of, read_ledger_day
 from lamina.layers.l7_agents.types import AGENT
 from lamina.testing import MessagesServer
 
-from .doing import PATIENCE
+from .agent_helpers import PATIENCE
 
 Open = Callable[..., Agent]
 

@@ -15,7 +15,7 @@ from lamina.agent.agent import Agent
 from lamina.core.records import Boundary
 from lamina.testing import MessagesServer, Received
 
-from .doing import PATIENCE, accepted, texts
+from .agent_helpers import PATIENCE, accepted, texts
 
 Open = Callable[..., Agent]
 FILLING = "".join(f"value_{number} = {number}  # a line nobody will miss\n" for number in range(400))

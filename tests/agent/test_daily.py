@@ -16,7 +16,7 @@ from lamina.memory.memory import Memory
 from lamina.providers.offline import OfflineProvider
 from lamina.testing import MessagesServer
 
-from .doing import accepted, contexts, reminders, results
+from .agent_helpers import accepted, contexts, reminders, results
 
 Open = Callable[..., Agent]
 ASSISTANT = Settings(assistant=True, index_in_prompt=False, extraction=False)

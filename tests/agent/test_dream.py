@@ -28,8 +28,8 @@ from lamina.layers.l6_dream.trigger import begin_dream
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer
 
-from .doing import PATIENCE, accepted, results
-from .dreaming import HELD, MERGE, ORIENT, QUIET, Dreamer, Script, forks, kept, last, old_sessions, read, remembered, write
+from .agent_helpers import PATIENCE, accepted, results
+from .dream_helpers import HELD, MERGE, ORIENT, QUIET, Dreamer, Script, forks, kept, last, old_sessions, read, remembered, write
 
 Open = Callable[..., Agent]
 

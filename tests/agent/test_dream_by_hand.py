@@ -19,8 +19,8 @@ from lamina.layers.l6_dream.record import DreamRecord
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer
 
-from .doing import provider_at
-from .dreaming import ALSO, DAY, HELD, MERGE, ORIENT, Dreamer, Script, dreamt, forks, kept, last, remembered, saved
+from .agent_helpers import provider_at
+from .dream_helpers import ALSO, DAY, HELD, MERGE, ORIENT, Dreamer, Script, dreamt, forks, kept, last, remembered, saved
 
 Open = Callable[..., Agent]
 CALM = Settings(history_git=False)

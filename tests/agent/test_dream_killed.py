@@ -16,8 +16,8 @@ from lamina.agent.manual_dream import run_by_hand
 from lamina.core.settings import Settings
 from lamina.disk.crash_points import watched
 
-from .doing import PATIENCE
-from .dreaming import QUIET, Dreamer, kept, last, remembered
+from .agent_helpers import PATIENCE
+from .dream_helpers import QUIET, Dreamer, kept, last, remembered
 
 # Its dream has looked, has written, and then waits for an answer that never comes.
 DREAMER = """

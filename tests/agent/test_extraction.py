@@ -21,7 +21,7 @@ from lamina.layers.l5_extract.writer import MOST_BYTES, MOST_FILES
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer, Received
 
-from .doing import PATIENCE, lay_out, records, results
+from .agent_helpers import PATIENCE, lay_out, records, results
 
 Open = Callable[..., Agent]
 LONG = "The quick brown fox jumps over the lazy dog. " * 6_000

@@ -21,7 +21,7 @@ from lamina.layers.l5_extract.trigger import begin_extraction
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer, Received
 
-from .doing import PATIENCE
+from .agent_helpers import PATIENCE
 from .test_extraction import RULE, WORDS, Watched, arrives, forks, topic, writes
 
 Open = Callable[..., Agent]

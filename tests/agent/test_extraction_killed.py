@@ -16,7 +16,7 @@ from lamina.fork.fork import directive_in
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer
 
-from .doing import PATIENCE
+from .agent_helpers import PATIENCE
 from .test_extraction import RULE, WORDS, Watched, arrives, forks
 
 PROGRAM = """

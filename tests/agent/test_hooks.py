@@ -15,7 +15,7 @@ from lamina.core.settings import Settings
 from lamina.hooks.events import HookOutcome
 from lamina.testing import MessagesServer
 
-from .doing import Pipe, accepted, contexts, press_ctrl_c, reminders, texts
+from .agent_helpers import Pipe, accepted, contexts, press_ctrl_c, reminders, texts
 
 Open = Callable[..., Agent]
 

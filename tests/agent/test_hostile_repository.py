@@ -19,7 +19,7 @@ from lamina.disk.home.trust import trust, while_trusted
 from lamina.disk.settings_files import load_settings
 from lamina.testing import MessagesServer
 
-from .doing import accepted, lay_out, reminders, results
+from .agent_helpers import accepted, lay_out, reminders, results
 
 Open = Callable[..., Agent]
 

@@ -12,7 +12,7 @@ from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
 from lamina.testing import MessagesServer
 
-from .doing import accepted, contexts, lay_out, reminders, results, texts
+from .agent_helpers import accepted, contexts, lay_out, reminders, results, texts
 
 Open = Callable[..., Agent]
 
@@ -148,7 +148,7 @@ def test_includes_that_loop_are_cut_and_those_outside_wait_for_a_yes(
     assert reminder.count("Ay.") == reminder.count("Be.") == 1
     assert "Words from outside." not in reminder
     assert "root:" not in reminder
-    assert [waiting.real_path for waiting in agent.briefing.instructions.pending] == [outside.resolve()]
+    assert [waiting.real_path for waiting in agent.reminders.instructions.pending] == [outside.resolve()]
     assert any(str(outside.resolve()) in notice for notice in agent.session.notices)
     assert any("/etc/passwd" in notice for notice in agent.session.notices)
 

@@ -18,7 +18,7 @@ from lamina.disk.transcripts.store import read_transcript
 from lamina.memory.memory import Memory
 from lamina.testing import MessagesServer, Received
 
-from .doing import PATIENCE, contexts, reminders
+from .agent_helpers import PATIENCE, contexts, reminders
 
 Open = Callable[..., Agent]
 QUESTION = "What do our integration tests run against?"

@@ -18,20 +18,8 @@ from lamina.core.errors import LaminaError
 from lamina.core.prefix import base_chain
 from lamina.core.reply import Reply
 from lamina.core.usage import Usage
-from lamina.fork.fork import (
-    PLACEHOLDER,
-    Fork,
-    ForkOutcome,
-    Handover,
-    PrefixChanged,
-    altered,
-    directive_in,
-    is_fork,
-    run_fork,
-)
-from lamina.fork.fork_tools import lend, no_tools
-from lamina.fork.handover import chain_of
-from lamina.fork.tool_runner import run_calls
+from lamina.fork.fork import ForkOutcome, directive_in, is_fork, run_fork
+from lamina.fork.handover import PLACEHOLDER, Handover, PrefixChanged, altered, chain_of, check
 from lamina.permissions.verdicts import Allow, Deny
 
 from .test_tool_runner import Custom, Talk, call, cwd, fine, text_of
@@ -244,7 +232,7 @@ def test_a_provider_without_marks_gets_none() -> None:
 
 
 @pytest.mark.spec("A1", "K2")
-@pytest.mark.parametrize("what", ["message", "system", "tools", "model", "option", "cut"])
+@pytest.mark.parametrize("what", ["message", "system", "tools", "cut"])
 def test_what_is_not_what_was_handed_over_is_not_sent(what: str) -> None:
     handover = hand_over(said("user", "hello"), ANSWER, options={"temperature": 1.0})
     head = {**handover.head, "system": copy.deepcopy(SYSTEM), "tools": copy.deepcopy(TOOLS)}
@@ -256,20 +244,22 @@ def test_what_is_not_what_was_handed_over_is_not_sent(what: str) -> None:
             head["system"][0]["text"] = "You are reckless."
         case "tools":
             del head["tools"][0]
-        case "cut":
-            changed = msgspec.structs.replace(changed, messages=changed.messages[:1])
         case _:
-            pass  # the fork itself is changed below
-    fork = Fork(changed, "do it", tag="notes")
-    if what == "model":
-        head["model"] = "another"
-        fork._head = {**head, "model": "m"}
-    elif what == "option":
-        fork._options = {**fork._options, "temperature": 0.5}
+            changed = msgspec.structs.replace(changed, messages=changed.messages[:1])
     with pytest.raises(PrefixChanged) as caught:
-        drive(fork.request(), lambda effect: None)
+        Model().run(changed)
     assert isinstance(caught.value, LaminaError)
     assert "not sent" in str(caught.value)
+
+
+@pytest.mark.spec("A1", "K2")
+@pytest.mark.parametrize("change", [{"model": "another"}, {"temperature": 0.5}])
+def test_another_model_or_option_than_was_handed_over_is_refused(change: Wire) -> None:
+    handover = hand_over(QUESTION, ANSWER, options={"temperature": 1.0})
+    model = Model(reply("done"))
+    model.run(handover)
+    with pytest.raises(PrefixChanged, match="option"):
+        check(handover, {**model.asked[0].request, **change}, "notes")
 
 
 def test_a_fork_over_other_messages_says_why_and_expects_nothing_of_the_cache() -> None:
@@ -307,14 +297,13 @@ def test_a_desk_for_one_file_allows_its_edit_and_nothing_else(cwd: Path) -> None
     talk = Talk(cwd, mode="all")
     (cwd / "notes.md").write_text("old\n")
     talk.run(call("Read", "r", file_path=str(cwd / "notes.md")))
-    desk = lend(talk.desk, abort=threading.Event(), only_edit=cwd / "notes.md")
-    ran = run_calls(
+    desk = talk.desk.restrict(abort=threading.Event(), only_edit=cwd / "notes.md")
+    ran = desk.run(
         [
             call("Edit", "c1", file_path=str(cwd / "notes.md"), old_string="old", new_string="new"),
             call("Edit", "c2", file_path=str(cwd / "a.txt"), old_string="one", new_string="two"),
             call("Read", "c3", file_path=str(cwd / "a.txt")),
-        ],
-        desk,
+        ]
     )
     assert [one.result.is_error for one in ran] == [False, True, True]
     assert (cwd / "notes.md").read_text() == "new\n"
@@ -324,8 +313,8 @@ def test_a_desk_for_one_file_allows_its_edit_and_nothing_else(cwd: Path) -> None
 def test_what_a_fork_reads_is_not_what_its_parent_has_read_and_todos_are_its_own(cwd: Path) -> None:
     talk = Talk(cwd)
     talk.run(call("Read", "r", file_path=str(cwd / "b.txt")))
-    desk = lend(talk.desk, abort=threading.Event())
-    run_calls([call("Read", "c1", file_path=str(cwd / "a.txt"))], desk)
+    desk = talk.desk.restrict(abort=threading.Event())
+    desk.run([call("Read", "c1", file_path=str(cwd / "a.txt"))])
     assert desk.context.reads.get(cwd / "b.txt") is not None, "what was read before is inherited"
     assert desk.context.reads.get(cwd / "a.txt") is not None
     assert talk.context.reads.get(cwd / "a.txt") is None
@@ -335,27 +324,20 @@ def test_what_a_fork_reads_is_not_what_its_parent_has_read_and_todos_are_its_own
 @pytest.mark.spec("X6")
 def test_a_permission_function_decides_within_the_deny_rules_and_nobody_is_asked(cwd: Path) -> None:
     talk = Talk(cwd, Custom(name="Fine", act=fine, read_only=False), Custom(name="Other", act=fine), says=[], deny=["Bash"])
-    desk = lend(
-        talk.desk, abort=threading.Event(), decide=lambda one: Deny("not this one") if one.name == "Other" else Allow("yes")
+    desk = talk.desk.restrict(
+        abort=threading.Event(), decide=lambda one: Deny("not this one") if one.name == "Other" else Allow("yes")
     )
-    ran = run_calls([call("Fine", "c1"), call("Other", "c2"), call("Bash", "c3", command="ls")], desk)
+    ran = desk.run([call("Fine", "c1"), call("Other", "c2"), call("Bash", "c3", command="ls")])
     assert [one.result.is_error for one in ran] == [False, True, True]
     assert "not this one" in text_of(ran[1])
     assert talk.asked == []
 
 
-@pytest.mark.spec("C3")
-def test_a_desk_without_tools_denies_every_call(cwd: Path) -> None:
-    desk = lend(Talk(cwd, mode="all").desk, abort=threading.Event(), decide=no_tools)
-    ran = run_calls([call("Read", "c1", file_path=str(cwd / "a.txt")), call("Glob", "c2", pattern="*")], desk)
-    assert [one.output.facts for one in ran] == [{"denied": True}] * 2
-
-
 @pytest.mark.spec("A1")
 def test_an_abort_of_the_run_ends_its_tools(cwd: Path) -> None:
     abort = threading.Event()
-    desk = lend(Talk(cwd).desk, abort=abort)
+    desk = Talk(cwd).desk.restrict(abort=abort)
     abort.set()
-    (ran,) = run_calls([call("Read", "c1", file_path=str(cwd / "a.txt"))], desk)
+    (ran,) = desk.run([call("Read", "c1", file_path=str(cwd / "a.txt"))])
     assert ran.result.is_error
     assert "stopped" in text_of(ran)

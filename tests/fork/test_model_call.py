@@ -11,7 +11,7 @@ import pytest
 
 from lamina.core.blocks import Wire
 from lamina.core.effects import Ask
-from lamina.core.errors import Overloaded
+from lamina.core.errors import Aborted, Overloaded
 from lamina.core.reply import Reply
 from lamina.fork.model_call import Deadline, ask_until
 from lamina.providers import OnEvent
@@ -62,7 +62,7 @@ def test_what_the_call_raises_comes_out_as_it_is() -> None:
         raise error
 
     with pytest.raises(Overloaded) as caught:
-        ask_until(threading.Event(), Speaker(fail), ASK, lambda _: None)
+        ask_until(threading.Event(), Speaker(fail), ASK)
     assert caught.value is error
 
 
@@ -85,7 +85,8 @@ def test_an_abort_leaves_a_silent_call_and_what_it_still_says_is_dropped() -> No
 
     stopper = threading.Thread(target=stop)
     stopper.start()
-    assert ask_until(abort, Speaker(stay_silent), ASK, heard.append) is None
+    with pytest.raises(Aborted):
+        ask_until(abort, Speaker(stay_silent), ASK, heard.append)
     go_on.set()
     assert ended.wait(PATIENCE)
     stopper.join(PATIENCE)
@@ -123,7 +124,7 @@ def test_the_call_runs_in_the_callers_context() -> None:
         found.append(tenant.get())
         return REPLY
 
-    ask_until(threading.Event(), Speaker(look), ASK, lambda _: None)
+    ask_until(threading.Event(), Speaker(look), ASK)
     assert found == ["one"]
 
 
@@ -145,14 +146,14 @@ class Slow(Speaker):
 def test_what_a_client_takes_to_load_counts_for_no_deadline() -> None:
     loaded, go_on, done = (threading.Event() for _ in range(3))
     until = Deadline(0.0)
-    got: list[Reply | None] = []
 
     def stay_silent(_: OnEvent) -> Reply:
         go_on.wait(PATIENCE)
         return REPLY
 
     def ask() -> None:
-        got.append(ask_until(until, Slow(stay_silent, loaded), ASK, lambda _: None))
+        with pytest.raises(Aborted):
+            ask_until(until, Slow(stay_silent, loaded), ASK)
         done.set()
 
     threading.Thread(target=ask, daemon=True).start()
@@ -162,7 +163,6 @@ def test_what_a_client_takes_to_load_counts_for_no_deadline() -> None:
         assert done.wait(PATIENCE), "then no time is left"
     finally:
         go_on.set()
-    assert got == [None]
     assert until.is_set()
     assert not until.stopped
 
@@ -171,6 +171,7 @@ def test_somebody_who_stops_is_heard_while_a_client_is_loaded() -> None:
     stop, loaded = threading.Event(), threading.Event()
     until = Deadline(600.0, None, stop)
     threading.Timer(0.0, stop.set).start()
-    assert ask_until(until, Slow(lambda _: REPLY, loaded), ASK, lambda _: None) is None
+    with pytest.raises(Aborted):
+        ask_until(until, Slow(lambda _: REPLY, loaded), ASK)
     assert until.stopped
     loaded.set()

@@ -15,7 +15,7 @@ from tests.tools.doing import ENVIRON
 
 from lamina.core.blocks import ToolUse, Wire, read_block
 from lamina.core.settings import Permissions
-from lamina.fork.tool_runner import Consent, Desk, Ran, run_calls
+from lamina.fork.tool_runner import CompletedCall, Desk, PermissionAnswer
 from lamina.permissions.rules import PermissionRules, read_rules
 from lamina.permissions.verdicts import Allow, AskUser, Deny, Mode, PermissionContext
 from lamina.tools.registry import builtin_tools
@@ -47,7 +47,7 @@ class Talk:
         cwd: Path,
         *tools: Tool,
         mode: Mode = "ask",
-        says: Sequence[Consent] | None = None,
+        says: Sequence[PermissionAnswer] | None = None,
         allow: Sequence[str] = (),
         deny: Sequence[str] = (),
     ) -> None:
@@ -70,7 +70,7 @@ class Talk:
             on_end=lambda ran: self.ended.append(ran.call.id),
         )
 
-    def ask(self, call: ToolUse, question: AskUser) -> Consent:
+    def ask(self, call: ToolUse, question: AskUser) -> PermissionAnswer:
         assert self.says is not None
         self.asked.append((call.id, question))
         said = self.says.pop(0)
@@ -80,8 +80,8 @@ class Talk:
             self.rules = PermissionRules(allow=(*self.rules.allow, *added.allow), deny=self.rules.deny)
         return said
 
-    def run(self, *calls: ToolUse) -> list[Ran]:
-        return list(run_calls(calls, self.desk))
+    def run(self, *calls: ToolUse) -> list[CompletedCall]:
+        return list(self.desk.run(calls))
 
     def said(self, *calls: ToolUse) -> list[str]:
         return [text_of(ran) for ran in self.run(*calls)]
@@ -93,7 +93,7 @@ def call(name: str, call_id: str = "t1", /, **given: Any) -> ToolUse:
     return block
 
 
-def text_of(ran: Ran) -> str:
+def text_of(ran: CompletedCall) -> str:
     return ran.result.text
 
 
@@ -209,7 +209,7 @@ def test_a_person_is_asked_before_anything_of_the_answer_runs(cwd: Path) -> None
     begun_at_question: list[list[str]] = []
     ask = talk.ask
 
-    def asking(one: ToolUse, question: AskUser) -> Consent:
+    def asking(one: ToolUse, question: AskUser) -> PermissionAnswer:
         begun_at_question.append(list(talk.begun))
         return ask(one, question)
 

@@ -19,8 +19,7 @@ from lamina.core.blocks import ToolUse
 from lamina.core.errors import LaminaError
 from lamina.core.settings import Permissions
 from lamina.disk.user_files import replace
-from lamina.fork.fork_tools import lend
-from lamina.fork.tool_runner import Consent, Desk, Ran, run_calls
+from lamina.fork.tool_runner import CompletedCall, Desk, PermissionAnswer
 from lamina.memory.memory import Memory
 from lamina.permissions.rules import read_rules
 from lamina.permissions.verdicts import AskUser, Mode, PermissionContext
@@ -110,7 +109,7 @@ def swapping(directory: Path, outside: Path) -> Iterator[None]:
     assert not thread.is_alive()
 
 
-def worked(ran: Ran) -> bool:
+def worked(ran: CompletedCall) -> bool:
     return not ran.output.is_error
 
 
@@ -126,7 +125,7 @@ def test_write_in_a_race_writes_inside_or_not_at_all(project: Path, outside: Pat
     desk, wrote = desk_for(project), 0
     with swapping(project / "sub", outside):
         for number in range(TIMES):
-            [ran] = run_calls([write(project / "sub" / f"new{number % 5}" / f"{number}.txt")], desk)
+            [ran] = desk.run([write(project / "sub" / f"new{number % 5}" / f"{number}.txt")])
             wrote += worked(ran)
     assert list(outside.iterdir()) == []
     found = [*project.rglob("*.txt")]
@@ -139,12 +138,12 @@ def test_edit_in_a_race_changes_the_file_inside_or_none(project: Path, outside: 
     desk = desk_for(project)
     for place in (outside, project / "sub"):
         (place / "a.txt").write_text("0")
-    run_calls([call("Read", file_path=str(project / "sub" / "a.txt"))], desk)
+    desk.run([call("Read", file_path=str(project / "sub" / "a.txt"))])
     now = 0
     with swapping(project / "sub", outside):
         for number in range(1, TIMES):
             edit = call("Edit", file_path=str(project / "sub" / "a.txt"), old_string=str(now), new_string=str(number))
-            [ran] = run_calls([edit], desk)
+            [ran] = desk.run([edit])
             now = number if worked(ran) else now
     assert (outside / "a.txt").read_text() == "0"
     assert (project / "sub" / "a.txt").read_text() == str(now)
@@ -166,10 +165,10 @@ def test_what_is_swapped_behind_the_judgement_is_not_followed(project: Path, out
             case _:
                 path.symlink_to(outside / "new.txt")
 
-    def yes(_: ToolUse, __: AskUser) -> Consent:
+    def yes(_: ToolUse, __: AskUser) -> PermissionAnswer:
         return "yes"
 
-    [ran] = run_calls([write(path)], desk_for(project, mode, on_start=once, ask=yes))
+    [ran] = desk_for(project, mode, on_start=once, ask=yes).run([write(path)])
     assert not worked(ran)
     assert list(outside.iterdir()) == []
 
@@ -180,17 +179,17 @@ def test_a_person_s_yes_is_for_the_file_that_was_shown(project: Path, outside: P
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
 
-    def swap_and_say_yes(_: ToolUse, question: AskUser) -> Consent:
+    def swap_and_say_yes(_: ToolUse, question: AskUser) -> PermissionAnswer:
         assert "outside the project" in question.why
         swap(elsewhere, outside)
         return "yes"
 
-    [ran] = run_calls([write(elsewhere / "x.txt")], desk_for(project, "ask", ask=swap_and_say_yes))
+    [ran] = desk_for(project, "ask", ask=swap_and_say_yes).run([write(elsewhere / "x.txt")])
     assert not worked(ran)
     assert list(outside.iterdir()) == []
     elsewhere.unlink()
     (tmp_path / "elsewhere-aside").rename(elsewhere)
-    [ran] = run_calls([write(elsewhere / "deeper" / "x.txt")], desk_for(project, "ask", ask=lambda *_: "yes"))
+    [ran] = desk_for(project, "ask", ask=lambda *_: "yes").run([write(elsewhere / "deeper" / "x.txt")])
     assert worked(ran)
     assert (elsewhere / "deeper" / "x.txt").read_text() == "model"
 
@@ -200,10 +199,10 @@ def test_links_that_were_there_when_it_was_judged_are_followed_inside(project: P
     (project / "sub" / "a.txt").write_text("old")
     (project / "b.txt").symlink_to(project / "sub" / "a.txt")
     desk = desk_for(project)
-    assert worked(run_calls([write(project / "link" / "new.txt")], desk)[0])
+    assert worked(desk.run([write(project / "link" / "new.txt")])[0])
     assert (project / "sub" / "new.txt").read_text() == "model"
-    run_calls([call("Read", file_path=str(project / "b.txt"))], desk)
-    assert worked(run_calls([write(project / "b.txt")], desk)[0])
+    desk.run([call("Read", file_path=str(project / "b.txt"))])
+    assert worked(desk.run([write(project / "b.txt")])[0])
     assert (project / "sub" / "a.txt").read_text() == "model"
     assert (project / "b.txt").is_symlink()
 
@@ -224,10 +223,10 @@ def test_below_a_directory_that_may_be_passed_but_not_opened_files_can_be_writte
 def test_a_fork_in_a_race_writes_inside_the_memory_directory_or_not_at_all(project: Path, outside: Path, tmp_path: Path) -> None:
     memory = tmp_path / "memory"
     (memory / "sub").mkdir(parents=True)
-    desk = lend(desk_for(project), abort=threading.Event(), memory_dir=memory)
+    desk = desk_for(project).restrict(abort=threading.Event(), memory_dir=memory)
     with swapping(memory / "sub", outside):
         for number in range(TIMES):
-            run_calls([write(memory / "sub" / f"{number}.md"), write(project / f"{number}.md")], desk)
+            desk.run([write(memory / "sub" / f"{number}.md"), write(project / f"{number}.md")])
     assert list(outside.iterdir()) == []
     assert [*project.glob("*.md")] == []
 

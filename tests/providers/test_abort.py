@@ -70,7 +70,8 @@ def test_a_call_that_was_left_is_not_sent_again(provider: Provider, messages_ser
     messages_server.fail(529, delay=release)
     watcher = threading.Thread(target=set_when_asked, args=(messages_server, abort))
     watcher.start()
-    assert ask_until(abort, provider, Ask(REQUEST, "chat"), lambda event: None) is None
+    with pytest.raises(Aborted):
+        ask_until(abort, provider, Ask(REQUEST, "chat"))
     release.set()
     for thread in threading.enumerate():
         if thread.name == "lamina-ask":

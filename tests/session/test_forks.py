@@ -15,8 +15,8 @@ from lamina.conversation import forks
 from lamina.core.effects import drive
 from lamina.core.errors import Aborted
 from lamina.core.records import Clear
-from lamina.fork.fork import PLACEHOLDER, ForkOutcome, PrefixChanged, is_fork, run_fork
-from lamina.fork.fork_tools import lend
+from lamina.fork.fork import ForkOutcome, is_fork, run_fork
+from lamina.fork.handover import PLACEHOLDER, PrefixChanged
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
@@ -183,7 +183,7 @@ def test_a_fork_with_tools_works_in_rounds_each_of_which_hits_the_one_before(
     ]
     for answer in answers:
         messages_server.reply(**answer, fork="notes")
-    desk = lend(talk.desk, abort=threading.Event(), memory_dir=memory)
+    desk = talk.desk.restrict(abort=threading.Event(), memory_dir=memory)
     outcome = fork(session, rounds=5, desk=desk)
     rounds = messages_server.requests[1:]
     assert (outcome.rounds, outcome.denied, outcome.texts, outcome.done) == (3, 1, ("saved",), True)

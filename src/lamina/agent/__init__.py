@@ -1,8 +1,8 @@
 """Agent: the tool loop on top of a session, with subagents, messages and reminders.
 
 agent.py        Agent itself                              agent_tool.py  forks, subagents and background agents
-driver.py       the conversation as the loop drives it    runs.py        one agent run, to its report
-reminders.py    first reminder, nested rules, hooks       subagent.py    what a subagent is started with
+driver.py       the conversation as the loop drives it    agent_run.py   one agent, from its call to its report
+reminders.py    first reminder, nested rules, hooks       subagent.py    how a subagent is opened
 memory_binding.py, subagent_memory.py  memory of the main agent and of subagents
 messaging.py, transports.py  messages between agents      main_thread.py work for the conversation's own thread
 manual_dream.py a dream by hand                           progress.py, reports.py  what background agents are doing and report

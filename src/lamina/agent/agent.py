@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
@@ -25,21 +25,20 @@ from ..core.blocks import ToolUse
 from ..core.effects import drive
 from ..core.errors import Aborted, SessionClosed, UsageError
 from ..core.reply import Reply
-from ..core.settings.collection_kinds import Permissions
-from ..core.settings.resolution import Settings
-from ..disk.settings_files import lamina_home
+from ..core.settings import Permissions, Settings
+from ..disk.settings_files import lamina_home, user_home
 from ..fork import loop
-from ..fork.host import Host, Source
-from ..fork.tool_runner import AskPerson, Consent, No, Ran, run_calls
+from ..fork.host import Bridge, Host, Source
+from ..fork.tool_runner import AskPermission, CompletedCall, DenialWithWords, Desk, PermissionAnswer
 from ..hooks.events import Event as HookEvent
 from ..hooks.events import HookOutcome
 from ..hooks.run import run_hooks
 from ..layers.l6_dream.trigger import recover_dreams
 from ..layers.l7_agents.tools import agent_tool, send_tool
-from ..layers.l7_agents.types import AGENT, Catalog, load_agent_types, pick_tools
-from ..memory.memory import agent_memory_mode
+from ..layers.l7_agents.types import Catalog, load_agent_types
 from ..permissions.rules import PermissionRules, read_rules
-from ..permissions.verdicts import AskUser, Mode, read_mode
+from ..permissions.verdicts import AskUser as Question
+from ..permissions.verdicts import Mode, read_mode
 from ..prompt.instruction_files import Approved
 from ..prompt.system import system_prompt, with_section
 from ..providers import OnEvent, Provider
@@ -47,13 +46,12 @@ from ..session.session import Session
 from ..tools.registry import builtin_tools
 from ..tools.todo import render_todos
 from ..tools.tool import Tool, definition
-from .agent_tool import DEEPEST, Delegating
-from .driver import CallEvents, Driver
-from .memory_binding import Remembering
-from .messaging import Mailing
-from .reminders import Briefing
-from .subagent import Hire, Under, extra_roots, subagent_session, with_section_behind
-from .subagent_memory import OwnMemory
+from .agent_run import AgentRun
+from .agent_tool import AgentPool
+from .driver import Driver, result_event
+from .memory_binding import MemoryBinding
+from .messaging import Messaging
+from .reminders import Reminders
 from .tool_access import desk_for
 
 if TYPE_CHECKING:
@@ -71,8 +69,8 @@ HANDED_ON = ("window", "policy", "max_tokens", "cache_ttl")
 GO_ON = "The answer above was cut off. Go on from where it ends."
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """What a turn came to."""
+class TurnResult(msgspec.Struct, frozen=True):
+    """The result of a turn."""
 
     text: str
     ended: loop.Ended
@@ -91,85 +89,78 @@ class Agent:
         *,
         tools: Sequence[Tool] | None = None,
         mode: Mode | None = None,
-        ask: AskPerson | None = None,
+        ask: AskPermission | None = None,
         environ: Mapping[str, str] | None = None,
         rounds: int = loop.ROUNDS,
         on_event: OnEvent | None = None,
         catalog: Catalog | None = None,
-        under: Under | None = None,
+        under: AgentRun | None = None,
+        memory: MemoryBinding | None = None,
         interactive: bool = False,
-        bridge: Callable[[str, str, str], str | None] | None = None,
+        bridge: Bridge | None = None,
     ) -> None:
-        """`catalog`: the agent types it may start; None: it has no Agent tool. `under`: it is a subagent. `interactive`: a person is
-        there, so that memories are written at the end of a turn (X2). `bridge`: takes messages to `bridge:ID`."""
+        """`catalog`: the agent types it may start; None: it has no Agent tool. `under` and `memory`: a subagent's. `interactive`: a
+        person is there, so that memories are written at the end of a turn (X2). `bridge`: takes messages to `bridge:ID`."""
         if not isinstance(session, Session):
             raise UsageError(
                 f"An Agent carries on a Session, not {type(session).__name__}; under an event loop write your own loop."
             )
         self.session = session
         self._under = under
-        self.agents: Delegating | None = None
-        self.mail = under.mail if under is not None else Mailing.main(session) if catalog is not None else None
-        given = tuple(tools if tools is not None else builtin_tools())
+        self._depth: int = under.parent._depth + 1 if under is not None else 0
+        self.agents: AgentPool | None = None
+        self.mail = under.mail if under is not None else Messaging.main(session) if catalog is not None else None
+        self.tools = tuple(tools if tools is not None else builtin_tools())
         if self.mail is not None:
-            given = self.mail.among(given, added=under is None)
+            self.tools = self.mail.with_send_tool(self.tools, added=under is None)
             if catalog is not None:
-                depth = under.depth if under is not None else 0
-                self.agents = Delegating(session, catalog, hire=self._hire, tell=self.tell, mail=self.mail, depth=depth)
-        self.tools = (*given, self.agents.tool) if self.agents is not None else given
+                self.agents = AgentPool(self, catalog, self.mail)
+                self.tools = (*self.tools, self.agents.tool)
         self.mode: Mode = mode or read_mode(session.settings.permissions.mode) or "ask"
         self.rules: PermissionRules = read_rules(session.settings.permissions)
         self.on_event = on_event
-        self._bridge = bridge
         self.rounds = rounds
         # What hooks and commands see: the person's own environment and the variables of the settings, never ours.
         self.environ = {**(os.environ if environ is None else environ), **session.settings.env}
-        # ToolOutput too large to show is kept beside the transcript; a session in memory keeps none.
+        self.memory = memory or MemoryBinding(session)
+        self.desk: Desk = self._make_desk(ask)
+        self.context = self.desk.context
+        self.reminders = Reminders(session, self.memory, self.environ)
+        self._run_calls = self.agents.run if self.agents is not None else self.desk.run
+        self._driver = Driver(self)
+        for rule in self.memory.rules:
+            self.allow(rule)
+        session.lend(self._make_host(interactive, bridge))
+        with session._working() as conversation:
+            recover_dreams(conversation)
+
+    def _make_desk(self, ask: AskPermission | None) -> Desk:
+        session, under = self.session, self._under
+        # Output too large to show is kept beside the transcript; a session in memory keeps none.
         scratch = session.path.with_suffix("") / "tool-results" if session.path is not None else None
-        self.memory = Remembering(session) if under is None else OwnMemory(session, under.kind)
         desk = desk_for(
             self.tools,
             cwd=session.cwd,
             environ=self.environ,
             home=session.home,
             memory_dir=self.memory.directory,
-            mode=under.mode if under is not None else lambda: self.mode,
-            rules=under.rules if under is not None else lambda: self.rules,
-            roots=extra_roots(session, self.environ),
+            mode=under.parent.desk.mode if under is not None else lambda: self.mode,
+            rules=under.parent.desk.rules if under is not None else lambda: self.rules,
+            roots=_extra_roots(session, self.environ),
             readable=self.memory.readable,
             scratch=scratch,
         )
-        self.context = msgspec.structs.replace(
-            desk.context,
-            keeper=self.memory.keeper(),
-            expand=session._opened,
-            abort=under.abort if under is not None else Event(),
-        )
-        shown = CallEvents(self.tell)
-        self.desk = msgspec.structs.replace(
+        abort = under.abort if under is not None else Event()
+        return msgspec.structs.replace(
             desk,
-            context=self.context,
+            context=msgspec.structs.replace(desk.context, keeper=self.memory.keep, expand=session._opened, abort=abort),
             ask=self._asking(ask) if ask is not None else None,
-            on_start=shown.started,
-            on_end=shown.ended,
-            on_output=shown.printed,
+            on_start=lambda call: self.tell({"type": "tool_call", "id": call.id, "name": call.name, "input": call.input}),
+            on_end=lambda ran: self.tell(result_event(ran)),
+            on_output=lambda call, text: self.tell({"type": "tool_output", "id": call.id, "text": text}),
         )
-        self.briefing = Briefing(session, self.memory, self.environ)
-        self._driver = Driver(
-            session,
-            abort=self.context.abort,
-            tell=self.tell,
-            run_calls=self._run_tools,
-            after_results=self._after_results,
-            saw=under.saw if under is not None else None,
-        )
-        for rule in self.memory.rules:
-            self.allow(rule)
-        session.lend(self._host(interactive=interactive))
-        with session._working() as conversation:
-            recover_dreams(conversation)
 
-    def _host(self, *, interactive: bool) -> Host:
+    def _make_host(self, interactive: bool, bridge: Bridge | None) -> Host:
         """What the layers may use of this loop."""
         return Host(
             subagent=self._under is not None,
@@ -182,10 +173,10 @@ class Agent:
             ),
             post_compact=lambda trigger, summary: self._hook("PostCompact", matching=trigger, trigger=trigger, summary=summary),
             session_start=lambda source: self._hook("SessionStart", matching=source, source=source),
-            reminder=self.briefing.first_reminder,
-            memory=self.memory.lent(interactive=interactive) if self._under is None else None,
+            reminder=self.reminders.first_reminder,
+            memory=self.memory.access(interactive=interactive),
             observer=lambda name, data: self.tell({"type": "layer", "name": name, "data": data}),
-            bridge=self._bridge,
+            bridge=bridge,
         )
 
     @classmethod
@@ -201,10 +192,10 @@ class Agent:
         approved: Approved | None = None,
         environ: Mapping[str, str] | None = None,
         mode: Mode | None = None,
-        ask: AskPerson | None = None,
+        ask: AskPermission | None = None,
         on_event: OnEvent | None = None,
         interactive: bool = False,
-        bridge: Callable[[str, str, str], str | None] | None = None,
+        bridge: Bridge | None = None,
         **session: Any,
     ) -> Self:
         """Open a session with the prompt an agent needs. `session` goes to Session: home, in_memory, max_tokens, window, …"""
@@ -238,9 +229,9 @@ class Agent:
             )
             agent._given = {name: session[name] for name in HANDED_ON if name in session}
             opened._notify(*(catalog.notices if catalog is not None else ()))
-            remembering = agent.memory.section([tool.name for tool in chosen])
-            opened._give_prompt(with_section(prompt, remembering), [definition(tool) for tool in chosen])
-            agent.briefing.begin(agent._hook, resumed=resume is not None, approved=approved)
+            section = agent.memory.section([tool.name for tool in chosen])
+            opened._give_prompt(with_section(prompt, section), [definition(tool) for tool in chosen])
+            agent.reminders.start(agent._hook, resumed=resume is not None, approved=approved)
             if agent.mail is not None:
                 agent.mail.open()
         except BaseException:
@@ -250,26 +241,25 @@ class Agent:
 
     # A turn
 
-    def run(self, prompt: str | Sequence[Mapping[str, Any]]) -> Answer:
+    def run(self, prompt: str | Sequence[Mapping[str, Any]]) -> TurnResult:
         """Say something and carry on until the model is done."""
         with self._stoppable():
             said = self._hook("UserPromptSubmit", prompt=_words(prompt))
             notices = (*said.messages, *said.faults)
             if said.block is not None:
-                return Answer(said.block, "refused", 0, notices=notices)
-            self.memory.heard(self.session.add_user(prompt), _words(prompt))
-            self.briefing.new_day()
-            self._land()
+                return TurnResult(said.block, "refused", 0, notices=notices)
+            self.memory.note_message(self.session.add_user(prompt), _words(prompt))
+            self._take_news()
             for text in said.context:
-                self.briefing.add("hook", text)
+                self.reminders.add("hook", text)
             answer = self._carry_on()
             return msgspec.structs.replace(answer, notices=(*notices, *answer.notices))
 
-    def go_on(self) -> Answer:
+    def go_on(self) -> TurnResult:
         """Carry on without a new message: after an abort, or when the rounds were used up."""
         with self._stoppable():
             if self._cut_off():
-                self.briefing.add("note", GO_ON)
+                self.reminders.add("note", GO_ON)
             return self._carry_on()
 
     def compact(self, instructions: str = "") -> Compacted:
@@ -308,7 +298,7 @@ class Agent:
             whole = view.items[-1].stop_reason not in (None, *loop.FULL) if view.items else True
             return bool(messages) and messages[-1]["role"] == "assistant" and not whole
 
-    def _carry_on(self) -> Answer:
+    def _carry_on(self) -> TurnResult:
         notices: list[str] = []
         outcome = self._driver.carry_on(self.rounds)
         rounds = outcome.rounds
@@ -317,46 +307,23 @@ class Agent:
             notices += [*stopped.messages, *stopped.faults]
             if stopped.block is None or outcome.ended != "answered":
                 break
-            self.briefing.add("hook", stopped.block)
+            self.reminders.add("hook", stopped.block)
             outcome = self._driver.carry_on(self.rounds)
             rounds += outcome.rounds
         self.session.end_turn()
-        return Answer(outcome.reply.text, outcome.ended, rounds, outcome.reply, (*notices, *self.memory.told()))
+        return TurnResult(outcome.reply.text, outcome.ended, rounds, outcome.reply, (*notices, *self.memory.take_notices()))
 
-    def _run_tools(self, calls: tuple[ToolUse, ...]) -> tuple[Ran, ...]:
-        return self.agents.run(calls, self.desk) if self.agents is not None else run_calls(calls, self.desk)
+    def _after_results(self, ran: Sequence[CompletedCall]) -> None:
+        self.reminders.add_nested([one for one in ran if one.call.name == "Read" and not one.output.is_error])
+        self._take_news()
 
-    def _after_results(self, ran: Sequence[Ran]) -> None:
-        self.briefing.beside([one for one in ran if one.call.name == "Read" and not one.output.is_error])
-        self.briefing.new_day()
-        self._land()
-
-    def _land(self) -> None:
+    def _take_news(self) -> None:
+        """What came meanwhile enters the conversation: a new date, messages, reports of agents."""
+        self.reminders.new_day()
         if self.mail is not None:
             self.mail.land(self.session)
         if self.agents is not None:
             self.agents.land()
-
-    def _hire(self, hire: Hire) -> Agent:
-        """A subagent (A4): a conversation, tools, prompt, model and memory of its own; mode, rules and the person are this agent's."""
-        assert self.agents is not None
-        kind, depth = hire.wanted.kind, self.agents.depth + 1
-        tools = pick_tools(kind, self.tools, remembers=agent_memory_mode(kind.memory, self.session.settings) != "off")
-        catalog = self.agents.catalog if depth < DEEPEST and any(tool.name == AGENT for tool in tools) else None
-        given = tuple(tool for tool in tools if tool.name != AGENT)
-        session = subagent_session(self.session, hire, given, catalog, self._given)
-        under = Under(hire.abort, self.desk.mode, self.desk.rules, depth, kind, hire.mail, hire.saw)
-        try:
-            child = Agent(
-                session, tools=given, ask=hire.ask, environ=self.environ, on_event=hire.heard, catalog=catalog, under=under
-            )
-            with_section_behind(session, child.memory.section([tool.name for tool in given]))
-            child._given = self._given
-            child.briefing.begin(child._hook, resumed=False, approved=self.briefing.approved)
-        except BaseException:
-            session.close(0.0)
-            raise
-        return child
 
     def _hook(self, event: HookEvent, *, matching: str = "", **payload: Any) -> HookOutcome:
         hooks = self.session.settings.hooks
@@ -384,8 +351,8 @@ class Agent:
         if self.on_event is not None:
             self.on_event(event)
 
-    def _asking(self, ask: AskPerson) -> AskPerson:
-        def asked(call: ToolUse, question: AskUser) -> Consent | No:
+    def _asking(self, ask: AskPermission) -> AskPermission:
+        def asked(call: ToolUse, question: Question) -> PermissionAnswer | DenialWithWords:
             consent = ask(call, question)
             if consent == "always" and question.suggestion is not None:
                 self.allow(question.suggestion)
@@ -426,3 +393,12 @@ def _words(prompt: str | Sequence[Mapping[str, Any]]) -> str:
     if isinstance(prompt, str):
         return prompt
     return "\n".join(block["text"] for block in prompt if isinstance(block.get("text"), str))
+
+
+def _extra_roots(session: Session, environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Directories beside the working directory that the settings name. `~/` is the person's home, and what is relative begins at the
+    working directory; `~other/` means nobody."""
+    person = user_home(environ)
+    named = session.settings.permissions.directories
+    own = [person / text[2:] for text in named if text.startswith("~/") and person is not None]
+    return (*own, *(session.cwd / text for text in named if not text.startswith("~")))

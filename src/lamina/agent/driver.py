@@ -1,14 +1,13 @@
 """The main conversation as the tool loop drives it: every word of it is in the log.
 
-`Driver` is the loop's Talk and carries out its effects, in the conversation's own thread. An abort leaves a call to the model at once;
-what was heard of its answer is kept.
+`Driver` is the loop's Conversable and carries out its effects, in the conversation's own thread. An abort leaves a call to the model
+at once; what was heard of its answer is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from threading import Event
-from typing import Any, TypeAlias, assert_never
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, assert_never
 
 from .. import turn
 from ..core.blocks import ToolResult, ToolUse, Wire
@@ -17,33 +16,19 @@ from ..core.errors import Aborted, ProviderError
 from ..core.reply import Reply
 from ..fork import loop
 from ..fork.model_call import ask_until
-from ..fork.tool_runner import Ran
+from ..fork.tool_runner import CompletedCall
 from ..layers.l1_results.step import HandedIn
-from ..providers import OnEvent, Provider
 from ..providers.stream import StreamState
-from ..session.session import Session
 
-Tell: TypeAlias = Callable[[dict[str, Any]], None]
-RunCalls: TypeAlias = Callable[[tuple[ToolUse, ...]], tuple[Ran, ...]]
+if TYPE_CHECKING:
+    from .agent import Agent
 
 
 class Driver:
-    def __init__(
-        self,
-        session: Session,
-        *,
-        abort: Event,
-        tell: Tell,
-        run_calls: RunCalls,
-        after_results: Callable[[Sequence[Ran]], None],
-        saw: Callable[[dict[str, Any], Reply], None] | None = None,
-    ) -> None:
-        self._session = session
-        self._abort = abort
-        self._tell = tell
-        self._run_calls = run_calls
-        self._after_results = after_results
-        self._saw = saw
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._session = agent.session
+        self._abort = agent.context.abort
 
     def carry_on(self, rounds: int) -> loop.Outcome:
         """Ask and run tools until the model is done."""
@@ -60,19 +45,19 @@ class Driver:
         with self._session._working() as c:
             flat = c.log.view.flat
             kept = self._session.after_call(loop.with_unique_ids(reply, lambda call: flat.fate_of_call(call) is not None))
-        self._tell({"type": "answer", "reply": kept})
+        self._agent.tell({"type": "answer", "reply": kept})
         return kept
 
     def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
-        ran: tuple[Ran, ...] = yield RunTools(calls)
+        ran: tuple[CompletedCall, ...] = yield RunTools(calls)
         self._session._add_results([_handed_in(one) for one in ran])
-        self._after_results(ran)
+        self._agent._after_results(ran)
         if self._abort.is_set():
             raise Aborted
 
     def results(self, results: Sequence[ToolResult]) -> None:
         self._session._add_results(results)
-        self._after_results(())
+        self._agent._after_results(())
 
     def recover(self, error: ProviderError) -> Flow[bool]:
         with self._session._working() as c:
@@ -85,9 +70,9 @@ class Driver:
             case Ask(purpose="chat"):
                 return self._ask(effect)
             case Ask():  # beside the conversation, and the turn waits for it: a summary
-                return self._until_abort(self._session._side, effect, effect.on_event or (lambda event: None))
+                return ask_until(self._abort, self._session._side, effect)
             case RunTools():
-                return self._run_calls(effect.calls)
+                return self._agent._run_calls(effect.calls)
             case Sleep():
                 self._abort.wait(effect.seconds)
                 return None
@@ -105,10 +90,10 @@ class Driver:
             if event.get("type") == "message_start":  # a second one: the call was tried again, and the first part is void
                 heard = StreamState()
             heard.feed(event)
-            self._tell(event)
+            self._agent.tell(event)
 
         try:
-            reply = self._until_abort(self._session.provider, effect, hear)
+            reply = ask_until(self._abort, self._session.provider, effect, hear)
         except BaseException as error:
             # What a broken stream carries is kept by the loop; after an abort, or a listener that failed, it is what was heard.
             if not isinstance(error, ProviderError):
@@ -116,36 +101,19 @@ class Driver:
                 if partial.blocks:
                     self.answered(partial)
             raise
-        if self._saw is not None:
-            self._saw(effect.request, reply)
-        return reply
-
-    def _until_abort(self, provider: Provider, effect: Ask, on_event: OnEvent) -> Reply:
-        reply = ask_until(self._abort, provider, effect, on_event)
-        if reply is None:
-            raise Aborted
+        if self._agent._under is not None:
+            self._agent._under.saw(effect.request, reply)
         return reply
 
 
-def _handed_in(ran: Ran) -> HandedIn:
+def _handed_in(ran: CompletedCall) -> HandedIn:
     """Output too large to show lies in a file, and is not written a second time."""
     file = ran.output.facts.get("output_file")
     return HandedIn(ran.result, file if isinstance(file, str) else None)
 
 
-class CallEvents:
-    """What whoever watches is told of calls; any thread may be the one that runs them."""
-
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
-
-    def started(self, call: ToolUse) -> None:
-        self._tell({"type": "tool_call", "id": call.id, "name": call.name, "input": call.input})
-
-    def printed(self, call: ToolUse, text: str) -> None:
-        self._tell({"type": "tool_output", "id": call.id, "text": text})
-
-    def ended(self, ran: Ran) -> None:
-        output = ran.output
-        told = {"id": ran.call.id, "is_error": output.is_error, "content": output.content, "facts": output.facts}
-        self._tell({"type": "tool_result", **told})
+def result_event(ran: CompletedCall) -> dict[str, Any]:
+    """What whoever watches is told of a call that has ended."""
+    output = ran.output
+    told = {"id": ran.call.id, "is_error": output.is_error, "content": output.content, "facts": output.facts}
+    return {"type": "tool_result", **told}

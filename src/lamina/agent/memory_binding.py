@@ -8,18 +8,19 @@ who asked for it, in which session, at which message.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from ..core.errors import DiskError
 from ..core.memory_requests import asks_for_memory
-from ..core.settings.collection_kinds import Mode
+from ..core.settings import Mode
 from ..disk.settings_files import user_home
-from ..fork.host import Remembers
+from ..fork.host import MemoryAccess
 from ..memory.instructions import memory_instructions
 from ..memory.memory import Memory
-from ..memory.store.contract import ChangeAuthor, ChangeReason
+from ..memory.store.contract import ChangeReason
 from ..memory.store.scopes import MemoryLocation, locate_memory, project_root
 from ..memory.tool_writes import RequestedWrite, WriteOutcome, find_memory_file, write_memory_file
 from ..prompt.reminder import IndexText
@@ -31,28 +32,32 @@ ASKED = "asked for"
 JUDGED = "found worth keeping"
 
 
-class Remembering:
+class MemoryBinding:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._asked: str | None = None  # the message under way
         self._reason = JUDGED
-        self._told: list[str] = []
-        modes = session.settings.memory_mode
-        self.mode: Mode = modes["private"] if session.settings.memory else "off"
-        self.place = self._find() if self.mode != "off" else None
-        if self.place is not None and modes["team"] == "off":
-            self.place = self.place._replace(team=None)
+        self._notices: list[str] = []
+        self.mode: Mode = self._choose_mode()
+        self.place: MemoryLocation | None = None
+        if self.mode != "off" and session.home is not None:
+            try:
+                self.place = self._find(**self._base(session.home))
+            except DiskError as error:
+                self._without(error)
 
-    def _find(self) -> MemoryLocation | None:
+    def _base(self, home: Path) -> dict[str, Any]:
+        """What every memory directory is found by."""
         session = self._session
-        if session.home is None:
-            return None
-        person = user_home(os.environ) or session.home
-        try:
-            return locate_memory(cwd=session.cwd, home=session.home, settings=session.settings, user_home=person)
-        except DiskError as error:
-            self._without(error)
-            return None
+        return {"cwd": session.cwd, "home": home, "settings": session.settings, "user_home": user_home(os.environ) or home}
+
+    def _choose_mode(self) -> Mode:
+        settings = self._session.settings
+        return settings.memory_mode["private"] if settings.memory else "off"
+
+    def _find(self, **base: Any) -> MemoryLocation | None:
+        place = locate_memory(**base)
+        return place._replace(team=None) if self._session.settings.memory_mode["team"] == "off" else place
 
     def _without(self, error: DiskError) -> None:
         self._session._notify(f"{error} This session goes on without memory.")
@@ -103,8 +108,7 @@ class Remembering:
     @property
     def readable(self) -> tuple[Path, ...]:
         """Places besides the memory directory that may be read unasked."""
-        team = self._team_elsewhere
-        return (*((self.transcripts,) if self.transcripts is not None else ()), *((team,) if team is not None else ()))
+        return tuple(path for path in (self.transcripts, self._team_elsewhere) if path is not None)
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -120,21 +124,18 @@ class Remembering:
 
     # What is written
 
-    def heard(self, message: str, words: str) -> None:
+    def note_message(self, message: str, words: str) -> None:
         """The person's message that what follows is done for."""
         self._asked = message
         self._reason = ASKED if asks_for_memory(words) else JUDGED
 
-    def keeper(self, who: ChangeAuthor = "agent", why: str | None = None) -> Callable[[FileChange], KeeperVerdict | None]:
-        """What Write and Edit ask about every file; a fork gets one of its own, in its own name."""
-        return lambda change: self._keep(change, who, why)
-
-    def _keep(self, change: FileChange, who: ChangeAuthor, why: str | None) -> KeeperVerdict | None:
-        done = self.write(change, ChangeReason(who, why or self._reason, self._session.id, self._asked))
+    def keep(self, change: FileChange) -> KeeperVerdict | None:
+        """What Write and Edit ask about every file."""
+        done = self.write(change, ChangeReason("agent", self._reason, self._session.id, self._asked))
         if done is None:
             return None
         if done.notice is not None:
-            self._told.append(done.notice)
+            self._notices.append(done.notice)
         return KeeperVerdict(done.said, done.data, done.is_error, done.beside)
 
     def write(self, change: FileChange, why: ChangeReason) -> WriteOutcome | None:
@@ -153,14 +154,14 @@ class Remembering:
         """The local time, where daily logs are kept."""
         return self._session._local_time() if self._session.settings.assistant else None
 
-    def lent(self, *, interactive: bool) -> Remembers | None:
+    def access(self, *, interactive: bool) -> MemoryAccess | None:
         """For what writes memories beside the conversation; None without memory."""
         if self.place is None:
             return None
         session = self._session
-        return Remembers(self.place, project_root(session.cwd), session.id, self.write, interactive)
+        return MemoryAccess(self.place, project_root(session.cwd), session.id, self.write, interactive)
 
-    def told(self) -> list[str]:
+    def take_notices(self) -> list[str]:
         """What was saved and removed since the last time this was asked, a sentence each, for the person."""
-        told, self._told = self._told, []
+        told, self._notices = self._notices, []
         return told

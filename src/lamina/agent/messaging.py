@@ -1,6 +1,6 @@
 """Who an agent can write to and what comes for it (A6): agents of this process, mailboxes of the team, sockets, the host's bridge.
 
-One Mailing for each agent: the main conversation's is `main` and owns what reaches beyond the process, those of its agents share that.
+One Messaging for each agent: the main conversation's is `main` and owns what reaches beyond the process, those of its agents share that.
 A name is looked for in this process first, then among the mailboxes. Invariants: what comes enters the conversation behind a round of
 tools or behind what the person says, as data; nothing that comes can allow a call; only the main conversation ends an agent, and an
 agent that was asked to end always answers.
@@ -28,7 +28,7 @@ from ..layers.l7_agents.tools import CallRefusal, Sending, describe_unknown, rea
 from ..layers.l7_agents.types import MAIN, SEND
 from ..session.session import Session
 from ..tools.tool import Context, Tool, ToolOutput, failure
-from .transports import Outside
+from .transports import Transports
 
 # Who else may be asked to end is not this agent's to decide.
 NOT_YOURS = "Only the conversation that started an agent can ask it to end; say in your report why it should."
@@ -38,33 +38,33 @@ QUEUED = "Sent to {name} as message {id}. It is read at {name}'s next round of t
 ENDING = "Asked {name} to end (message {id}). It ends after its round of tools and answers; its report comes as always."
 
 
-class Mailing:
-    def __init__(self, name: str, post: MessageQueues, outside: Outside, about: str = "") -> None:
+class Messaging:
+    def __init__(self, name: str, post: MessageQueues, transports: Transports, about: str = "") -> None:
         self.name = name
         self.tool = send_tool(self._act)
         self._post = post
-        self._outside = outside
+        self._transports = transports
         post.open(name, about)
 
     @classmethod
-    def main(cls, session: Session) -> Mailing:
-        return cls(MAIN, MessageQueues(), Outside(session))
+    def main(cls, session: Session) -> Messaging:
+        return cls(MAIN, MessageQueues(), Transports(session))
 
     def open(self) -> None:
         """From here on messages come from beyond the process, where the settings say so; until `close`."""
-        self._outside.open(self._post)
+        self._transports.open(self._post)
 
-    def of_agent(self, name: str, about: str) -> Mailing:
-        return Mailing(name, self._post, self._outside, about)
+    def of_agent(self, name: str, about: str) -> Messaging:
+        return Messaging(name, self._post, self._transports, about)
 
-    def among(self, tools: Sequence[Tool], *, added: bool = False) -> tuple[Tool, ...]:
+    def with_send_tool(self, tools: Sequence[Tool], *, added: bool = False) -> tuple[Tool, ...]:
         """The tools with this agent's own SendMessage in the place of whoever's stood there; `added`: behind them if none did."""
         there = any(tool.name == SEND for tool in tools)
         return (*(self.tool if tool.name == SEND else tool for tool in tools), *((self.tool,) if added and not there else ()))
 
     # What comes
 
-    def arrived(self) -> list[ArrivedMessage]:
+    def take(self) -> list[ArrivedMessage]:
         """What waits. AskedToEnd where the main conversation wants this agent to end; the rest then stays unread."""
         found = self._post.take(self.name)
         asking = [one for one in found if self._is_end(one)]
@@ -75,9 +75,9 @@ class Mailing:
             self._answer(one.message, "it ends as asked")
         raise AskedToEnd
 
-    def texts(self) -> list[str]:
+    def take_texts(self) -> list[str]:
         """The same for a run that has no log: a fork's."""
-        found = self.arrived()
+        found = self.take()
         return [render_messages(found, self._doing(found))] if found else []
 
     def land(self, session: Session, *, beyond: bool = True) -> None:
@@ -85,8 +85,8 @@ class Mailing:
         with session._working() as c:
             if c.log.view.flat.open_calls:
                 return
-            found = self.arrived()
-            mailbox = self._outside.mailbox if beyond and self.name == MAIN else None
+            found = self.take()
+            mailbox = self._transports.mailbox if beyond and self.name == MAIN else None
             if not found and mailbox is None:
                 return
             from ..layers.l7_agents import step as mail
@@ -122,14 +122,12 @@ class Mailing:
         return sum(not self._is_end(one) for one in left)
 
     def hang_up(self) -> None:
-        """Nobody calls from here on; who was told that a message came is read with the last `land`."""
-        if self.name == MAIN:
-            self._outside.hang_up()
+        """Nobody calls from here on; who was told that a message came is read with the last `land`. The main conversation's."""
+        self._transports.hang_up()
 
     def close(self) -> None:
-        if self.name == MAIN:
-            self._outside.close()
-            self._post.close(MAIN)
+        self._transports.close()
+        self._post.close(self.name)
 
     # What is sent; in the thread of a call
 
@@ -143,11 +141,12 @@ class Mailing:
             case "everybody":
                 return self._to_everybody(wanted)
             case "uds":
-                letter = self._beyond(wanted)
-                problem = self._outside.call(wanted.to, letter, context.abort)
-                return (
-                    failure(problem) if problem else _sent(f"The session at {wanted.to} has it as message {letter.id}.", letter)
-                )
+                from ..layers.l7_agents.sockets import call_session
+
+                letter = self._letter_beyond(wanted)
+                problem = call_session(wanted.to, letter, abort=context.abort)
+                sent = f"The session at {wanted.to} has it as message {letter.id}."
+                return failure(problem) if problem else _sent(sent, letter)
             case "bridge":
                 return self._over_bridge(wanted)
             case _:
@@ -157,40 +156,39 @@ class Mailing:
         name = wanted.to
         if name == self.name:
             return failure("That is you: there is nothing to send.")
-        if name in self._post.names():
-            return self._to_agent(name, wanted)
-        members = self._outside.members()
-        if name not in members:
-            return failure(describe_unknown(name, self._post.names(but=self.name), members))
-        letter = self._beyond(wanted)
-        self._outside.deliver(name, letter)
-        return _sent(f"Message {letter.id} is in the mailbox of {name}, which is read when {name} is next at work.", letter)
-
-    def _to_agent(self, name: str, wanted: Sending) -> ToolOutput:
         ends = isinstance(wanted.structured, ShutdownRequest)
-        if ends and (self.name != MAIN or name == MAIN):
-            return failure(NOT_YOURS)
-        letter = AgentMessage.new(self.name, wanted.text, summary=wanted.summary)
-        match self._post.put(name, letter):
-            case "sent":
-                return _sent((ENDING if ends else QUEUED).format(name=name, id=letter.id), letter)
-            case "full":
-                return failure(FULL.format(name=name))
-            case "unknown":  # it ended just now
-                return failure(describe_unknown(name, self._post.names(but=self.name), self._outside.members()))
+        if name in self._post.names():
+            if ends and (self.name != MAIN or name == MAIN):
+                return failure(NOT_YOURS)
+            letter = self._letter(wanted)
+            match self._post.put(name, letter):
+                case "sent":
+                    return _sent((ENDING if ends else QUEUED).format(name=name, id=letter.id), letter)
+                case "full":
+                    return failure(FULL.format(name=name))
+                case "unknown":  # it ended just now
+                    pass
+        elif name in self._transports.members():
+            letter = self._letter_beyond(wanted)
+            self._transports.deliver(name, letter)
+            return _sent(f"Message {letter.id} is in the mailbox of {name}, which is read when {name} is next at work.", letter)
+        return failure(describe_unknown(name, self._post.names(but=self.name), self._transports.members()))
+
+    def _letter(self, wanted: Sending) -> AgentMessage:
+        return AgentMessage.new(self.name, wanted.text, summary=wanted.summary)
 
     def _to_everybody(self, wanted: Sending) -> ToolOutput:
         sent: list[str] = []
         problems: list[str] = []
         for name in self._post.names(but=self.name):
-            put = self._post.put(name, AgentMessage.new(self.name, wanted.text, summary=wanted.summary))
+            put = self._post.put(name, self._letter(wanted))
             if put == "sent":
                 sent.append(name)
             elif put == "full":
                 problems.append(FULL.format(name=name))
-        for name in self._outside.members():
+        for name in self._transports.members():
             try:
-                self._outside.deliver(name, self._beyond(wanted))
+                self._transports.deliver(name, self._letter_beyond(wanted))
                 sent.append(name)
             except DiskError as error:
                 problems.append(f"Not sent to {name}: {error}")
@@ -200,23 +198,20 @@ class Mailing:
         return ToolOutput(" ".join([*told, *problems]), is_error=not sent, facts={"sent": sent})
 
     def _over_bridge(self, wanted: Sending) -> ToolOutput:
-        bridge = self._outside.bridge
+        bridge = self._transports.session._c.host.bridge
         if bridge is None:
             return failure(NO_BRIDGE)
         try:
             problem = bridge(wanted.to, wanted.text, wanted.summary)
         except Exception as error:  # noqa: BLE001  # the host's own code: whatever goes wrong there, the model is told
             problem = f"The bridge failed: {type(error).__name__}: {error}"
-        return (
-            failure(problem)
-            if problem
-            else ToolOutput(f"The bridge took the message for {wanted.to}.", facts={"sent": [wanted.to]})
-        )
+        done = ToolOutput(f"The bridge took the message for {wanted.to}.", facts={"sent": [wanted.to]})
+        return failure(problem) if problem else done
 
-    def _beyond(self, wanted: Sending) -> AgentMessage:
-        own = self._outside.name
+    def _letter_beyond(self, wanted: Sending) -> AgentMessage:
+        own = self._transports.name
         sender = own if self.name == MAIN else f"{own}/{self.name}"
-        return AgentMessage.new(sender, wanted.text, summary=wanted.summary, answer_to=self._outside.answer_to)
+        return AgentMessage.new(sender, wanted.text, summary=wanted.summary, answer_to=self._transports.answer_to)
 
 
 def _sent(sentence: str, letter: AgentMessage) -> ToolOutput:

@@ -1,26 +1,26 @@
 """What background agents are doing, in a few words, every half minute (A7): one thread for all of them, while any is at work.
 
-It reads what an agent last sent and was answered (`saw`) and asks a model beside the conversation: the small one with the end of that
-as data, or, where there is none, the agent's own by a fork that reads the rest from the prompt cache. Invariants: no agent waits for
-this; it ends when the last of them does, in the middle of a call too; each call is counted in the ledger, and over the budget there is
-none; what is rejected or fails changes nothing.
+It reads what an agent last sent and was answered (`AgentRun.seen`) and asks a model beside the conversation: the small one with the
+end of that as data, or, where there is none, the agent's own by a fork that reads the rest from the prompt cache. Invariants: no agent
+waits for this; it ends when the last of them does, in the middle of a call too; each call is counted in the ledger, and over the budget
+there is none; what is rejected or fails changes nothing.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from ..conversation import forks
+from ..conversation.side_usage import SideUsage
 from ..conversation.state import Conversation
 from ..core.budget import limits_of, ran_out
 from ..core.cache import FORK_HEADER, SESSION_HEADER
 from ..core.effects import Ask, drive
 from ..core.errors import LaminaError
 from ..core.ids import new_id
-from ..core.reply import Reply
 from ..core.usage import Usage
 from ..disk.home.ledger import UsageLedger
 from ..fork.background import JobResult
@@ -37,8 +37,11 @@ from ..layers.l7_agents.summary import (
     summary_directive,
     summary_query,
 )
-from ..providers.models import Cost, cost
-from .subagent import Job
+from ..providers.models import cost
+from .agent_run import AgentRun
+
+if TYPE_CHECKING:
+    from .agent_tool import AgentPool
 
 # A summary that takes longer than the time between two is of no use.
 SECONDS = 20.0
@@ -48,78 +51,56 @@ IDLE = 30.0
 NAME = PURPOSE
 
 
-class Spent:
-    """What the calls of one run have used."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self.withheld = False  # a call was not made, for want of budget
-        self.usage = Usage()
-        self.cost = Cost()
-
-    def add(self, reply: Reply, model: str) -> None:
-        used = reply.usage or Usage()
-        self.calls += 1
-        self.usage += used
-        self.cost += cost(reply.model or model, used)
-
-
 class Progress:
-    def __init__(self, c: Conversation, running: Callable[[], Sequence[Job]], changed: Callable[[Job], None]) -> None:
+    def __init__(self, c: Conversation, pool: AgentPool, news: threading.Event) -> None:
+        """`news` is set when an agent was answered or has ended."""
         self._c = c
-        self._running = running
-        self._changed = changed
-        self._wake = threading.Event()
+        self._pool = pool
+        self._news = news
+        self._withheld = False  # a call was not made, for want of budget
 
     def begin(self) -> None:
         """In the conversation's own thread."""
         c = self._c
-        if c.settings.agent_summaries and c.background.running(NAME) is None and self._running():
+        if c.settings.agent_summaries and c.background.running(NAME) is None and self._pool.at_work():
             c.background.start(NAME, self._run, self._take, later=True)
 
     def _take(self, one: JobResult) -> None:
         """Count what its calls have used."""
-        if isinstance(spent := one.value, Spent) and spent.calls:
-            forks.count(self._c, NAME, spent.usage, spent.cost, seconds=one.seconds, rounds=spent.calls)
-        if isinstance(spent, Spent) and spent.withheld:
+        if isinstance(spent := one.value, SideUsage) and spent.forks:
+            forks.count(self._c, NAME, spent.usage, spent.cost, seconds=one.seconds, rounds=spent.forks)
+        if self._withheld:
+            self._withheld = False
             self._c.background.allows(NAME)  # which says what ran out
 
-    def saw(self, job: Job, request: dict[str, object], reply: Reply) -> None:
-        """In the agent's thread: what it sent and was answered."""
-        job.seen = LastExchange(request, tuple(block.wire for block in reply.blocks), time.monotonic())
-        self._wake.set()
-
-    def ended(self) -> None:
-        self._wake.set()
-
-    def _run(self, abort: threading.Event) -> Spent:
-        spent, ledger = Spent(), UsageLedger(self._c.home)
+    def _run(self, abort: threading.Event) -> SideUsage:
+        spent, ledger = SideUsage(), UsageLedger(self._c.home)
         while not abort.is_set():
-            self._wake.clear()  # before the look: what happens behind it wakes
-            jobs = self._running()
-            if not jobs:
+            self._news.clear()  # before the look: what happens behind it wakes
+            runs = self._pool.at_work()
+            if not runs:
                 break
-            for job in jobs:
-                seen, now = job.seen, time.monotonic()
-                if seen is None or self._until(job) != 0.0:
+            for run in runs:
+                seen, now = run.seen, time.monotonic()
+                if seen is None or self._until(run) != 0.0:
                     continue
-                job.asked_at = now
+                run.asked_at = now
                 if not self._affordable(ledger):
-                    spent.withheld = True
+                    self._withheld = True
                 else:
-                    self._ask(job, seen, Deadline(SECONDS, abort, job.over), spent)
-            self._wake.wait(min((seconds for job in jobs if (seconds := self._until(job)) is not None), default=IDLE))
+                    self._ask(run, seen, Deadline(SECONDS, abort, run.over), spent)
+            self._news.wait(min((seconds for run in runs if (seconds := self._until(run)) is not None), default=IDLE))
         return spent
 
-    def _until(self, job: Job) -> float | None:
-        seen = job.seen.at if job.seen is not None else None
-        return seconds_until_due(now=time.monotonic(), last=job.asked_at, seen=seen, policy=self._c.policy.agents)
+    def _until(self, run: AgentRun) -> float | None:
+        seen = run.seen.at if run.seen is not None else None
+        return seconds_until_due(now=time.monotonic(), last=run.asked_at, seen=seen, policy=self._c.policy.agents)
 
     def _affordable(self, ledger: UsageLedger) -> bool:
         """B9, for each call: most agents end before the first, and one may be at work when the day's budget ends."""
         return self._c.prompt.model == LOCAL or ran_out(ledger.today(), limits_of(self._c.settings)) is None
 
-    def _ask(self, job: Job, seen: LastExchange, until: Deadline, spent: Spent) -> None:
+    def _ask(self, run: AgentRun, seen: LastExchange, until: Deadline, spent: SideUsage) -> None:
         model, policy = str(seen.request["model"]), self._c.policy.agents
         small = self._c.settings.small_model
         with suppress(LaminaError, OSError):  # what fails is tried again in half a minute
@@ -131,10 +112,12 @@ class Progress:
                     of_request(seen.request, seen.answer), summary_directive(), purpose=PURPOSE, max_tokens=MOST_TOKENS
                 )
                 reply = drive(flow, forks.ForkDriver(self._c.ask_side, until)).reply
-            spent.add(reply, small or model)
-            if (words := accept_summary(reply.text, seen, policy)) is not None and words != job.summary:
-                job.summary = words
-                self._changed(job)
+            used = reply.usage or Usage()
+            spent.add(used, cost(reply.model or small or model, used))
+            if (words := accept_summary(reply.text, seen, policy)) is not None and words != run.summary:
+                run.summary = words
+                self._pool.write_states()
+                run.show()
 
 
 def _named() -> dict[str, str]:

@@ -15,21 +15,21 @@ from .. import turn
 from ..core.blocks import Block, Text
 from ..core.view import Item
 from ..disk.settings_files import user_home
-from ..fork.tool_runner import Ran
+from ..fork.tool_runner import CompletedCall
 from ..hooks.events import HookOutcome
 from ..prompt.git_status import git_status
 from ..prompt.instruction_files import Approved, Instructions
 from ..prompt.instructions import load_instructions, nested_for
 from ..prompt.reminder import LaterKind, date_change, date_said, first_reminder, in_view, later_context, nested_context
 from ..session.session import Session
-from .memory_binding import Remembering
+from .memory_binding import MemoryBinding
 
 # What gives the model the date.
 _DATED = ("attachment:instructions", "attachment:date")
 
 
-class Briefing:
-    def __init__(self, session: Session, memory: Remembering, environ: Mapping[str, str]) -> None:
+class Reminders:
+    def __init__(self, session: Session, memory: MemoryBinding, environ: Mapping[str, str]) -> None:
         self.instructions = Instructions()
         self._session = session
         self._memory = memory
@@ -37,7 +37,7 @@ class Briefing:
         self.approved: Approved | None = None
         self._known: tuple[int, str | None] | None = None  # the view's generation, and the date that stands in it
 
-    def begin(self, hook: Callable[..., HookOutcome], *, resumed: bool, approved: Approved | None) -> None:
+    def start(self, hook: Callable[..., HookOutcome], *, resumed: bool, approved: Approved | None) -> None:
         source = "resume" if resumed else "startup"
         started = hook("SessionStart", source=source, matching=source)
         refusal = [f"A SessionStart hook said no: {started.block}"] if started.block is not None else []
@@ -95,7 +95,7 @@ class Briefing:
             "approved": self.approved or (),
         }
 
-    def beside(self, reads: Sequence[Ran]) -> None:
+    def add_nested(self, reads: Sequence[CompletedCall]) -> None:
         """Instruction files beside a file that was read come behind its result, each once."""
         for one in reads:
             if (path := one.output.facts.get("path")) is None:

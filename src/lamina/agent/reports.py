@@ -14,9 +14,9 @@ from ..core.errors import DiskError
 from ..core.ids import new_id
 from ..core.records import Attachment, Event, Record
 from ..disk.temp_files import Durability
-from ..layers.l1_results.plan import ArrivedResult, budget_for, weigh
+from ..layers.l1_results.plan import ArrivedResult, ResultBudget, budget_for, weigh
 from ..layers.l1_results.source import tape_of
-from ..layers.l1_results.spilling import PreviewRoom, SpilledResult, most_that_fits, spill
+from ..layers.l1_results.spilling import PreviewRoom, most_that_fits, spill
 from ..layers.l7_agents.report import KIND, MOST_REPORTED, AgentState, render_report
 from ..layers.l7_agents.types import AGENT
 
@@ -27,7 +27,7 @@ MOST_LEFT = 64
 Unreported = Sequence[tuple[str, str]]  # id and description of agents whose report is still to come
 
 
-def told(state: AgentState, unreported: Unreported) -> Wire:
+def event_data(state: AgentState, unreported: Unreported) -> Wire:
     """An event's data: how the agent stands, and whose reports are still to come, so that the newest of these events says it all."""
     return {**state.event(), "unreported": [list(each) for each in unreported]}
 
@@ -41,23 +41,20 @@ def left_behind(c: Conversation) -> list[tuple[str, str]]:
     return [(row[0], row[1]) for row in rows if isinstance(row, list) and len(row) == 2 and all(isinstance(x, str) for x in row)]
 
 
-def enter(c: Conversation, state: AgentState, said: str, unreported: Unreported) -> None:
+def append_report(c: Conversation, state: AgentState, said: str, unreported: Unreported) -> None:
     uuid, parent, time = c.head()
-    preview, events = _spilled(c, state, said)
-    block = text(render_report(state, said, preview=preview, most=_most(c)))
+    budget = budget_for(c.policy.results, c.limits.effective)
+    most = min(MOST_REPORTED, budget.threshold(AGENT))
+    preview, events = _spilled(c, state, said, budget, most)
+    block = text(render_report(state, said, preview=preview, most=most))
     names = (ENDED, REPORTED) if state.status == "lost" else (REPORTED,)
-    events += [Event(new_id(), uuid, time, name, told(state, unreported)) for name in names]
+    events += [Event(new_id(), uuid, time, name, event_data(state, unreported)) for name in names]
     records: list[Record] = [Attachment(uuid, parent, time, KIND, (block,)), *events]
     c.append(records)
 
 
-def _most(c: Conversation) -> int:
-    return min(MOST_REPORTED, budget_for(c.policy.results, c.limits.effective).threshold(AGENT))
-
-
-def _spilled(c: Conversation, state: AgentState, said: str) -> tuple[str | None, list[Event]]:
+def _spilled(c: Conversation, state: AgentState, said: str, budget: ResultBudget, most: int) -> tuple[str | None, list[Event]]:
     """The preview of a report that lies in a file; None for one that is shown as far as there is room."""
-    budget, most = budget_for(c.policy.results, c.limits.effective), _most(c)
     one = ArrivedResult(AGENT, len(said), weigh(said, most))
     if not c.settings.spill or c.directory is None or not (one.size > most or budget.exceeds(one)):
         return None, []
@@ -70,9 +67,5 @@ def _spilled(c: Conversation, state: AgentState, said: str) -> tuple[str | None,
     except DiskError as error:
         c.notify(f"{error} The report of the agent {state.id} is shown in part.")
         return None, []
-    return made.preview, [_told_of(c, state, made)]
-
-
-def _told_of(c: Conversation, state: AgentState, made: SpilledResult) -> Event:
     data: Wire = {"tool_use_id": state.name, "tool": AGENT, "path": made.path, "bytes": made.size, "sha256": made.sha256}
-    return Event(*c.head(), "spill", data | ({"secrets": list(made.secrets)} if made.secrets else {}))
+    return made.preview, [Event(*c.head(), "spill", data | ({"secrets": list(made.secrets)} if made.secrets else {}))]

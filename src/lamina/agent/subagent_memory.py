@@ -10,62 +10,47 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
 from ..core.errors import DiskError
-from ..disk.settings_files import user_home
+from ..core.settings import Mode
 from ..layers.l7_agents.types import AgentType, can_write
 from ..memory.instructions import agent_instructions
 from ..memory.memory import Memory, agent_memory_mode, open_agent_memory
-from ..memory.store.contract import ChangeAuthor
 from ..memory.store.scopes import AgentMemoryLocation, MemoryLocation, list_agent_roots, locate_agent_memory, locate_memory
 from ..memory.tool_writes import find_memory_file
 from ..prompt.reminder import IndexText
 from ..session.session import Session
 from ..tools.tool import FileChange, KeeperVerdict
-from .memory_binding import Remembering
+from .memory_binding import MemoryBinding
 
 NOT_YOURS = "{path} belongs to a memory that is not yours, so it was not written; say in your report what should be remembered."
 ONLY_MEMORY = "{path} was not written: this agent may write nothing but memories in {memory}; say in your report what to change."
 NO_WRITES = "{path} was not written: this agent may write no files; say in your report what to change."
 
 
-class OwnMemory(Remembering):
+class SubagentMemory(MemoryBinding):
     def __init__(self, session: Session, kind: AgentType) -> None:
         self._kind = kind
         self._own: AgentMemoryLocation | None = None
         super().__init__(session)
-        self.mode = agent_memory_mode(kind.memory, session.settings)
-        self._own = self._find_own() if self.mode != "off" else None
-        self.place = MemoryLocation(self._own.path, None, self._own.scope) if self._own is not None else None
-        self._others = self._other_memories()
+        self._others = self._other_memories(**self._base(session.home)) if session.home is not None else ()
 
-    def _find(self) -> MemoryLocation | None:
-        """The project's memory is not a subagent's."""
-        return None
+    def _choose_mode(self) -> Mode:
+        return agent_memory_mode(self._kind.memory, self._session.settings)
 
-    def _find_own(self) -> AgentMemoryLocation | None:
-        session, kind = self._session, self._kind
-        if session.home is None or kind.memory is None:
+    def _find(self, **base: Any) -> MemoryLocation | None:
+        if self._kind.memory is None:
             return None
-        person = user_home(os.environ) or session.home
-        try:
-            return locate_agent_memory(
-                kind.name, kind.memory, cwd=session.cwd, home=session.home, settings=session.settings, user_home=person
-            )
-        except DiskError as error:
-            self._without(error)
-            return None
+        self._own = locate_agent_memory(self._kind.name, self._kind.memory, **base)
+        return MemoryLocation(self._own.path, None, self._own.scope)
 
-    def _other_memories(self) -> tuple[Path, ...]:
-        session = self._session
-        if session.home is None:
-            return ()
-        person = user_home(os.environ) or session.home
-        agents = list_agent_roots(cwd=session.cwd, home=session.home, settings=session.settings, user_home=person)
+    def _other_memories(self, **base: Any) -> tuple[Path, ...]:
+        agents = list_agent_roots(**base)
         try:
-            main = locate_memory(cwd=session.cwd, home=session.home, settings=session.settings, user_home=person)
+            main = locate_memory(**base)
         except DiskError:
             return agents
         return (*agents, main.path, *((main.team,) if main.team is not None else ()))
@@ -96,6 +81,9 @@ class OwnMemory(Remembering):
     def _logged(self) -> None:
         """Daily logs are the main conversation's."""
 
+    def access(self, *, interactive: bool) -> None:
+        """What a subagent learns is its parent's to judge."""
+
     @property
     def transcripts(self) -> Path | None:
         return None
@@ -104,10 +92,10 @@ class OwnMemory(Remembering):
         """A proposal waits in the inbox of its own memory."""
         return sentence.replace(": lamina inbox accept", f": lamina inbox --agent {self._kind.name} accept")
 
-    def _keep(self, change: FileChange, who: ChangeAuthor, why: str | None) -> KeeperVerdict | None:
+    def keep(self, change: FileChange) -> KeeperVerdict | None:
         if self.place is not None and find_memory_file(self.place, change.path) is not None:
-            kept = super()._keep(change, who, why)
-            self._told = [self._inboxed(each) for each in self._told]
+            kept = super().keep(change)
+            self._notices = [self._inboxed(each) for each in self._notices]
             return replace(kept, said=self._inboxed(kept.said)) if kept is not None else None
         if any(_within(root, change.path) for root in self._others):
             return KeeperVerdict(NOT_YOURS.format(path=change.path), is_error=True)

@@ -6,9 +6,7 @@ a notice, and the session goes on without it; what is open is let go of with the
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING
 
 from ..core.errors import DiskError, InputError
@@ -23,9 +21,9 @@ if TYPE_CHECKING:  # loaded where somebody is written to beyond the process
     from ..layers.l7_agents.sockets import Listener
 
 
-class Outside:
+class Transports:
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self.session = session
         self.mailbox: Mailbox | None = None
         self.listener: Listener | None = None
         self.team = ""
@@ -33,7 +31,7 @@ class Outside:
 
     def open(self, post: MessageQueues) -> None:
         """What is open stays; what could not be opened is tried again."""
-        session = self._session
+        session = self.session
         session._withdraw(self._problems)
         self._problems = []
         self._open_mailbox(session)
@@ -72,7 +70,7 @@ class Outside:
 
     @property
     def name(self) -> str:
-        return self.mailbox.address.name if self.mailbox is not None else f"session-{self._session.id[:8]}"
+        return self.mailbox.address.name if self.mailbox is not None else f"session-{self.session.id[:8]}"
 
     @property
     def answer_to(self) -> str:
@@ -80,32 +78,21 @@ class Outside:
 
     def members(self) -> list[str]:
         """The others of the team, whether they are at work or not."""
-        if self._session.home is None:
+        if self.session.home is None:
             return []
         from ..disk.home.mailbox import DEFAULT_TEAM, members
 
         own = self.mailbox.address.name if self.mailbox is not None else ""
-        return [name for name in members(self._session.home, self.team or DEFAULT_TEAM) if name != own]
+        return [name for name in members(self.session.home, self.team or DEFAULT_TEAM) if name != own]
 
     def deliver(self, name: str, letter: AgentMessage) -> None:
         """DiskError where it could not be."""
         from ..disk.home.mailbox import DEFAULT_TEAM, MailboxAddress, deliver
         from ..layers.l7_agents.messages import encode_message
 
-        assert self._session.home is not None, "there are members only where there is a home"
-        durability: Durability = "process" if self._session.settings.durability == "process" else "full"
-        deliver(
-            self._session.home, MailboxAddress(name, self.team or DEFAULT_TEAM), encode_message(letter), durability=durability
-        )
-
-    def call(self, path: str, letter: AgentMessage, abort: Event) -> str | None:
-        from ..layers.l7_agents.sockets import call_session
-
-        return call_session(path, letter, abort=abort)
-
-    @property
-    def bridge(self) -> Callable[[str, str, str], str | None] | None:
-        return self._session._c.host.bridge
+        assert self.session.home is not None, "there are members only where there is a home"
+        durability: Durability = "process" if self.session.settings.durability == "process" else "full"
+        deliver(self.session.home, MailboxAddress(name, self.team or DEFAULT_TEAM), encode_message(letter), durability=durability)
 
     def hang_up(self) -> None:
         if self.listener is not None:

@@ -18,7 +18,7 @@ from .safe_text import document, printable
 from .stdout import StdoutSink
 
 if TYPE_CHECKING:
-    from ..agent.agent import Agent, Answer
+    from ..agent.agent import Agent, TurnResult
     from ..core.reply import Reply
     from .signals import StoppableProvider
 
@@ -183,7 +183,7 @@ class JsonOutput:
         self._sink.write(document({**value, "session_id": self._session_id, "uuid": str(uuid4())}) + "\n")
 
 
-def ending_of(answer: Answer) -> tuple[Ending, str]:
+def ending_of(answer: TurnResult) -> tuple[Ending, str]:
     """How a turn that came to its end is to be judged, and the words for it."""
     match answer.ended:
         case "rounds":

@@ -104,13 +104,11 @@ class ForkDriver(msgspec.Struct, frozen=True):
     def _run(self, calls: tuple[ToolUse, ...]) -> Any:
         if self.desk is None:
             return tuple(tool_result(call.id, NO_TOOLS, is_error=True) for call in calls)
-        from ..fork.tool_runner import run_calls
-
-        return tuple(one.result for one in run_calls(calls, self.desk))
+        return tuple(one.result for one in self.desk.run(calls))
 
 
 def side(c: Conversation, *, desk: Desk | None = None, abort: Event | None = None) -> ForkDriver:
-    """A `perform` for a job: `drive(run_fork(…), side(c, desk=…).until(abort))`. `desk` is one that `fork.lent.lend` made."""
+    """A `perform` for a job: `drive(run_fork(…), side(c, desk=…).until(abort))`. `desk` is a restricted one."""
     return ForkDriver(c.ask_side, abort or Event(), desk)
 
 

@@ -17,11 +17,13 @@ from contextvars import ContextVar, copy_context
 from threading import Event, Lock, Thread, current_thread
 from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
+
 # Notes, a summary, an extraction, a dream and a few agents: more at once is a loop that went wrong.
 MOST = 32
 
-Job: TypeAlias = Callable[[Event], Any]
-Take: TypeAlias = "Callable[[JobResult], None]"
+JobFunction: TypeAlias = Callable[[Event], Any]
+TakeResult: TypeAlias = "Callable[[JobResult], None]"
 
 _JOB: ContextVar[str | None] = ContextVar("lamina_job", default=None)
 
@@ -38,20 +40,17 @@ class JobResult(NamedTuple):
     value: Any
     error: BaseException | None
     seconds: float
-    take: Take | None = None
+    take: TakeResult | None = None
 
 
-class _Running:
-    __slots__ = ("abort", "asked", "began", "ended", "name", "settles", "take")
-
-    def __init__(self, name: str, began: float, asked: bool, settles: float, take: Take | None) -> None:
-        self.name = name
-        self.take = take
-        self.asked = asked
-        self.settles = settles
-        self.began = began
-        self.abort = Event()
-        self.ended = Event()
+class _Running(msgspec.Struct, eq=False):
+    name: str
+    began: float
+    asked: bool
+    settles: float
+    take: TakeResult | None
+    abort: Event = msgspec.field(default_factory=Event)
+    ended: Event = msgspec.field(default_factory=Event)
 
 
 class Background:
@@ -81,8 +80,8 @@ class Background:
     def start(
         self,
         name: str,
-        job: Job,
-        take: Take | None = None,
+        job: JobFunction,
+        take: TakeResult | None = None,
         *,
         asked: bool = False,
         later: bool = False,
@@ -160,7 +159,7 @@ class Background:
                 running.ended.wait(running.settles)
         return [running.name for running in left]
 
-    def _run(self, running: _Running, job: Job) -> None:
+    def _run(self, running: _Running, job: JobFunction) -> None:
         value, error = None, None
         _JOB.set(None if running.asked else running.name)
         try:

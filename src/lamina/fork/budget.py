@@ -23,7 +23,6 @@ from .background import current_job
 
 if TYPE_CHECKING:  # loaded with the first job
     from ..core.budget import Limits, Out
-    from ..core.usage import Usage
     from ..disk.home.ledger import UsageLedger
 
 # The model of answers that no model gave.
@@ -44,7 +43,7 @@ class Meter:
         self._session = session
         self._clock = clock
         self._ledger: UsageLedger | None = None
-        self._said: set[tuple[str, str]] = set()
+        self._said: dict[str, str] = {}  # the day each was last said
         self.out: Out | None = None  # what the last job that asked was refused for
 
     @property
@@ -56,23 +55,25 @@ class Meter:
         return self._ledger
 
     def __call__(self, ask: Ask, abort: Event) -> Reply:
-        job = current_job()
-        if job is None:
+        if current_job() is None:
             return self._ask(ask, abort)
         try:
             reply = self._ask(ask, abort)
         except (ProviderError, Aborted):  # it was sent, and may be paid for
-            self._count(ask, str(ask.request.get("model", "")), None, failed=True)
+            self._count(ask, None)
             raise
         if reply.model != LOCAL:
-            self._count(ask, reply.model or str(ask.request.get("model", "")), reply.usage)
+            self._count(ask, reply)
         return reply
 
-    def _count(self, ask: Ask, model: str, usage: Usage | None, *, failed: bool = False) -> None:
+    def _count(self, ask: Ask, reply: Reply | None) -> None:
+        """None: the call failed."""
         from ..core.budget import LedgerLine
         from ..core.usage import Usage
         from ..providers.models import cost
 
+        model = (reply.model if reply is not None else "") or str(ask.request.get("model", ""))
+        usage = reply.usage if reply is not None else None
         used = usage or Usage()
         self.ledger.add(
             LedgerLine(
@@ -86,7 +87,7 @@ class Meter:
                 cache_write=used.cache_write,
                 output=used.output_tokens,
                 usd=cost(model, used).usd if usage is not None else None,
-                failed=failed,
+                failed=reply is None,
             )
         )
 
@@ -99,7 +100,5 @@ class Meter:
 
     def first(self, what: str) -> bool:
         """Whether this is the first time today that it is said."""
-        key = (self.ledger.day, what)
-        known = key in self._said
-        self._said = {one for one in self._said if one[0] == key[0]} | {key}
-        return not known
+        before, self._said[what] = self._said.get(what), self.ledger.day
+        return before != self._said[what]

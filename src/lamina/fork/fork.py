@@ -34,21 +34,8 @@ from ..prompt.cache_marks import BlockPosition, end_before_last_answer, mark_at,
 from ..providers import OnEvent
 from ..providers.models import known
 from . import loop
-from .handover import PLACEHOLDER, Handover, PrefixChanged, altered, check
+from .handover import Handover, check
 from .loop import DENIED, with_unique_ids
-
-__all__ = [
-    "PLACEHOLDER",
-    "Fork",
-    "ForkOfFork",
-    "ForkOutcome",
-    "Handover",
-    "PrefixChanged",
-    "altered",
-    "directive_in",
-    "is_fork",
-    "run_fork",
-]
 
 # A directive is known by how it begins and ends; `is_fork` looks for it in what a run has been told (A3).
 _OPENING = re.compile(r'<fork purpose="[a-z_-]+">\n')
@@ -80,31 +67,31 @@ class ForkOutcome(msgspec.Struct, frozen=True):
 
 
 class Fork:
-    """A Talk (fork/loop.py) that begins where its parent is."""
+    """A conversation of the loop that begins where its parent is."""
 
     def __init__(
         self,
         handover: Handover,
         directive: str,
         *,
-        max_tokens: int | None = None,
-        tag: str = "fork",
-        rounds: int = 1,
-        tools: bool | None = None,
-        mail: Callable[[], Sequence[str]] | None = None,
+        purpose: str,
+        rounds: int,
+        max_tokens: int | None,
+        tools: bool | None,
+        mail: Callable[[], Sequence[str]] | None,
     ) -> None:
         # A person may well say what a directive says: summaries and notes of such a conversation are made all the same.
-        if tag == AGENT and is_fork(handover.messages):
+        if purpose == AGENT and is_fork(handover.messages):
             raise ForkOfFork
         self._handover = handover
-        self._tag = tag
+        self._purpose = purpose
         self._several = rounds > 1
         self._tools = self._several if tools is None else tools
         self._mail = mail
         self._own = Flat()  # what is said from the directive on
-        self._own.add("user", [text(tagged(directive, tag))])
+        self._own.add("user", [text(tagged(directive, purpose))])
         self._head = _with_max_tokens(handover, max_tokens)
-        self._options = _named(handover, tag)
+        self._options = _named(handover, purpose)
         self._calls: set[str] | None = None
         self.usage = Usage()
         self.first: Usage | None = None
@@ -116,7 +103,9 @@ class Fork:
         """The next request. PrefixChanged where it is not the parent's up to the directive: a bug of ours, never sent."""
         yield from ()
         messages = [*self._handover.messages]
-        shared = self._shared_end(messages)
+        # The end of what the parent will repeat: before the placeholders, where there are any.
+        at = len(messages) - (2 if self._handover.open_calls else 1)
+        shared = BlockPosition(at, len(messages[at]["content"]) - 1) if at >= 0 else None
         own = self._own.messages()
         if messages and messages[-1]["role"] == own[0]["role"]:
             messages[-1] = {**messages[-1], "content": [*messages[-1]["content"], *own[0]["content"]]}
@@ -124,13 +113,8 @@ class Fork:
         messages += own
         self._mark(messages, shared)
         request = {**self._head, "messages": messages, **self._options}
-        check(self._handover, request, self._tag)
+        check(self._handover, request, self._purpose)
         return request
-
-    def _shared_end(self, messages: Sequence[Wire]) -> BlockPosition | None:
-        """The end of what the parent will repeat: before the placeholders, where there are any."""
-        at = len(messages) - (2 if self._handover.open_calls else 1)
-        return BlockPosition(at, len(messages[at]["content"]) - 1) if at >= 0 else None
 
     def _mark(self, messages: list[Wire], shared: BlockPosition | None) -> None:
         if (ttl := self._handover.ttl) is None:
@@ -178,18 +162,6 @@ class Fork:
         yield from ()
         return False
 
-    def outcome(self, reply: Reply, *, done: bool) -> ForkOutcome:
-        return ForkOutcome(
-            reply,
-            self.usage,
-            self.rounds,
-            self.denied,
-            tuple(self.texts),
-            first=self.first or Usage(),
-            readable=self._handover.readable,
-            done=done,
-        )
-
 
 def run_fork(
     handover: Handover,
@@ -207,9 +179,18 @@ def run_fork(
     otherwise: where there are more rounds than one): calls are run, by an effect that only a fork's own driver may carry out
     (`conversation.forks.side`); else they are refused here, which needs no driver. `mail`: texts that came for it, asked for behind each
     round of tools and put behind its results."""
-    fork = Fork(handover, directive, max_tokens=max_tokens, tag=purpose, rounds=rounds, tools=tools, mail=mail)
+    fork = Fork(handover, directive, purpose=purpose, rounds=rounds, max_tokens=max_tokens, tools=tools, mail=mail)
     outcome = yield from loop.run(fork, purpose=purpose, rounds=rounds, on_event=on_event, enough=enough)
-    return fork.outcome(outcome.reply, done=outcome.ended == "answered")
+    return ForkOutcome(
+        outcome.reply,
+        fork.usage,
+        fork.rounds,
+        fork.denied,
+        tuple(fork.texts),
+        first=fork.first or Usage(),
+        readable=handover.readable,
+        done=outcome.ended == "answered",
+    )
 
 
 def tagged(directive: str, tag: str) -> str:

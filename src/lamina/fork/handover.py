@@ -44,14 +44,17 @@ class Handover(msgspec.Struct, frozen=True):
     broken: Reason | None = None  # why the messages do not start with the parent's last request, where they do not
 
 
+def _unmarked(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: value for key, value in block.items() if key != "cache_control"} if "cache_control" in block else block
+
+
 def chain_of(messages: Iterable[Mapping[str, Any]]) -> list[bytes]:
     """One link per block, cache marks left out."""
     chain: list[bytes] = []
     last = ROOT
     for message in messages:
         for block in message["content"]:
-            plain = {key: value for key, value in block.items() if key != "cache_control"} if "cache_control" in block else block
-            last = link(last, message["role"], blake2b(canonical(plain), digest_size=DIGEST_BYTES).digest())
+            last = link(last, message["role"], blake2b(canonical(_unmarked(block)), digest_size=DIGEST_BYTES).digest())
             chain.append(last)
     return chain
 
@@ -72,8 +75,10 @@ def of_request(request: Mapping[str, Any], answer: Sequence[Wire]) -> Handover:
     """What a run that has no conversation of ours hands over: a request it sent and what was answered, with placeholders for the calls
     in it."""
     heads = ("model", "max_tokens", "system", "tools")
-    sent, ttl = _unmarked(request["messages"])
-    messages: list[Wire] = [*sent, *([{"role": "assistant", "content": list(answer)}] if answer else [])]
+    sent = request["messages"]
+    marks = [block["cache_control"] for message in sent for block in message["content"] if "cache_control" in block]
+    messages = [{**message, "content": [_unmarked(block) for block in message["content"]]} for message in sent]
+    messages += [{"role": "assistant", "content": list(answer)}] if answer else []
     chain = chain_of(messages)
     calls = tuple(str(block["id"]) for block in answer if block["type"] == "tool_use")
     if calls:
@@ -85,22 +90,9 @@ def of_request(request: Mapping[str, Any], answer: Sequence[Wire]) -> Handover:
         base=base_chain(request.get("tools") or (), request.get("system") or ()),
         links=len(chain),
         last=chain[-1] if chain else b"",
-        ttl=ttl,
+        ttl=str(marks[-1].get("ttl", "5m")) if marks else None,
         open_calls=calls,
     )
-
-
-def _unmarked(messages: Iterable[Wire]) -> tuple[list[Wire], str | None]:
-    """The messages without their cache marks, and how long those last; None: there were none."""
-    plain, ttl = list[Wire](), None
-    for message in messages:
-        marks = [block["cache_control"] for block in message["content"] if "cache_control" in block]
-        if marks:
-            ttl = str(marks[-1].get("ttl", "5m"))
-            content = [{key: value for key, value in block.items() if key != "cache_control"} for block in message["content"]]
-            message = {**message, "content": content}
-        plain.append(message)
-    return plain, ttl
 
 
 def altered(handover: Handover, messages: Sequence[Wire], why: Reason) -> Handover:

@@ -32,7 +32,7 @@ class Restorable(NamedTuple):
     text: str
 
 
-class Remembers(NamedTuple):
+class MemoryAccess(NamedTuple):
     """How background work writes memories (X1): a main agent's, since what a subagent learns is its parent's to judge."""
 
     place: MemoryLocation
@@ -44,6 +44,8 @@ class Remembers(NamedTuple):
 
 # What a host has to put back: a text, or a function that is asked at each compaction and may have nothing.
 Source: TypeAlias = "str | Callable[[], str | None]"
+# Takes a message to `bridge:ID` (id, text, summary) and returns None, or why it was not taken.
+Bridge: TypeAlias = Callable[[str, str, str], "str | None"]
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +58,6 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     post_compact: Callable[[str, str], HookOutcome] | None = None  # trigger, summary
     session_start: Callable[[str], HookOutcome] | None = None  # source
     reminder: Callable[[], str | None] | None = None  # the first reminder, made again from the files as they are now
-    memory: Remembers | None = None  # None: no memories are written beside the conversation
+    memory: MemoryAccess | None = None  # None: no memories are written beside the conversation
     observer: Callable[[str, Wire], None] | None = None  # each event of a layer (K5)
-    # Takes a message to `bridge:ID` (id, text, summary) and returns None, or why it was not taken.
-    bridge: Callable[[str, str, str], str | None] | None = None
+    bridge: Bridge | None = None

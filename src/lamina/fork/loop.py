@@ -1,7 +1,7 @@
 """The one tool loop: ask, run the tools the answer calls for, ask again, until an answer calls for none.
 
-It is driven for the main conversation and for forks alike; they differ in the `Talk` they hand in. It is a flow: every decision
-is here, every effect is the driver's. Bounded by `rounds`; whatever ends it early, what was said so far is in the talk.
+It is driven for the main conversation and for forks alike; they differ in the `Conversable` they hand in. It is a flow: every decision
+is here, every effect is the driver's. Bounded by `rounds`; whatever ends it early, what was said so far is in the conversation.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FULL = ("max_tokens", "model_context_window_exceeded")
 Ended: TypeAlias = Literal["answered", "rounds", "cut off", "refused"]
 
 
-class Talk(Protocol):
+class Conversable(Protocol):
     """A conversation a loop can carry on: the main one, which is logged, or a fork's."""
 
     def request(self) -> Flow[Wire]: ...
@@ -64,7 +64,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def run(
-    talk: Talk,
+    conversation: Conversable,
     *,
     purpose: str = "chat",
     rounds: int = ROUNDS,
@@ -75,24 +75,24 @@ def run(
     number, mended = 0, False
     while True:
         number += 1
-        request = yield from talk.request()
+        request = yield from conversation.request()
         try:
             reply: Reply = yield Ask(request, purpose, on_event)
         except StreamBroken as error:
             if (heard := partial(error.partial)).blocks:
-                talk.answered(heard)
+                conversation.answered(heard)
             raise
         except (BadRequest, PromptTooLong) as error:
-            if mended or not (yield from talk.recover(error)):
+            if mended or not (yield from conversation.recover(error)):
                 raise
             mended, number = True, number - 1
             continue
         mended = False
-        reply = talk.answered(reply)
+        reply = conversation.answered(reply)
         if broken := unreadable(reply):
-            talk.results(broken)
+            conversation.results(broken)
         elif reply.tool_uses:
-            yield from talk.run(reply.tool_uses)
+            yield from conversation.run(reply.tool_uses)
         elif reply.stop_reason != "pause_turn":
             return Outcome(ending(reply), reply, number)
         if number >= rounds or (enough is not None and enough()):

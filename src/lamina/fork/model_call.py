@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # How long an abort can go unnoticed: below what a person feels, and 20 wake-ups a second cost nothing.
 GLANCE = 0.05
 
-Came: TypeAlias = "dict[str, Any] | Reply | BaseException | _Ready"
+_Arrival: TypeAlias = "dict[str, Any] | Reply | BaseException | _Ready"
 
 
 class Deadline(Event):
@@ -57,31 +57,50 @@ class _Left(Exception):
     """Nobody waits for this call any more."""
 
 
-def ask_until(abort: Event, provider: Provider, ask: Ask, on_event: OnEvent) -> Reply | None:
-    """The reply; None when the call was left because of the abort."""
-    call = _Call(provider, ask)
+def ask_until(abort: Event, provider: Provider, ask: Ask, on_event: OnEvent | None = None) -> Reply:
+    """The reply; Aborted when the call was left because of the abort."""
+    hear = on_event or ask.on_event
+    came: queue.SimpleQueue[_Arrival] = queue.SimpleQueue()
+    heard, left = Semaphore(0), Event()
+
+    def pass_on(event: dict[str, Any]) -> None:
+        came.put(event)
+        heard.acquire()
+        if left.is_set():
+            raise _Left
+
+    def call() -> None:
+        try:
+            if (prepare := getattr(provider, "prepare", None)) is not None:
+                prepare()
+            came.put(_Ready())
+            came.put(provider.ask(ask.request, purpose=ask.purpose, on_event=pass_on, abort=left))
+        except BaseException as error:  # noqa: BLE001  # it is raised again in the thread that waits
+            came.put(error)
+
     try:
         # Ctrl-C may arrive in here already, when the thread has begun and its start has not returned.
-        Thread(target=copy_context().run, args=(call.run,), name="lamina-ask", daemon=True).start()
+        Thread(target=copy_context().run, args=(call,), name="lamina-ask", daemon=True).start()
         while not abort.is_set():
             try:
-                came = call.came.get(timeout=GLANCE)
+                arrived = came.get(timeout=GLANCE)
             except queue.Empty:
                 continue
-            match came:
+            match arrived:
                 case Reply():
-                    return came
+                    return arrived
                 case BaseException():
-                    raise came
+                    raise arrived
                 case _Ready():
                     _begin(abort)
                 case _:
-                    on_event(came)
-                    call.heard.release()
-        return None
+                    if hear is not None:
+                        hear(arrived)
+                    heard.release()
+        raise Aborted
     finally:
-        call.left.set()
-        call.heard.release()
+        left.set()
+        heard.release()
 
 
 def _begin(abort: Event) -> None:
@@ -109,27 +128,3 @@ def ask_on_loop(loop: AbstractEventLoop, abort: Event, provider: Provider, ask: 
         return future.result()
     except CancelledError as error:  # by the loop, as it ended
         raise Aborted from error
-
-
-class _Call:
-    def __init__(self, provider: Provider, ask: Ask) -> None:
-        self._provider = provider
-        self._ask = ask
-        self.came: queue.SimpleQueue[Came] = queue.SimpleQueue()
-        self.heard = Semaphore(0)
-        self.left = Event()
-
-    def run(self) -> None:
-        try:
-            if (prepare := getattr(self._provider, "prepare", None)) is not None:
-                prepare()
-            self.came.put(_Ready())
-            self.came.put(self._provider.ask(self._ask.request, purpose=self._ask.purpose, on_event=self._tell, abort=self.left))
-        except BaseException as error:  # noqa: BLE001  # it is raised again in the thread that waits
-            self.came.put(error)
-
-    def _tell(self, event: dict[str, Any]) -> None:
-        self.came.put(event)
-        self.heard.acquire()
-        if self.left.is_set():
-            raise _Left

@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
-from threading import Lock
-from typing import Literal, NamedTuple, TypeAlias, assert_never
+from threading import Event, Lock
+from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar, assert_never
 
 import msgspec
+from msgspec.structs import replace
 
 from ..core.blocks import ToolResult, ToolUse, tool_result
 from ..core.errors import InputError
@@ -33,7 +34,9 @@ from .loop import DENIED
 # More files than this are not read faster at once; more questions than a person answers are asked one by one anyway.
 AT_ONCE = 8
 
-Consent: TypeAlias = Literal["yes", "always", "no"]
+T = TypeVar("T")
+
+PermissionAnswer: TypeAlias = Literal["yes", "always", "no"]
 
 NOBODY = "Nobody is there to allow it. {why} Go on without it, or say what you would have done."
 SAID_NO = "The person said no. {why} Do not try it again in another way; ask what to do instead."
@@ -42,16 +45,16 @@ STOPPED = "Stopped by the person before it ran."
 CHANGED = "An earlier call of the same answer changed what this one rests on. {why} Send it again to have it asked about."
 
 
-class No(msgspec.Struct, frozen=True):
+class DenialWithWords(msgspec.Struct, frozen=True):
     """A no with words for the model."""
 
     words: str
 
 
-AskPerson: TypeAlias = Callable[[ToolUse, AskUser], Consent | No]
+AskPermission: TypeAlias = Callable[[ToolUse, AskUser], PermissionAnswer | DenialWithWords]
 
 
-class Ran(msgspec.Struct, frozen=True):
+class CompletedCall(msgspec.Struct, frozen=True):
     """One call, what was decided about it, and what came of it."""
 
     call: ToolUse
@@ -66,6 +69,29 @@ class Ran(msgspec.Struct, frozen=True):
             return tool_result(self.call.id, f"{self.call.name} returned what can't be sent ({error.problem}).", is_error=True)
 
 
+class _Settled(NamedTuple):
+    verdict: Verdict
+    real: Path | None = None  # of a call that writes: the file that was judged, without links
+    by_person: bool = False
+
+
+class RunOnce(Generic[T]):
+    """A function that runs when it is first asked to, and never again; `came` gets what it returns or raises."""
+
+    def __init__(self, function: Callable[[], T]) -> None:
+        self._function = function
+        self._taken = Lock()
+        self.came: Future[T] = Future()
+
+    def run(self) -> None:
+        if not self._taken.acquire(blocking=False):
+            return
+        try:
+            self.came.set_result(self._function())
+        except BaseException as error:  # noqa: BLE001  # it is raised again in the thread that waits
+            self.came.set_exception(error)
+
+
 class Desk(msgspec.Struct, frozen=True, kw_only=True):
     """What calls are run with: the same for the main conversation and, with a clone of the read state, for a fork."""
 
@@ -74,119 +100,140 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     permission: PermissionContext
     mode: Callable[[], Mode]
     rules: Callable[[], PermissionRules]
-    ask: AskPerson | None = None
+    ask: AskPermission | None = None
     decide_fork: Callable[[ToolUse], Allow | Deny] | None = None  # a fork's own permission function (X6); deny rules still count
     on_start: Callable[[ToolUse], None] | None = None
-    on_end: Callable[[Ran], None] | None = None
+    on_end: Callable[[CompletedCall], None] | None = None
     on_output: Callable[[ToolUse, str], None] | None = None  # what a running command prints, as it prints it; bounded by the tool
 
+    def clone(self, *, abort: Event, ask: AskPermission | None) -> Desk:
+        """The same tools, mode and rules for a fork that does its parent's work (A4); `ask` None: nobody can be asked.
 
-class _Settled(NamedTuple):
-    verdict: Verdict
-    real: Path | None = None  # of a call that writes: the file that was judged, without links
-    by_person: bool = False
+        What a fork can change is a copy: which files were read, the to-dos. Its calls are shown to nobody. Its abort is the one Event
+        that ends the whole run."""
+        context = self.context
+        own = replace(context, reads=context.reads.clone(), todos=list(context.todos), abort=abort, on_output=None)
+        return replace(self, context=own, ask=ask, on_start=None, on_end=None, on_output=None)
 
+    def restrict(
+        self,
+        *,
+        abort: Event,
+        only_edit: Path | None = None,
+        memory_dir: Path | None = None,
+        decide: Callable[[ToolUse], Allow | Deny] | None = None,
+    ) -> Desk:
+        """A copy with the permissions of a background fork. The tools stay, since another list would be another prefix; nobody is
+        asked, so what would be a question is a denial. `only_edit`: the one file it may Edit, and nothing else (N4). `decide`: a
+        permission function of its own, within the deny rules. Neither: X6, what reads inside the project, read-only Bash, and Edit
+        and Write inside `memory_dir`."""
+        permission = replace(
+            self.permission, fork=decide is None, only_edit=only_edit, memory_dir=memory_dir or self.permission.memory_dir
+        )
+        return replace(self.clone(abort=abort, ask=None), permission=permission, decide_fork=decide)
 
-def run_calls(calls: Sequence[ToolUse], desk: Desk) -> tuple[Ran, ...]:
-    settled = [_settled(call, desk) for call in calls]
-    readers = {tool.name for tool in desk.tools if tool.read_only}
-    together = {tool.name for tool in desk.tools if getattr(tool, "together", False)}
-    done: list[Ran] = []
-    changed = False
-    while (at := len(done)) < len(calls):
-        end = at + 1
-        beside = readers if calls[at].name in readers else {calls[at].name} & together
-        while end < len(calls) and calls[end].name in beside:
-            end += 1
-        now = [_still(calls[index], settled[index], desk) if changed else settled[index] for index in range(at, end)]
-        done += _at_once(calls[at:end], now, desk)
-        changed = changed or calls[at].name not in readers
-    return tuple(done)
+    def run(self, calls: Sequence[ToolUse]) -> tuple[CompletedCall, ...]:
+        settled = [self._settle(call) for call in calls]
+        readers = {tool.name for tool in self.tools if tool.read_only}
+        together = {tool.name for tool in self.tools if getattr(tool, "together", False)}
+        done: list[CompletedCall] = []
+        changed = False
+        while (at := len(done)) < len(calls):
+            end = at + 1
+            beside = readers if calls[at].name in readers else {calls[at].name} & together
+            while end < len(calls) and calls[end].name in beside:
+                end += 1
+            done += self._run_at_once(
+                [
+                    partial(self._run_one, call, self._settle_again(call, one) if changed else one)
+                    for call, one in zip(calls[at:end], settled[at:end], strict=True)
+                ]
+            )
+            changed = changed or calls[at].name not in readers
+        return tuple(done)
 
+    def _run_at_once(self, calls: Sequence[Callable[[], CompletedCall]]) -> list[CompletedCall]:
+        """Ctrl-C reaches only this thread, wherever it is: the tools are told, and what they still have to say is waited for."""
+        begun = [RunOnce(call) for call in calls]
+        with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(calls))) as pool:
+            try:
+                for one in begun:
+                    pool.submit(one.run)
+                wait([one.came for one in begun])
+            except KeyboardInterrupt:
+                self.context.abort.set()
+                # It may have come while a thread was starting: nobody knows which calls have begun, but each runs only once.
+                for one in begun:
+                    pool.submit(one.run)
+            return [one.came.result() for one in begun]
 
-def _at_once(calls: Sequence[ToolUse], settled: Sequence[_Settled], desk: Desk) -> list[Ran]:
-    """Ctrl-C reaches only this thread, wherever it is: the tools are told, and what they still have to say is waited for."""
-    begun = [_Once(partial(_run, call, one, desk)) for call, one in zip(calls, settled, strict=True)]
-    with ThreadPoolExecutor(max_workers=min(AT_ONCE, len(calls))) as pool:
+    def _settle(self, call: ToolUse) -> _Settled:
+        """The verdict once a question has been answered. The rules are read anew each time: an "always" counts for the next call."""
+        judged = self._judge(call)
+        verdict = judged.verdict
+        if not isinstance(verdict, AskUser):
+            return judged
+        if self.context.abort.is_set():
+            return _Settled(Deny(STOPPED))
+        if self.ask is None:
+            return _Settled(Deny(NOBODY.format(why=verdict.why)))
+        consent = self.ask(call, verdict)
+        if isinstance(consent, DenialWithWords):
+            return _Settled(Deny(SAID_NO_WITH.format(words=consent.words)), by_person=True)
+        answer = Deny(SAID_NO.format(why=verdict.why)) if consent == "no" else Allow(f"The person said {consent}.")
+        return _Settled(answer, judged.real, by_person=True)
+
+    def _judge(self, call: ToolUse) -> _Settled:
+        """Links are looked up once, here: what is judged is what a tool may then write, whatever takes its place meanwhile (Z8)."""
+        if all(tool.name != call.name for tool in self.tools):
+            return _Settled(Allow("There is no such tool; the model is told so."))
         try:
-            for one in begun:
-                pool.submit(one.run)
-            wait([one.came for one in begun])
-        except KeyboardInterrupt:
-            desk.context.abort.set()
-            # It may have come while a thread was starting: nobody knows which calls have begun, but each runs only once.
-            for one in begun:
-                pool.submit(one.run)
-        return [one.came.result() for one in begun]
+            asked = read_call(call, self.permission)
+        except UnclearCall as unclear:
+            return _Settled(Deny(str(unclear)))
+        real = asked.paths[-1] if asked.tool in WRITERS else None
+        if self.decide_fork is None:
+            return _Settled(judge(asked, mode=self.mode(), rules=self.rules(), context=self.permission), real)
+        own = self.decide_fork(call)
+        if isinstance(own, Deny):
+            return _Settled(own)
+        verdict = judge(asked, mode="all", rules=self.rules(), context=self.permission)
+        return _Settled(own if isinstance(verdict, Allow) else verdict, real)
 
+    def _settle_again(self, call: ToolUse, settled: _Settled) -> _Settled:
+        """A file that was inside may now be a link that leads outside, and a plan knows only the names there were."""
+        if settled.by_person or not isinstance(settled.verdict, Allow):
+            return settled
+        again = self._judge(call)
+        return _Settled(Deny(CHANGED.format(why=again.verdict.why))) if isinstance(again.verdict, AskUser) else again
 
-class _Once:
-    """A call that runs when it is first asked to, and never again."""
+    def _run_one(self, call: ToolUse, settled: _Settled) -> CompletedCall:
+        if self.on_start is not None:
+            self.on_start(call)
+        ran = CompletedCall(call, settled.verdict, self._output(call, settled))
+        if self.on_end is not None:
+            self.on_end(ran)
+        return ran
 
-    def __init__(self, call: Callable[[], Ran]) -> None:
-        self._call = call
-        self._taken = Lock()
-        self.came: Future[Ran] = Future()
-
-    def run(self) -> None:
-        if not self._taken.acquire(blocking=False):
-            return
-        try:
-            self.came.set_result(self._call())
-        except BaseException as error:  # noqa: BLE001  # it is raised again in the thread that waits
-            self.came.set_exception(error)
-
-
-def _settled(call: ToolUse, desk: Desk) -> _Settled:
-    """The verdict once a question has been answered. The rules are read anew each time: an "always" counts for the next call."""
-    judged = _judged(call, desk)
-    verdict = judged.verdict
-    if not isinstance(verdict, AskUser):
-        return judged
-    if desk.context.abort.is_set():
-        return _Settled(Deny(STOPPED))
-    if desk.ask is None:
-        return _Settled(Deny(NOBODY.format(why=verdict.why)))
-    consent = desk.ask(call, verdict)
-    if isinstance(consent, No):
-        return _Settled(Deny(SAID_NO_WITH.format(words=consent.words)), by_person=True)
-    answer = Deny(SAID_NO.format(why=verdict.why)) if consent == "no" else Allow(f"The person said {consent}.")
-    return _Settled(answer, judged.real, by_person=True)
-
-
-def _judged(call: ToolUse, desk: Desk) -> _Settled:
-    """Links are looked up once, here: what is judged is what a tool may then write, whatever takes its place meanwhile (Z8)."""
-    if all(tool.name != call.name for tool in desk.tools):
-        return _Settled(Allow("There is no such tool; the model is told so."))
-    try:
-        asked = read_call(call, desk.permission)
-    except UnclearCall as unclear:
-        return _Settled(Deny(str(unclear)))
-    real = asked.paths[-1] if asked.tool in WRITERS else None
-    if desk.decide_fork is None:
-        return _Settled(judge(asked, mode=desk.mode(), rules=desk.rules(), context=desk.permission), real)
-    own = desk.decide_fork(call)
-    if isinstance(own, Deny):
-        return _Settled(own)
-    verdict = judge(asked, mode="all", rules=desk.rules(), context=desk.permission)
-    return _Settled(own if isinstance(verdict, Allow) else verdict, real)
-
-
-def _still(call: ToolUse, settled: _Settled, desk: Desk) -> _Settled:
-    """A file that was inside may now be a link that leads outside, and a plan knows only the names there were."""
-    if settled.by_person or not isinstance(settled.verdict, Allow):
-        return settled
-    again = _judged(call, desk)
-    return _Settled(Deny(CHANGED.format(why=again.verdict.why))) if isinstance(again.verdict, AskUser) else again
-
-
-def _run(call: ToolUse, settled: _Settled, desk: Desk) -> Ran:
-    if desk.on_start is not None:
-        desk.on_start(call)
-    ran = Ran(call, settled.verdict, _output(call, settled, desk))
-    if desk.on_end is not None:
-        desk.on_end(ran)
-    return ran
+    def _output(self, call: ToolUse, settled: _Settled) -> ToolOutput:
+        verdict, context = settled.verdict, self.context
+        match verdict:
+            case Deny():
+                return ToolOutput(f"{DENIED}{verdict.why}", is_error=True, facts={"denied": True})
+            case AskUser():
+                raise AssertionError("a question was left open")
+            case Allow(plan=None):
+                # Of several calls at once, each is known by what it prints.
+                heard = partial(self.on_output, call) if self.on_output is not None else context.on_output
+                own = replace(context, on_output=heard, call=call.id, target=settled.real)
+                return _with_whole(run_call(self.tools, call, own), context)
+            case Allow(plan=plan):
+                if context.abort.is_set():
+                    return ToolOutput(STOPPED, is_error=True)
+                assert plan is not None
+                return _read(run_readonly(plan, abort=context.abort), context)
+            case _:
+                assert_never(verdict)
 
 
 def _with_whole(output: ToolOutput, context: Context) -> ToolOutput:
@@ -196,10 +243,8 @@ def _with_whole(output: ToolOutput, context: Context) -> ToolOutput:
         return output
     if context.scratch is None:
         remove(path, durability="process")
-        return msgspec.structs.replace(output, facts={key: value for key, value in output.facts.items() if key != "output_file"})
-    return msgspec.structs.replace(
-        output, content=f"{output.content}\n[The whole output is in {path}; Read shows it page by page.]"
-    )
+        return replace(output, facts={key: value for key, value in output.facts.items() if key != "output_file"})
+    return replace(output, content=f"{output.content}\n[The whole output is in {path}; Read shows it page by page.]")
 
 
 def _read(done: ReadOnlyResult, context: Context) -> ToolOutput:
@@ -216,27 +261,3 @@ def _read(done: ReadOnlyResult, context: Context) -> ToolOutput:
     said = "\n".join(part for part in (captured.text.rstrip("\n"), *notes) if part) or "(no output)"
     facts = {"exit_code": done.exit_code} | ({"output_file": str(captured.file)} if captured.file is not None else {})
     return _with_whole(ToolOutput(said, is_error=done.ended != "by itself", facts=facts), context)
-
-
-def _heard(call: ToolUse, desk: Desk, real: Path | None) -> Context:
-    """The context of one call: of several at once, each is known by what it prints."""
-    heard = partial(desk.on_output, call) if desk.on_output is not None else desk.context.on_output
-    return msgspec.structs.replace(desk.context, on_output=heard, call=call.id, target=real)
-
-
-def _output(call: ToolUse, settled: _Settled, desk: Desk) -> ToolOutput:
-    verdict = settled.verdict
-    match verdict:
-        case Deny():
-            return ToolOutput(f"{DENIED}{verdict.why}", is_error=True, facts={"denied": True})
-        case AskUser():
-            raise AssertionError("a question was left open")
-        case Allow(plan=None):
-            return _with_whole(run_call(desk.tools, call, _heard(call, desk, settled.real)), desk.context)
-        case Allow():
-            if desk.context.abort.is_set():
-                return ToolOutput(STOPPED, is_error=True)
-            assert verdict.plan is not None
-            return _read(run_readonly(verdict.plan, abort=desk.context.abort), desk.context)
-        case _:
-            assert_never(verdict)

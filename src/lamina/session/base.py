@@ -17,7 +17,7 @@ from ..conversation.state import Conversation
 from ..conversation.window.thresholds import Thresholds
 from ..core.blocks import RedactedThinking, Text, Thinking, ToolResult, ToolUse, Wire, read_content
 from ..core.effects import Ask
-from ..core.errors import Aborted, InputError, ProviderError, SessionClosed, SettingError, StreamBroken
+from ..core.errors import InputError, ProviderError, SessionClosed, SettingError, StreamBroken
 from ..core.inputs import Given, read_given
 from ..core.policy import Policy, named_policy
 from ..core.reply import Reply
@@ -211,10 +211,7 @@ class SessionBase(SessionEdits, Inspection):
         """From any thread; an abort leaves the call at once."""
         from ..fork.model_call import ask_until
 
-        reply = ask_until(abort, self._side, ask, ask.on_event or _unheard)
-        if reply is None:
-            raise Aborted
-        return reply
+        return ask_until(abort, self._side, ask)
 
     def _typed(self, error: BaseException) -> ProviderError:
         """An SDK's error as one of ours."""
@@ -348,10 +345,6 @@ class SessionBase(SessionEdits, Inspection):
         reply = partial(error.partial, self.provider.model)
         if reply.blocks:
             self._record(reply)
-
-
-def _unheard(_: dict[str, Any]) -> None:
-    pass
 
 
 def _home(home: str | Path | None) -> Path | None:

@@ -11,8 +11,8 @@ from lamina.core.effects import Ask, Effect, RunTools, drive
 from lamina.core.prefix import base_chain
 from lamina.core.reply import Reply
 from lamina.core.usage import Usage
-from lamina.fork.fork import Handover, directive_in
-from lamina.fork.handover import chain_of
+from lamina.fork.fork import directive_in
+from lamina.fork.handover import Handover, chain_of
 from lamina.layers.l3_notes.plan import Cursor
 from lamina.layers.l3_notes.sections import Notes
 from lamina.layers.l3_notes.template import How, Limits, own_template

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lamina.core.blocks import ToolUse, read_block
-from lamina.fork.tool_runner import Ran
+from lamina.fork.tool_runner import CompletedCall
 from lamina.layers.l6_dream.bounds import (
     FIRST,
     MOST_BYTES,
@@ -39,7 +39,7 @@ class Desk:
         self.ran("Read", file_path=str(self.work / file))
 
     def ran(self, name: str, *, failed: bool = False, **given: str) -> None:
-        self.bounds.saw(Ran(call(name, **given), Allow("yes"), ToolOutput("…", is_error=failed)))
+        self.bounds.saw(CompletedCall(call(name, **given), Allow("yes"), ToolOutput("…", is_error=failed)))
 
     def keep(self, file: str | Path, text: str = "Text.\n", unread: str | None = None) -> KeeperVerdict | None:
         return self.bounds.keep(FileChange(self.work / file, text.encode(), b"old", unread))

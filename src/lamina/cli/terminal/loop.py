@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ...agent.agent import Agent, Answer
+from ...agent.agent import Agent, TurnResult
 from ...core.errors import Aborted, LaminaError
 from ...core.view import Item
 from ..options import find_home
@@ -180,10 +180,10 @@ class Chat:
         else:
             self.turn(lambda: self.agent.run(text))
 
-    def turn(self, say: Callable[[], Answer]) -> None:
+    def turn(self, say: Callable[[], TurnResult]) -> None:
         """One turn, to its end or until the person stops it."""
         self.display.begin()
-        answer: Answer | None = None
+        answer: TurnResult | None = None
         try:
             with suppress_echo(), self.stop.turn(self.agent.abort):
                 answer = say()
@@ -197,7 +197,7 @@ class Chat:
             self.display.end()
         self._after(answer)
 
-    def _after(self, answer: Answer | None) -> None:
+    def _after(self, answer: TurnResult | None) -> None:
         self.screen.notes(answer.notices if answer is not None else (), "dim")
         self.tell_notices()
         if self.agent.session.status.write_error:

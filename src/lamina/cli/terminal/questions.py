@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...core.blocks import ToolUse
 from ...core.errors import LaminaError
-from ...fork.tool_runner import Consent, No
+from ...fork.tool_runner import DenialWithWords, PermissionAnswer
 from ...permissions.verdicts import AskUser
 from ..signals import StopRequest
 from .calls import describe_call, preview_call
@@ -60,7 +60,7 @@ class PermissionQuestions(Questions):
         self._cwd = cwd
         self._keep = keep
 
-    def __call__(self, call: ToolUse, verdict: AskUser) -> Consent | No:
+    def __call__(self, call: ToolUse, verdict: AskUser) -> PermissionAnswer | DenialWithWords:
         self._show(call, verdict)
         while (answer := self.read("  > ")) is not None:
             word, _, rest = answer.partition(" ")
@@ -72,11 +72,11 @@ class PermissionQuestions(Questions):
                 case said if said in ALWAYS and not rest and verdict.suggestion is not None:
                     return self._always(verdict.suggestion)
                 case said if said in NO:
-                    return No(rest.strip()) if rest.strip() else "no"
+                    return DenialWithWords(rest.strip()) if rest.strip() else "no"
                 case said if said in YES | ALWAYS:
                     self._screen.line(f"  {UNCLEAR if rest else NO_RULE}", "dim")
                 case _:
-                    return No(answer)
+                    return DenialWithWords(answer)
         self._stop.request(self._stop.signal or signal.SIGINT)
         return "no"
 
@@ -93,7 +93,7 @@ class PermissionQuestions(Questions):
             screen.fold(f"a always: {verdict.suggestion}", "dim", "  ", "    ")
         screen.note(f"y yes {screen.marks.dash} n no, or say what to do instead", "dim", indent="  ")
 
-    def _always(self, rule: str) -> Consent:
+    def _always(self, rule: str) -> PermissionAnswer:
         try:
             self._screen.note(self._keep(rule), "dim", indent="  ")
         except LaminaError as error:

@@ -23,7 +23,6 @@ from ...core.blocks import ToolUse, text
 from ...core.effects import drive
 from ...core.errors import Aborted
 from ...fork.background import JobResult
-from ...fork.fork_tools import lend
 from ...fork.handover import PrefixChanged
 from .file import notes_path
 from .plan import Cursor, FailedUpdates, due, lowered
@@ -139,7 +138,7 @@ def _job(c: Conversation, cursor: Cursor) -> Callable[[Abort], UpdateOutcome]:
     handover, size, ask, draft = hand_over(c), _size(c.count.calibration), c.ask_side, Draft()
     desk = None
     if order.how == "edit" and c.host.desk is not None:
-        lent = lend(c.host.desk, abort=Abort(), only_edit=order.path)
+        lent = c.host.desk.restrict(abort=Abort(), only_edit=order.path)
         desk = replace(lent, tools=with_draft(lent.tools, draft))
 
     def job(abort: Abort) -> UpdateOutcome:

@@ -22,7 +22,8 @@ from ...core.blocks import Wire
 from ...core.effects import Flow, RunTools
 from ...core.errors import DiskError
 from ...core.fence import escape
-from ...fork.fork import ForkOutcome, Handover, run_fork
+from ...fork.fork import ForkOutcome, run_fork
+from ...fork.handover import Handover
 from ...tools.edit import SCHEMA
 from ...tools.edit_plan import EditRefusal, plan_edit
 from ...tools.tool import Builtin, Context, Tool, ToolOutput, failure

@@ -21,7 +21,8 @@ from ...core.effects import Flow
 from ...core.errors import AuthFailed, PromptTooLong, ProviderError
 from ...core.usage import Usage
 from ...core.view import Item
-from ...fork.fork import ForkOutcome, Handover, PrefixChanged, altered, run_fork
+from ...fork.fork import ForkOutcome, run_fork
+from ...fork.handover import Handover, PrefixChanged, altered
 from ...providers.models import known
 from .mechanical import mechanical
 from .plan import SummaryPlan

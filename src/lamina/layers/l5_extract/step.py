@@ -25,8 +25,7 @@ from ...core.effects import Flow, drive
 from ...fork.background import JobResult
 from ...fork.budget import AskSide
 from ...fork.fork import ForkOutcome
-from ...fork.fork_tools import lend
-from ...fork.host import Remembers
+from ...fork.host import MemoryAccess
 from ...fork.tool_runner import Desk
 from ...memory.recall.library import ScopeName
 from ...memory.store.modes import plan_write
@@ -104,7 +103,7 @@ def after_turn(c: Conversation) -> None:
         c.record_event(EXTRACTION, {"skipped": passed.why, "cursor": state.cursor})
 
 
-def _order(c: Conversation, lent: Remembers) -> ExtractionOrder:
+def _order(c: Conversation, lent: MemoryAccess) -> ExtractionOrder:
     """Everything a review needs is taken now; nothing of the conversation goes with it."""
     return ExtractionOrder(
         items=tuple(c.log.view.items),
@@ -161,7 +160,7 @@ def _lent(desk: Desk, order: ExtractionOrder, abort: Abort) -> Desk:
     """X6. A team's directory that lies elsewhere is written to like the memory directory."""
     private, team = order.place.path, order.place.team
     if team is None or team.is_relative_to(private):
-        return lend(desk, abort=abort, memory_dir=private)
+        return desk.restrict(abort=abort, memory_dir=private)
     allowed = [replace(desk.permission, fork=True, only_edit=None, memory_dir=directory) for directory in (private, team)]
 
     def judged(call: ToolUse) -> Allow | Deny:
@@ -170,7 +169,7 @@ def _lent(desk: Desk, order: ExtractionOrder, abort: Abort) -> Desk:
         assert isinstance(chosen, Allow | Deny)
         return chosen
 
-    return lend(desk, abort=abort, memory_dir=private, decide=judged)
+    return desk.restrict(abort=abort, memory_dir=private, decide=judged)
 
 
 # What came back

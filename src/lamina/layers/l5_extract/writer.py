@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from ...disk.paths.file_names import fold
-from ...fork.tool_runner import Ran
+from ...fork.tool_runner import CompletedCall
 from ...memory.store.contract import ChangeReason
 from ...memory.store.scopes import TEAM, MemoryLocation
 from ...memory.store.secrets import redact
@@ -107,7 +107,7 @@ class ReviewWriter:
         heard = self._heard._replace(data=(*self._heard.data, *self._found), known=(*self._heard.known, *self._known))
         return judge(WantedMemory(file, text, before), heard, self._there, self._is_gone)
 
-    def saw(self, ran: Ran) -> None:
+    def saw(self, ran: CompletedCall) -> None:
         """What the run looked up, from any thread. A memory is known already; so is what may hold one, however it was looked up: only
         Read says which file it showed."""
         if ran.call.name in _WRITERS:

@@ -33,7 +33,7 @@ from ...disk.files import remove
 from ...disk.paths.file_names import fold
 from ...disk.transcripts.search import list_transcripts
 from ...disk.user_files import open_regular, read_whole
-from ...fork.tool_runner import Ran
+from ...fork.tool_runner import CompletedCall
 from ...memory.store.contract import MOST_READ
 from ...memory.store.index import read_entries
 from ...memory.store.topic import INDEX, PERSONAL, read_topic
@@ -145,7 +145,7 @@ class DreamBounds:
         rows = search_transcripts([Path(place) for place in self._places if within(asked, place)], term)
         return ToolOutput("\n".join(rows) or f"No transcript says {term!r}.", facts={"lines": len(rows)})
 
-    def saw(self, ran: Ran) -> None:
+    def saw(self, ran: CompletedCall) -> None:
         """A call was carried out."""
         file = self._file(Path(_path(ran.call.input, "file_path", self._cwd)))
         if ran.call.name == "Read" and file is not None and not ran.output.is_error:

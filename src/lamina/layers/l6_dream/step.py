@@ -25,9 +25,8 @@ from ...disk.locks.dream_lock import DreamLock
 from ...disk.trees.rootdir import RootDir
 from ...fork.background import JobResult
 from ...fork.budget import LOCAL, AskSide, Meter
-from ...fork.fork_tools import lend
 from ...fork.handover import altered
-from ...fork.host import Remembers
+from ...fork.host import MemoryAccess
 from ...fork.tool_runner import Desk
 from ...memory.store.daily_logs import days_to_distil
 from ...memory.store.topic import INDEX
@@ -57,7 +56,7 @@ HALF = "The dream failed while it changed memories ({why}). What it changed is p
 MOST_TOLD = 20
 
 
-def after_turn(c: Conversation, lent: Remembers) -> None:
+def after_turn(c: Conversation, lent: MemoryAccess) -> None:
     stop = _stopped(c, lent)
     if stop is not None:
         if stop.gate != "throttle":
@@ -70,7 +69,7 @@ def after_turn(c: Conversation, lent: Remembers) -> None:
     c.background.start(DREAM, lambda abort: run_dream(order, at_desk, abort), partial(_take, c), settles=ENDING_SECONDS)
 
 
-def _stopped(c: Conversation, lent: Remembers) -> DreamStop | None:
+def _stopped(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
     """The gates behind that of time, the cheapest first."""
     state, settings = c.layer_state(DreamState), c.settings
     mode = settings.memory_mode["private"]
@@ -86,7 +85,7 @@ def _stopped(c: Conversation, lent: Remembers) -> DreamStop | None:
     return None if c.background.allows(DREAM) else DreamStop("budget", "today's budget for background work is used up")
 
 
-def _nothing_new(c: Conversation, lent: Remembers) -> DreamStop | None:
+def _nothing_new(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
     """Enough sessions; in assistant mode (W2) a daily log of a day that is over."""
     wanted = c.settings.dream_sessions
     with RootDir.open(lent.place.path, create=False) as root:
@@ -103,7 +102,7 @@ def _own_transcripts(c: Conversation) -> Path | None:
     return c.store.path.parent if c.store.path is not None else None
 
 
-def _order(c: Conversation, lent: Remembers) -> DreamOrder:
+def _order(c: Conversation, lent: MemoryAccess) -> DreamOrder:
     """Everything a dream needs is taken now; nothing of the conversation goes with it."""
     meter, limits, settings, now = c.ask_side, limits_of(c.settings), c.settings, datetime.fromisoformat(c.clock())
     local = c.prompt.model == LOCAL
@@ -146,7 +145,7 @@ def dream_desk(desk: Desk, ask: AskSide | Meter, cwd: Path) -> AtDesk:
             assert isinstance(verdict, Allow | Deny)
             return bounds.judge(call, verdict)
 
-        lent = lend(replace(desk, permission=permission), abort=abort, memory_dir=copy.work, decide=judged)
+        lent = replace(desk, permission=permission).restrict(abort=abort, memory_dir=copy.work, decide=judged)
         context = replace(lent.context, keeper=bounds.keep, reads=ReadState(), cwd=cwd)
         return ForkDriver(ask, abort, replace(lent, tools=bounds.tools(lent.tools), context=context, on_end=bounds.saw))
 

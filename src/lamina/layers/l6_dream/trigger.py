@@ -11,7 +11,7 @@ from ...conversation.state import Conversation
 from ...disk.files import DREAM_LOCK
 
 if TYPE_CHECKING:
-    from ...fork.host import Remembers
+    from ...fork.host import MemoryAccess
     from .gates import DreamStop
 
 DREAM: Literal["dream"] = "dream"  # the background job, the purpose of its calls, and its event
@@ -38,7 +38,7 @@ def begin_dream(c: Conversation) -> None:
     run_behind_turn(c, LAYER, lambda: _look(c, lent))
 
 
-def _look(c: Conversation, lent: Remembers) -> None:
+def _look(c: Conversation, lent: MemoryAccess) -> None:
     state = c.layer_state(DreamState)
     if not state.registered and c.store.path is not None:
         from .gates import register_place
@@ -59,7 +59,7 @@ def _look(c: Conversation, lent: Remembers) -> None:
     after_turn(c, lent)
 
 
-def _lock(lent: Remembers) -> os.stat_result | None:
+def _lock(lent: MemoryAccess) -> os.stat_result | None:
     """The one stat: the mtime is the time of the last dream, the size tells whether somebody holds it (D2). What the lock makes of an
     odd file is asked when a dream begins."""
     try:

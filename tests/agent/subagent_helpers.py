@@ -10,7 +10,7 @@ from lamina.core.records import Event
 from lamina.layers.l7_agents.types import AGENT
 from lamina.testing import MessagesServer, Received
 
-from .doing import PATIENCE, records
+from .agent_helpers import PATIENCE, records
 
 Open = Callable[..., Agent]
 

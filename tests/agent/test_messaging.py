@@ -21,8 +21,8 @@ from lamina.layers.l7_agents.messages import AgentMessage, encode_message
 from lamina.layers.l7_agents.step import from_mailbox
 from lamina.testing import MessagesServer, Received
 
-from .agents import Open, events, for_parent, for_subagent, in_background, last_of_parent, wait_for, well_formed
-from .doing import PATIENCE, reminders, results
+from .agent_helpers import PATIENCE, reminders, results
+from .subagent_helpers import Open, events, for_parent, for_subagent, in_background, last_of_parent, wait_for, well_formed
 
 KINDS = [None, "general-purpose"]
 SEND = "SendMessage"
@@ -332,7 +332,7 @@ def test_mail_stays_in_the_mailbox_until_the_disk_has_it_in_the_transcript(
     agent.run("Hello")
     assert inbox.read_bytes() == b""
     deliver(home, alice, encode_message(AgentMessage.new("bob", "And this.")))
-    box = agent.mail._outside.mailbox if agent.mail is not None else None
+    box = agent.mail._transports.mailbox if agent.mail is not None else None
     assert box is not None
     with agent.session._working() as conversation, watched(full):
         from_mailbox(conversation, box, path)

@@ -1,6 +1,6 @@
 """A program to be killed: an agent that works until it reaches a point, says so, and waits for the end.
 
-    python killed.py URL DIRECTORY POINT [SESSION TO RESUME]
+    python victim_program.py URL DIRECTORY POINT [SESSION TO RESUME]
 
 POINT is an event of the agent ("tool_call", "message_stop"), a kind of delta ("text_delta"), "turn" for the end of the turn, or "never"
 for one that the server or a command holds up.

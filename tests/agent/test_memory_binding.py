@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lamina.agent.agent import Agent, Answer
+from lamina.agent.agent import Agent, TurnResult
 from lamina.core.records import Message
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
@@ -17,7 +17,7 @@ from lamina.memory.store.contract import MemoryVersion
 from lamina.providers.offline import OfflineProvider
 from lamina.testing import MessagesServer, Received
 
-from .doing import accepted, canonical, records, reminders, results
+from .agent_helpers import accepted, canonical, records, reminders, results
 
 Open = Callable[..., Agent]
 KEY = "sk-ant-" + "a1B2c3D4e5F6g7H8i9J0"
@@ -140,7 +140,7 @@ def test_a_secret_never_reaches_the_disk_of_memory(opened: Open, messages_server
 def test_in_confirm_mode_the_model_is_told_that_it_waits(opened: Open, messages_server: MessagesServer, memory: Memory) -> None:
     messages_server.reply(tool_use=write(memory, "testing-db.md", TOPIC))
     messages_server.reply(text="It waits for your yes.")
-    answer: Answer = opened(settings=Settings(memory_mode={"private": "confirm"})).run("Remember this.")
+    answer: TurnResult = opened(settings=Settings(memory_mode={"private": "confirm"})).run("Remember this.")
     [proposal] = memory.waiting()
     assert answer.notices == (f"A change to memory waits for your yes: lamina inbox accept {proposal.id}",)
     assert f"lamina inbox accept {proposal.id}" in results(messages_server.requests[-1])["w1"]

@@ -15,8 +15,8 @@ from lamina.disk.session_files.agent_states import read_states
 from lamina.layers.l7_agents.report import list_restorables
 from lamina.testing import MessagesServer, Received
 
-from .agents import Open, events, for_parent, for_subagent, in_background, wait_for
-from .doing import PATIENCE, texts
+from .agent_helpers import PATIENCE, texts
+from .subagent_helpers import Open, events, for_parent, for_subagent, in_background, wait_for
 
 KINDS = [None, "general-purpose"]
 AT_ONCE = Policy("classic", agents=AgentPolicy(summary_seconds=0.0))

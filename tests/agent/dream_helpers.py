@@ -24,7 +24,7 @@ from lamina.memory.store.contract import ChangeReason
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import Step, make_answer
 
-from .doing import PATIENCE
+from .agent_helpers import PATIENCE
 
 Open = Callable[..., Agent]
 # What these tests are not about; git would cost each of them more than all the rest.

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from tests.session.compacting import quiet, summarising
 
-from lamina.agent.runs import FORK_ROUNDS
+from lamina.agent.agent_run import FORK_ROUNDS
 from lamina.cli.agents import find_running_agents
 from lamina.core.errors import InputError
 from lamina.testing import MessagesServer, Received
 
-from .agents import (
+from .agent_helpers import lay_out, reminders, results, texts
+from .subagent_helpers import (
     Open,
     agent_call,
     events,
@@ -30,9 +31,8 @@ from .agents import (
     wait_for,
     well_formed,
 )
-from .doing import lay_out, reminders, results, texts
 
-PROGRAM = Path(__file__).with_name("killed.py")
+PROGRAM = Path(__file__).with_name("victim_program.py")
 LONG = "The quick brown fox jumps over the lazy dog. " * 4_000
 KINDS = [None, "general-purpose"]
 

@@ -1,0 +1,239 @@
+"""One agent, from its call to its report: a fork or a subagent, run in a thread that is not the conversation's.
+
+Nothing here touches the parent's conversation. What the agent uses is noted on its AgentRun as it comes, so that one that fails has used
+it all the same; what it says and calls on the way is told to whoever watches, never to the parent's model.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, assert_never
+from uuid import uuid4
+
+from msgspec.structs import replace
+
+from ..core.effects import Ask, Effect, drive
+from ..core.errors import Aborted, LaminaError
+from ..core.reply import Reply
+from ..core.usage import Usage
+from ..fork.loop import Ended, ending
+from ..fork.tool_runner import AskPermission
+from ..layers.l7_agents.queues import AskedToEnd
+from ..layers.l7_agents.report import NOTHING_SAID, AgentState, Status, fork_directive
+from ..layers.l7_agents.tools import ForkCall, SubagentCall
+from ..providers.models import Cost, cost
+from ..tools.tool import Context
+from .driver import result_event
+from .messaging import Messaging
+
+if TYPE_CHECKING:
+    from ..conversation.forks import ForkDriver
+    from ..fork.fork import ForkOutcome
+    from ..fork.handover import Handover
+    from ..layers.l7_agents.summary import LastExchange
+    from .agent import Agent
+
+# Answers of one fork: it cannot compact, and each is one more request over all of the conversation.
+FORK_ROUNDS = 50
+STOPPED = "The agent was stopped before it was done."
+ASKED = "[The agent was asked to end, and did so before it was done.]"
+UNREAD = "[{count} of the messages sent to it came too late for it to read.]"
+# Sentences of one subagent that its parent's person is told.
+MOST_NOTICES = 20
+
+
+class AgentRun:
+    def __init__(
+        self,
+        parent: Agent,
+        mail: Messaging,
+        wanted: ForkCall | SubagentCall,
+        context: Context,
+        *,
+        ask: AskPermission | None,
+        background: bool,
+        news: threading.Event,
+    ) -> None:
+        """`context`: of the call. `ask` None: nobody can be asked for it. `news` is set when a background agent has done something."""
+        self.id = uuid4().hex[:8]
+        self.parent = parent
+        self.wanted = wanted
+        self.call = context.call
+        self.abort = context.abort  # ends it, and is not cleared; a background agent gets one of its own
+        self.ask = ask
+        self.background = background
+        self.mail = mail.of_agent(self.id, wanted.description)
+        self.began = time.monotonic()
+        self.seconds: float | None = None
+        self.status: Status = "running"
+        self.calls = 0
+        self.rounds = 0
+        self.usage = Usage()
+        self.cost = Cost()
+        self.outcome: ForkOutcome | None = None  # a fork's
+        self.error: LaminaError | None = None
+        self.notices: tuple[str, ...] = ()  # sentences for the person
+        self.over = threading.Event()
+        self.summary = ""  # what it was doing when it was last asked (A7)
+        self.asked_at = self.began
+        self.said = ""  # its newest words
+        self.seen: LastExchange | None = None
+        self._news = news
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return f"agent-{self.id}"
+
+    @property
+    def state(self) -> AgentState:
+        return AgentState(
+            id=self.id,
+            type=self.wanted.name,
+            description=self.wanted.description,
+            background=self.background,
+            status=self.status,
+            seconds=self.seconds if self.seconds is not None else time.monotonic() - self.began,
+            calls=self.calls,
+            rounds=self.rounds,
+            usage=self.usage,
+            usd=self.cost.usd,
+            why=str(self.error) if self.error is not None else "",
+            call=self.call,
+            summary=self.summary,
+        )
+
+    def end(self, status: Status, error: LaminaError | None = None) -> None:
+        self.seconds = time.monotonic() - self.began
+        self.error = error
+        self.status = status
+        self.seen = None  # the whole of its conversation
+        self.over.set()
+
+    def report(self, side: ForkDriver, handover: Handover | None) -> str:
+        """Run it to its report, or to the sentence that says why there is none. Forks of one answer share the handover, so they begin
+        with the same bytes (A2); it is None where no call of the answer wants a fork."""
+        try:
+            text = self._report(side, handover)
+        finally:
+            unread = self.mail.finish()
+            self.over.set()
+            self._news.set()
+        return f"{text}\n{UNREAD.format(count=unread)}" if unread and text != STOPPED else text
+
+    def _report(self, side: ForkDriver, handover: Handover | None) -> str:
+        try:
+            match self.wanted:
+                case ForkCall():
+                    text = self._run_fork(self.wanted, side, handover)
+                case SubagentCall():
+                    text = self._run_subagent(self.wanted)
+                case _:
+                    assert_never(self.wanted)
+        except Aborted:
+            self.end("stopped")
+            return STOPPED
+        except AskedToEnd:
+            self.end("stopped")
+            return f"{self.said}\n{ASKED}".strip()
+        except LaminaError as error:
+            self.end("failed", error)
+            return f"The agent failed: {error}"
+        self.end("done")
+        return text
+
+    def _run_fork(self, wanted: ForkCall, side: ForkDriver, handover: Handover | None) -> str:
+        from ..fork.fork import AGENT, run_fork
+
+        assert handover is not None, "a call that wants a fork was seen before it ran"
+        assert side.desk is not None
+        lent = replace(
+            side.desk.clone(abort=self.abort, ask=self.ask),
+            tools=self.mail.with_send_tool(side.desk.tools),
+            on_start=lambda _: self._count_call(),
+            on_end=lambda ran: self._follow(result_event(ran)),
+        )
+        own = replace(side, abort=self.abort, desk=lent)
+
+        def perform(effect: Effect) -> Any:
+            result = own(effect)
+            if isinstance(effect, Ask):
+                self.saw(effect.request, result)
+                used = result.usage or Usage()
+                self.usage, self.cost = self.usage + used, self.cost + cost(result.model or effect.request["model"], used)
+                self.hear({"type": "answer", "reply": result})
+            return result
+
+        directive = fork_directive(wanted.prompt)
+        flow = run_fork(handover, directive, purpose=AGENT, rounds=FORK_ROUNDS, tools=True, mail=self.mail.take_texts)
+        self.outcome = outcome = drive(flow, perform)
+        ended: Ended = "rounds" if not outcome.done and outcome.rounds >= FORK_ROUNDS else ending(outcome.reply)
+        return report_text(outcome.reply.text or next(reversed(outcome.texts), ""), ended, outcome.rounds)
+
+    def _run_subagent(self, wanted: SubagentCall) -> str:
+        from .subagent import open_subagent
+
+        agent = open_subagent(self, wanted.kind)
+        session, said = agent.session, tuple[str, ...]()
+        try:
+            answer = agent.run(wanted.prompt)
+            said = answer.notices
+        finally:
+            # Its notes are of no use to anybody now.
+            agent.close(0.0)
+            self.usage = session.usage + session.status.side_usage
+            self.cost = session.cost + session.status.side_cost
+            self.notices = tuple(dict.fromkeys((*session.notices, *said)))[:MOST_NOTICES]
+        return report_text(answer.text, answer.ended, answer.rounds)
+
+    # What it does on the way, in its own thread
+
+    def hear(self, event: dict[str, Any]) -> None:
+        """An event of the agent: what it said or got back is passed on to programs that follow it."""
+        if event["type"] == "tool_call":
+            self._count_call()
+        elif event["type"] == "answer":
+            self.rounds += 1
+            self.said = event["reply"].text.strip() or self.said
+            self._follow(event)
+        elif event["type"] == "tool_result":
+            self._follow(event)
+
+    def saw(self, request: dict[str, Any], reply: Reply) -> None:
+        """Note what it sent and was answered; nobody asks what an agent does that is waited for, since its calls are shown."""
+        if self.background:
+            from ..layers.l7_agents.summary import LastExchange
+
+            self.seen = LastExchange(request, tuple(block.wire for block in reply.blocks), time.monotonic())
+            self._news.set()
+
+    def _count_call(self) -> None:
+        with self._lock:
+            self.calls += 1
+        self.show()
+
+    def show(self) -> None:
+        """A sign of life for a person to see."""
+        state = self.state
+        event = {"id": state.id, "call": state.call, "description": state.description, "background": state.background}
+        event |= {"summary": state.summary, "calls": state.calls, "seconds": round(state.seconds, 3)}
+        self.parent.tell({"type": "agent", **event})
+
+    def _follow(self, event: dict[str, Any]) -> None:
+        self.parent.tell({"type": "agent_event", "id": self.id, "call": self.call, "event": event})
+
+
+def report_text(text: str, ended: Ended, rounds: int) -> str:
+    said = text.strip() or NOTHING_SAID
+    match ended:
+        case "answered":
+            return said
+        case "rounds":
+            return f"{said}\n[The agent was not done after {rounds} answers.]"
+        case "cut off":
+            return f"{said}\n[The report was cut off at the length an answer may have.]"
+        case "refused":
+            return f"{said}\n[The agent's model declined to go on.]"
+        case _:
+            assert_never(ended)
