@@ -106,7 +106,7 @@ def one_call(agent: Agent, summary: str, fact: Fact) -> bool:
     transcript = str(agent.session.path)
     calls = [use("Expand", node=node[1], find=fact.subject)] if node else []
     calls.append(use("Grep", pattern=fact.subject, path=transcript, output_mode="content"))
-    return any(fact.sentence in agent.desk.run((call,))[0].result.text for call in calls)
+    return any(fact.sentence in agent.tool_runner.run((call,))[0].result.text for call in calls)
 
 
 def use(name: str, **given: str) -> ToolUse:

@@ -297,8 +297,8 @@ def test_a_desk_for_one_file_allows_its_edit_and_nothing_else(cwd: Path) -> None
     talk = Talk(cwd, mode="all")
     (cwd / "notes.md").write_text("old\n")
     talk.run(call("Read", "r", file_path=str(cwd / "notes.md")))
-    desk = talk.desk.restrict(abort=threading.Event(), only_edit=cwd / "notes.md")
-    ran = desk.run(
+    tool_runner = talk.tool_runner.restrict(abort=threading.Event(), only_edit=cwd / "notes.md")
+    ran = tool_runner.run(
         [
             call("Edit", "c1", file_path=str(cwd / "notes.md"), old_string="old", new_string="new"),
             call("Edit", "c2", file_path=str(cwd / "a.txt"), old_string="one", new_string="two"),
@@ -313,21 +313,21 @@ def test_a_desk_for_one_file_allows_its_edit_and_nothing_else(cwd: Path) -> None
 def test_what_a_fork_reads_is_not_what_its_parent_has_read_and_todos_are_its_own(cwd: Path) -> None:
     talk = Talk(cwd)
     talk.run(call("Read", "r", file_path=str(cwd / "b.txt")))
-    desk = talk.desk.restrict(abort=threading.Event())
-    desk.run([call("Read", "c1", file_path=str(cwd / "a.txt"))])
-    assert desk.context.reads.get(cwd / "b.txt") is not None, "what was read before is inherited"
-    assert desk.context.reads.get(cwd / "a.txt") is not None
+    tool_runner = talk.tool_runner.restrict(abort=threading.Event())
+    tool_runner.run([call("Read", "c1", file_path=str(cwd / "a.txt"))])
+    assert tool_runner.context.reads.get(cwd / "b.txt") is not None, "what was read before is inherited"
+    assert tool_runner.context.reads.get(cwd / "a.txt") is not None
     assert talk.context.reads.get(cwd / "a.txt") is None
-    assert desk.context.todos is not talk.context.todos
+    assert tool_runner.context.todos is not talk.context.todos
 
 
 @pytest.mark.spec("X6")
 def test_a_permission_function_decides_within_the_deny_rules_and_nobody_is_asked(cwd: Path) -> None:
     talk = Talk(cwd, Custom(name="Fine", act=fine, read_only=False), Custom(name="Other", act=fine), says=[], deny=["Bash"])
-    desk = talk.desk.restrict(
+    tool_runner = talk.tool_runner.restrict(
         abort=threading.Event(), decide=lambda one: Deny("not this one") if one.name == "Other" else Allow("yes")
     )
-    ran = desk.run([call("Fine", "c1"), call("Other", "c2"), call("Bash", "c3", command="ls")])
+    ran = tool_runner.run([call("Fine", "c1"), call("Other", "c2"), call("Bash", "c3", command="ls")])
     assert [one.result.is_error for one in ran] == [False, True, True]
     assert "not this one" in text_of(ran[1])
     assert talk.asked == []
@@ -336,8 +336,8 @@ def test_a_permission_function_decides_within_the_deny_rules_and_nobody_is_asked
 @pytest.mark.spec("A1")
 def test_an_abort_of_the_run_ends_its_tools(cwd: Path) -> None:
     abort = threading.Event()
-    desk = Talk(cwd).desk.restrict(abort=abort)
+    tool_runner = Talk(cwd).tool_runner.restrict(abort=abort)
     abort.set()
-    (ran,) = desk.run([call("Read", "c1", file_path=str(cwd / "a.txt"))])
+    (ran,) = tool_runner.run([call("Read", "c1", file_path=str(cwd / "a.txt"))])
     assert ran.result.is_error
     assert "stopped" in text_of(ran)

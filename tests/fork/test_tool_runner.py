@@ -15,7 +15,7 @@ from tests.tools.doing import ENVIRON
 
 from lamina.core.blocks import ToolUse, Wire, read_block
 from lamina.core.settings import Permissions
-from lamina.fork.tool_runner import CompletedCall, Desk, PermissionAnswer
+from lamina.fork.tool_runner import CompletedCall, PermissionAnswer, ToolRunner
 from lamina.permissions.rules import PermissionRules, read_rules
 from lamina.permissions.verdicts import Allow, AskUser, Deny, Mode, PermissionContext
 from lamina.tools.registry import builtin_tools
@@ -59,7 +59,7 @@ class Talk:
         self.begun: list[str] = []
         self.ended: list[str] = []
         readers = {tool.name for tool in self.tools if tool.read_only}
-        self.desk = Desk(
+        self.tool_runner = ToolRunner(
             tools=self.tools,
             context=self.context,
             permission=PermissionContext(cwd=cwd, tool_is_read_only=readers.__contains__),
@@ -81,7 +81,7 @@ class Talk:
         return said
 
     def run(self, *calls: ToolUse) -> list[CompletedCall]:
-        return list(self.desk.run(calls))
+        return list(self.tool_runner.run(calls))
 
     def said(self, *calls: ToolUse) -> list[str]:
         return [text_of(ran) for ran in self.run(*calls)]
@@ -213,7 +213,7 @@ def test_a_person_is_asked_before_anything_of_the_answer_runs(cwd: Path) -> None
         begun_at_question.append(list(talk.begun))
         return ask(one, question)
 
-    talk.desk = msgspec.structs.replace(talk.desk, ask=asking)
+    talk.tool_runner = msgspec.structs.replace(talk.tool_runner, ask=asking)
     first, second, third = talk.run(
         call("Write", "w1", file_path="x.txt", content="x"),
         call("Read", "r1", file_path="a.txt"),
@@ -381,7 +381,9 @@ def test_an_abort_during_a_call_ends_it_and_what_stands_behind_it_does_not_begin
         talk.context.abort.set()
         return ToolOutput("told to stop")
 
-    talk.desk = msgspec.structs.replace(talk.desk, tools=(*talk.tools, Custom(name="Stop", act=stop, read_only=False)))
+    talk.tool_runner = msgspec.structs.replace(
+        talk.tool_runner, tools=(*talk.tools, Custom(name="Stop", act=stop, read_only=False))
+    )
     first, second, third = talk.run(
         call("Bash", "1", command="touch before"), call("Stop", "2"), call("Bash", "3", command="touch after")
     )

@@ -19,7 +19,7 @@ from lamina.core.blocks import ToolUse
 from lamina.core.errors import LaminaError
 from lamina.core.settings import Permissions
 from lamina.disk.user_files import replace
-from lamina.fork.tool_runner import CompletedCall, Desk, PermissionAnswer
+from lamina.fork.tool_runner import CompletedCall, PermissionAnswer, ToolRunner
 from lamina.memory.memory import Memory
 from lamina.permissions.rules import read_rules
 from lamina.permissions.verdicts import AskUser, Mode, PermissionContext
@@ -46,8 +46,8 @@ def outside(tmp_path: Path) -> Path:
     return tmp_path / "outside"
 
 
-def desk_for(project: Path, mode: Mode = "accept-edits", **given: Any) -> Desk:
-    return Desk(
+def tool_runner_for(project: Path, mode: Mode = "accept-edits", **given: Any) -> ToolRunner:
+    return ToolRunner(
         tools=builtin_tools(),
         context=Context(cwd=project, roots=(project,)),
         permission=PermissionContext(cwd=project),
@@ -122,10 +122,10 @@ def write(path: Path, text: str = "model") -> ToolUse:
 
 @pytest.mark.spec("Z8")
 def test_write_in_a_race_writes_inside_or_not_at_all(project: Path, outside: Path) -> None:
-    desk, wrote = desk_for(project), 0
+    tool_runner, wrote = tool_runner_for(project), 0
     with swapping(project / "sub", outside):
         for number in range(TIMES):
-            [ran] = desk.run([write(project / "sub" / f"new{number % 5}" / f"{number}.txt")])
+            [ran] = tool_runner.run([write(project / "sub" / f"new{number % 5}" / f"{number}.txt")])
             wrote += worked(ran)
     assert list(outside.iterdir()) == []
     found = [*project.rglob("*.txt")]
@@ -135,15 +135,15 @@ def test_write_in_a_race_writes_inside_or_not_at_all(project: Path, outside: Pat
 
 @pytest.mark.spec("Z8")
 def test_edit_in_a_race_changes_the_file_inside_or_none(project: Path, outside: Path) -> None:
-    desk = desk_for(project)
+    tool_runner = tool_runner_for(project)
     for place in (outside, project / "sub"):
         (place / "a.txt").write_text("0")
-    desk.run([call("Read", file_path=str(project / "sub" / "a.txt"))])
+    tool_runner.run([call("Read", file_path=str(project / "sub" / "a.txt"))])
     now = 0
     with swapping(project / "sub", outside):
         for number in range(1, TIMES):
             edit = call("Edit", file_path=str(project / "sub" / "a.txt"), old_string=str(now), new_string=str(number))
-            [ran] = desk.run([edit])
+            [ran] = tool_runner.run([edit])
             now = number if worked(ran) else now
     assert (outside / "a.txt").read_text() == "0"
     assert (project / "sub" / "a.txt").read_text() == str(now)
@@ -168,7 +168,7 @@ def test_what_is_swapped_behind_the_judgement_is_not_followed(project: Path, out
     def yes(_: ToolUse, __: AskUser) -> PermissionAnswer:
         return "yes"
 
-    [ran] = desk_for(project, mode, on_start=once, ask=yes).run([write(path)])
+    [ran] = tool_runner_for(project, mode, on_start=once, ask=yes).run([write(path)])
     assert not worked(ran)
     assert list(outside.iterdir()) == []
 
@@ -184,12 +184,12 @@ def test_a_person_s_yes_is_for_the_file_that_was_shown(project: Path, outside: P
         swap(elsewhere, outside)
         return "yes"
 
-    [ran] = desk_for(project, "ask", ask=swap_and_say_yes).run([write(elsewhere / "x.txt")])
+    [ran] = tool_runner_for(project, "ask", ask=swap_and_say_yes).run([write(elsewhere / "x.txt")])
     assert not worked(ran)
     assert list(outside.iterdir()) == []
     elsewhere.unlink()
     (tmp_path / "elsewhere-aside").rename(elsewhere)
-    [ran] = desk_for(project, "ask", ask=lambda *_: "yes").run([write(elsewhere / "deeper" / "x.txt")])
+    [ran] = tool_runner_for(project, "ask", ask=lambda *_: "yes").run([write(elsewhere / "deeper" / "x.txt")])
     assert worked(ran)
     assert (elsewhere / "deeper" / "x.txt").read_text() == "model"
 
@@ -198,11 +198,11 @@ def test_links_that_were_there_when_it_was_judged_are_followed_inside(project: P
     (project / "link").symlink_to(project / "sub")
     (project / "sub" / "a.txt").write_text("old")
     (project / "b.txt").symlink_to(project / "sub" / "a.txt")
-    desk = desk_for(project)
-    assert worked(desk.run([write(project / "link" / "new.txt")])[0])
+    tool_runner = tool_runner_for(project)
+    assert worked(tool_runner.run([write(project / "link" / "new.txt")])[0])
     assert (project / "sub" / "new.txt").read_text() == "model"
-    desk.run([call("Read", file_path=str(project / "b.txt"))])
-    assert worked(desk.run([write(project / "b.txt")])[0])
+    tool_runner.run([call("Read", file_path=str(project / "b.txt"))])
+    assert worked(tool_runner.run([write(project / "b.txt")])[0])
     assert (project / "sub" / "a.txt").read_text() == "model"
     assert (project / "b.txt").is_symlink()
 
@@ -223,10 +223,10 @@ def test_below_a_directory_that_may_be_passed_but_not_opened_files_can_be_writte
 def test_a_fork_in_a_race_writes_inside_the_memory_directory_or_not_at_all(project: Path, outside: Path, tmp_path: Path) -> None:
     memory = tmp_path / "memory"
     (memory / "sub").mkdir(parents=True)
-    desk = desk_for(project).restrict(abort=threading.Event(), memory_dir=memory)
+    tool_runner = tool_runner_for(project).restrict(abort=threading.Event(), memory_dir=memory)
     with swapping(memory / "sub", outside):
         for number in range(TIMES):
-            desk.run([write(memory / "sub" / f"{number}.md"), write(project / f"{number}.md")])
+            tool_runner.run([write(memory / "sub" / f"{number}.md"), write(project / f"{number}.md")])
     assert list(outside.iterdir()) == []
     assert [*project.glob("*.md")] == []
 

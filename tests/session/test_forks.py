@@ -46,7 +46,7 @@ def opened(messages_server: MessagesServer) -> Iterator[Callable[..., Session]]:
 
 def fork(session: Session, directive: str = "Say what matters.", **given: Any) -> ForkOutcome:
     with session._working() as c:
-        perform = forks.side(c, desk=given.pop("desk", None))
+        perform = forks.side(c, tool_runner=given.pop("tool_runner", None))
         return drive(run_fork(forks.hand_over(c), directive, purpose="notes", **given), perform)
 
 
@@ -183,8 +183,8 @@ def test_a_fork_with_tools_works_in_rounds_each_of_which_hits_the_one_before(
     ]
     for answer in answers:
         messages_server.reply(**answer, fork="notes")
-    desk = talk.desk.restrict(abort=threading.Event(), memory_dir=memory)
-    outcome = fork(session, rounds=5, desk=desk)
+    tool_runner = talk.tool_runner.restrict(abort=threading.Event(), memory_dir=memory)
+    outcome = fork(session, rounds=5, tool_runner=tool_runner)
     rounds = messages_server.requests[1:]
     assert (outcome.rounds, outcome.denied, outcome.texts, outcome.done) == (3, 1, ("saved",), True)
     assert (memory / "found.md").read_text() == "it is there\n"

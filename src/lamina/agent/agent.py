@@ -29,7 +29,7 @@ from ..core.settings import Permissions, Settings
 from ..disk.settings_files import lamina_home, user_home
 from ..fork import loop
 from ..fork.host import Bridge, Host, Source
-from ..fork.tool_runner import AskPermission, CompletedCall, DenialWithWords, Desk, PermissionAnswer
+from ..fork.tool_runner import AskPermission, CompletedCall, DenialWithWords, PermissionAnswer, ToolRunner
 from ..hooks.events import Event as HookEvent
 from ..hooks.events import HookOutcome
 from ..hooks.run import run_hooks
@@ -52,7 +52,7 @@ from .driver import Driver, result_event
 from .memory_binding import MemoryBinding
 from .messaging import Messaging
 from .reminders import Reminders
-from .tool_access import desk_for
+from .tool_access import tool_runner_for
 
 if TYPE_CHECKING:
     from ..conversation.compaction.commit import Compacted
@@ -123,10 +123,10 @@ class Agent:
         # What hooks and commands see: the person's own environment and the variables of the settings, never ours.
         self.environ = {**(os.environ if environ is None else environ), **session.settings.env}
         self.memory = memory or MemoryBinding(session)
-        self.desk: Desk = self._make_desk(ask)
-        self.context = self.desk.context
+        self.tool_runner: ToolRunner = self._make_tool_runner(ask)
+        self.context = self.tool_runner.context
         self.reminders = Reminders(session, self.memory, self.environ)
-        self._run_calls = self.agents.run if self.agents is not None else self.desk.run
+        self._run_calls = self.agents.run if self.agents is not None else self.tool_runner.run
         self._driver = Driver(self)
         for rule in self.memory.rules:
             self.allow(rule)
@@ -134,26 +134,26 @@ class Agent:
         with session._working() as conversation:
             recover_dreams(conversation)
 
-    def _make_desk(self, ask: AskPermission | None) -> Desk:
+    def _make_tool_runner(self, ask: AskPermission | None) -> ToolRunner:
         session, under = self.session, self._under
         # Output too large to show is kept beside the transcript; a session in memory keeps none.
         scratch = session.path.with_suffix("") / "tool-results" if session.path is not None else None
-        desk = desk_for(
+        tool_runner = tool_runner_for(
             self.tools,
             cwd=session.cwd,
             environ=self.environ,
             home=session.home,
             memory_dir=self.memory.directory,
-            mode=under.parent.desk.mode if under is not None else lambda: self.mode,
-            rules=under.parent.desk.rules if under is not None else lambda: self.rules,
+            mode=under.parent.tool_runner.mode if under is not None else lambda: self.mode,
+            rules=under.parent.tool_runner.rules if under is not None else lambda: self.rules,
             roots=_extra_roots(session, self.environ),
             readable=self.memory.readable,
             scratch=scratch,
         )
         abort = under.abort if under is not None else Event()
         return msgspec.structs.replace(
-            desk,
-            context=msgspec.structs.replace(desk.context, keeper=self.memory.keep, expand=session._opened, abort=abort),
+            tool_runner,
+            context=msgspec.structs.replace(tool_runner.context, keeper=self.memory.keep, expand=session._opened, abort=abort),
             ask=self._asking(ask) if ask is not None else None,
             on_start=lambda call: self.tell({"type": "tool_call", "id": call.id, "name": call.name, "input": call.input}),
             on_end=lambda ran: self.tell(result_event(ran)),
@@ -164,7 +164,7 @@ class Agent:
         """What the layers may use of this loop."""
         return Host(
             subagent=self._under is not None,
-            desk=self.desk,
+            tool_runner=self.tool_runner,
             reads=self.context.reads,
             todos=lambda: render_todos(self.context.todos) if self.context.todos else None,
             restorable=self.agents.restorables if self.agents is not None else None,

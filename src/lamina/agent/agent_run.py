@@ -147,14 +147,14 @@ class AgentRun:
         from ..fork.fork import AGENT, run_fork
 
         assert handover is not None, "a call that wants a fork was seen before it ran"
-        assert side.desk is not None
+        assert side.tool_runner is not None
         lent = replace(
-            side.desk.clone(abort=self.abort, ask=self.ask),
-            tools=self.mail.with_send_tool(side.desk.tools),
+            side.tool_runner.clone(abort=self.abort, ask=self.ask),
+            tools=self.mail.with_send_tool(side.tool_runner.tools),
             on_start=lambda _: self._count_call(),
             on_end=lambda ran: self._follow(result_event(ran)),
         )
-        own = replace(side, abort=self.abort, desk=lent)
+        own = replace(side, abort=self.abort, tool_runner=lent)
 
         def perform(effect: Effect) -> Any:
             result = own(effect)

@@ -105,21 +105,21 @@ class AgentPool:
 
     def run(self, calls: Sequence[ToolUse]) -> tuple[CompletedCall, ...]:
         """The calls of one answer; while agents work, what they want of the conversation is done here."""
-        desk = self._agent.desk
+        tool_runner = self._agent.tool_runner
         if all(call.name != AGENT for call in calls):
-            return desk.run(calls)
+            return tool_runner.run(calls)
         from ..conversation.forks import ForkDriver, hand_over
 
-        abort = desk.context.abort
+        abort = tool_runner.context.abort
         with self._session._working() as c:
-            if desk.ask is not None:
-                desk = replace(desk, ask=self._queue.asking(desk.ask, abort))
+            if tool_runner.ask is not None:
+                tool_runner = replace(tool_runner, ask=self._queue.asking(tool_runner.ask, abort))
             handover = None
             if any(call.name == AGENT and wants_fork(call.input) for call in calls):
                 _ = self._session._side  # looked up here, in the conversation's own thread
                 handover = hand_over(c)
-            self._inputs = ForkDriver(c.ask_side, abort, desk), handover
-            once = RunOnce(partial(desk.run, calls))
+            self._inputs = ForkDriver(c.ask_side, abort, tool_runner), handover
+            once = RunOnce(partial(tool_runner.run, calls))
             threading.Thread(target=copy_context().run, args=(once.run,), name="lamina-agents", daemon=True).start()
             try:
                 self._queue.run_until(once.came, c, abort)
@@ -237,7 +237,7 @@ class AgentPool:
             return failure(wanted.sentence)
         # What an agent of an agent would bring later, nobody would be there to read.
         background = wanted.background and self._agent._depth == 0
-        ask = inputs[0].desk.ask if inputs[0].desk is not None and not background else None
+        ask = inputs[0].tool_runner.ask if inputs[0].tool_runner is not None and not background else None
         with self._lock:
             if background and len(self._running()) >= MOST_AT_ONCE:
                 return failure(FULL)

@@ -26,7 +26,7 @@ from ..fork.handover import Handover
 from ..fork.model_call import ask_until
 from ..layers.l6_dream.gates import check_empty, find_stop, searchable_places
 from ..layers.l6_dream.run import DreamOrder, DreamOutcome, Heard, run_dream
-from ..layers.l6_dream.step import dream_desk
+from ..layers.l6_dream.step import dream_tool_runner
 from ..memory.instructions import memory_instructions
 from ..memory.store.scopes import MemoryLocation, locate_memory, project_root
 from ..permissions.rules import read_rules
@@ -35,7 +35,7 @@ from ..providers import Provider
 from ..session.provider import offline, provider_for
 from ..tools.registry import builtin_tools
 from ..tools.tool import definition
-from .tool_access import desk_for
+from .tool_access import tool_runner_for
 
 # A long memory fits, and every known model can say as much.
 MAX_TOKENS = 8_000
@@ -64,7 +64,7 @@ def run_by_hand(
     answers = provider_for(provider, None)
     side = offline() if answers.name == "offline" else answers
     rules = read_rules(chosen.permissions)
-    desk = desk_for(
+    tool_runner = tool_runner_for(
         builtin_tools(),
         cwd=where,
         environ=environ if environ is not None else os.environ,
@@ -92,7 +92,7 @@ def run_by_hand(
         by="hand",
         transcripts=searchable_places(place.path, own / "projects" / slug(where), own) if chosen.past_search else (),
     )
-    return run_dream(order, dream_desk(desk, ask, where), abort or Event(), heard)
+    return run_dream(order, dream_tool_runner(tool_runner, ask, where), abort or Event(), heard)
 
 
 def _handover(provider: Provider, place: MemoryLocation, cwd: Path, settings: Settings) -> Handover:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from ..fork.tool_runner import Desk
+from ..fork.tool_runner import ToolRunner
 from ..permissions.decision import may_read
 from ..permissions.rules import PermissionRules
 from ..permissions.verdicts import Mode, PermissionContext
 from ..tools.tool import Context, Tool
 
 
-def desk_for(
+def tool_runner_for(
     tools: Sequence[Tool],
     *,
     cwd: Path,
@@ -24,7 +24,7 @@ def desk_for(
     roots: Sequence[Path] = (),
     readable: Sequence[Path] = (),
     scratch: Path | None = None,
-) -> Desk:
+) -> ToolRunner:
     """`roots`: directories besides `cwd` that tools work in; `readable`: directories they may only read. `scratch`: where output too
     large to show is kept."""
     names = {tool.name for tool in tools if tool.read_only}
@@ -44,4 +44,4 @@ def desk_for(
         # A search shows nothing that a Read of the file would not.
         may_read=lambda path: may_read(path, rules=rules(), context=permission),
     )
-    return Desk(tools=tuple(tools), context=context, permission=permission, mode=mode, rules=rules)
+    return ToolRunner(tools=tuple(tools), context=context, permission=permission, mode=mode, rules=rules)

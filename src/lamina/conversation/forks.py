@@ -26,7 +26,7 @@ from .cache_breaks import coming_break, record_cache_miss
 from .state import Conversation
 
 if TYPE_CHECKING:
-    from ..fork.tool_runner import Desk
+    from ..fork.tool_runner import ToolRunner
 
 
 def hand_over(c: Conversation) -> Handover:
@@ -78,12 +78,16 @@ class ForkDriver(msgspec.Struct, frozen=True):
 
     ask: Callable[[Ask, Event], Reply]
     abort: Event
-    desk: Desk | None = None  # None: every call of a tool is refused
+    tool_runner: ToolRunner | None = None  # None: every call of a tool is refused
 
     def until(self, abort: Event) -> ForkDriver:
         """The same, ended by another Event: a job's own."""
-        desk = replace(self.desk, context=replace(self.desk.context, abort=abort)) if self.desk is not None else None
-        return ForkDriver(self.ask, abort, desk)
+        tool_runner = (
+            replace(self.tool_runner, context=replace(self.tool_runner.context, abort=abort))
+            if self.tool_runner is not None
+            else None
+        )
+        return ForkDriver(self.ask, abort, tool_runner)
 
     def __call__(self, effect: Effect) -> Any:
         if self.abort.is_set():
@@ -102,14 +106,14 @@ class ForkDriver(msgspec.Struct, frozen=True):
                 assert_never(effect)
 
     def _run(self, calls: tuple[ToolUse, ...]) -> Any:
-        if self.desk is None:
+        if self.tool_runner is None:
             return tuple(tool_result(call.id, NO_TOOLS, is_error=True) for call in calls)
-        return tuple(one.result for one in self.desk.run(calls))
+        return tuple(one.result for one in self.tool_runner.run(calls))
 
 
-def side(c: Conversation, *, desk: Desk | None = None, abort: Event | None = None) -> ForkDriver:
+def side(c: Conversation, *, tool_runner: ToolRunner | None = None, abort: Event | None = None) -> ForkDriver:
     """A `perform` for a job: `drive(run_fork(…), side(c, desk=…).until(abort))`. `desk` is a restricted one."""
-    return ForkDriver(c.ask_side, abort or Event(), desk)
+    return ForkDriver(c.ask_side, abort or Event(), tool_runner)
 
 
 def ended(c: Conversation, purpose: str, outcome: ForkOutcome, seconds: float) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a session that lends nothing pays for none of it
     from ..memory.tool_writes import WriteOutcome
     from ..tools.read_state import ReadState
     from ..tools.tool import FileChange
-    from .tool_runner import Desk
+    from .tool_runner import ToolRunner
 
 
 class Restorable(NamedTuple):
@@ -50,7 +50,7 @@ Bridge: TypeAlias = Callable[[str, str, str], "str | None"]
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
     subagent: bool = False  # the conversation is a subagent's: nothing is recalled for it and nothing extracted from it (A5)
-    desk: Desk | None = None  # how a fork runs tools; None: forks call none
+    tool_runner: ToolRunner | None = None  # how a fork runs tools; None: forks call none
     reads: ReadState | None = None  # which files were read
     todos: Callable[[], str | None] | None = None
     restorable: Callable[[], Sequence[Restorable]] | None = None  # what is many or changes; single texts are registered

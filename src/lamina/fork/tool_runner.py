@@ -92,7 +92,7 @@ class RunOnce(Generic[T]):
             self.came.set_exception(error)
 
 
-class Desk(msgspec.Struct, frozen=True, kw_only=True):
+class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
     """What calls are run with: the same for the main conversation and, with a clone of the read state, for a fork."""
 
     tools: tuple[Tool, ...]
@@ -106,7 +106,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     on_end: Callable[[CompletedCall], None] | None = None
     on_output: Callable[[ToolUse, str], None] | None = None  # what a running command prints, as it prints it; bounded by the tool
 
-    def clone(self, *, abort: Event, ask: AskPermission | None) -> Desk:
+    def clone(self, *, abort: Event, ask: AskPermission | None) -> ToolRunner:
         """The same tools, mode and rules for a fork that does its parent's work (A4); `ask` None: nobody can be asked.
 
         What a fork can change is a copy: which files were read, the to-dos. Its calls are shown to nobody. Its abort is the one Event
@@ -122,7 +122,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
         only_edit: Path | None = None,
         memory_dir: Path | None = None,
         decide: Callable[[ToolUse], Allow | Deny] | None = None,
-    ) -> Desk:
+    ) -> ToolRunner:
         """A copy with the permissions of a background fork. The tools stay, since another list would be another prefix; nobody is
         asked, so what would be a question is a denial. `only_edit`: the one file it may Edit, and nothing else (N4). `decide`: a
         permission function of its own, within the deny rules. Neither: X6, what reads inside the project, read-only Bash, and Edit

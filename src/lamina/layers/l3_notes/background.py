@@ -136,14 +136,14 @@ def _job(c: Conversation, cursor: Cursor) -> Callable[[Abort], UpdateOutcome]:
         path=notes_path(c.directory), home=c.home, how=_how(c), limits=limits_of(c), cursor=cursor, max_tokens=_max_tokens(c)
     )
     handover, size, ask, draft = hand_over(c), _size(c.count.calibration), c.ask_side, Draft()
-    desk = None
-    if order.how == "edit" and c.host.desk is not None:
-        lent = c.host.desk.restrict(abort=Abort(), only_edit=order.path)
-        desk = replace(lent, tools=with_draft(lent.tools, draft))
+    tool_runner = None
+    if order.how == "edit" and c.host.tool_runner is not None:
+        lent = c.host.tool_runner.restrict(abort=Abort(), only_edit=order.path)
+        tool_runner = replace(lent, tools=with_draft(lent.tools, draft))
 
     def job(abort: Abort) -> UpdateOutcome:
         begun = begin(order)
-        done = drive(rewrite(order, begun, handover, draft, size), ForkDriver(ask, abort, desk).until(abort))
+        done = drive(rewrite(order, begun, handover, draft, size), ForkDriver(ask, abort, tool_runner).until(abort))
         if abort.is_set():
             raise Aborted
         return finish(order, begun, done, size)
@@ -153,7 +153,7 @@ def _job(c: Conversation, cursor: Cursor) -> Callable[[Abort], UpdateOutcome]:
 
 def _how(c: Conversation) -> How:
     """By edits where the host has our Edit, at its desk and in the prompt; else the fork is asked for the whole file."""
-    at_desk = c.host.desk is not None and any(is_our_edit(tool) for tool in c.host.desk.tools)
+    at_desk = c.host.tool_runner is not None and any(is_our_edit(tool) for tool in c.host.tool_runner.tools)
     return "edit" if at_desk and any(tool.get("name") == "Edit" for tool in c.prompt.tools) else "sections"
 
 

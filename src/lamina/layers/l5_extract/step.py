@@ -26,7 +26,7 @@ from ...fork.background import JobResult
 from ...fork.budget import AskSide
 from ...fork.fork import ForkOutcome
 from ...fork.host import MemoryAccess
-from ...fork.tool_runner import Desk
+from ...fork.tool_runner import ToolRunner
 from ...memory.recall.library import ScopeName
 from ...memory.store.modes import plan_write
 from ...permissions.decision import decide
@@ -130,8 +130,8 @@ def _job(
     c: Conversation, slot: ReviewSlot, first: ExtractionOrder, cursor: str | None
 ) -> Callable[[Abort], tuple[ReviewResult, ...]]:
     """A review, and one more for the turn that ended meanwhile, without waiting for turns (X4)."""
-    ask, desk = c.ask_side, c.host.desk
-    assert desk is not None
+    ask, tool_runner = c.ask_side, c.host.tool_runner
+    assert tool_runner is not None
 
     def job(abort: Abort) -> tuple[ReviewResult, ...]:
         ran: list[ReviewResult] = []
@@ -139,7 +139,7 @@ def _job(
         slot.watch(abort)
         try:
             while order is not None:
-                perform = partial(_perform, ask, abort, _lent(desk, order, abort))
+                perform = partial(_perform, ask, abort, _lent(tool_runner, order, abort))
                 ran.append(run_review(order, ran[-1].cursor if ran else cursor, perform))
                 order = slot.take(ran[-1].cursor)
         finally:
@@ -149,27 +149,29 @@ def _job(
     return job
 
 
-def _perform(ask: AskSide, abort: Abort, desk: Desk, flow: Flow[ForkOutcome], writer: ReviewWriter) -> ForkOutcome:
+def _perform(ask: AskSide, abort: Abort, tool_runner: ToolRunner, flow: Flow[ForkOutcome], writer: ReviewWriter) -> ForkOutcome:
     def keep(change: FileChange) -> KeeperVerdict:
         return KeeperVerdict(STOPPED, is_error=True) if abort.is_set() else writer(change)
 
-    return drive(flow, ForkDriver(ask, abort, replace(desk, context=replace(desk.context, keeper=keep), on_end=writer.saw)))
+    return drive(
+        flow, ForkDriver(ask, abort, replace(tool_runner, context=replace(tool_runner.context, keeper=keep), on_end=writer.saw))
+    )
 
 
-def _lent(desk: Desk, order: ExtractionOrder, abort: Abort) -> Desk:
+def _lent(tool_runner: ToolRunner, order: ExtractionOrder, abort: Abort) -> ToolRunner:
     """X6. A team's directory that lies elsewhere is written to like the memory directory."""
     private, team = order.place.path, order.place.team
     if team is None or team.is_relative_to(private):
-        return desk.restrict(abort=abort, memory_dir=private)
-    allowed = [replace(desk.permission, fork=True, only_edit=None, memory_dir=directory) for directory in (private, team)]
+        return tool_runner.restrict(abort=abort, memory_dir=private)
+    allowed = [replace(tool_runner.permission, fork=True, only_edit=None, memory_dir=directory) for directory in (private, team)]
 
     def judged(call: ToolUse) -> Allow | Deny:
-        verdicts = [decide(call, mode=desk.mode(), rules=desk.rules(), context=context) for context in allowed]
+        verdicts = [decide(call, mode=tool_runner.mode(), rules=tool_runner.rules(), context=context) for context in allowed]
         chosen = next((verdict for verdict in verdicts if isinstance(verdict, Allow)), verdicts[-1])
         assert isinstance(chosen, Allow | Deny)
         return chosen
 
-    return desk.restrict(abort=abort, memory_dir=private, decide=judged)
+    return tool_runner.restrict(abort=abort, memory_dir=private, decide=judged)
 
 
 # What came back

@@ -27,7 +27,7 @@ from ...fork.background import JobResult
 from ...fork.budget import LOCAL, AskSide, Meter
 from ...fork.handover import altered
 from ...fork.host import MemoryAccess
-from ...fork.tool_runner import Desk
+from ...fork.tool_runner import ToolRunner
 from ...memory.store.daily_logs import days_to_distil
 from ...memory.store.topic import INDEX
 from ...permissions.decision import decide
@@ -62,10 +62,10 @@ def after_turn(c: Conversation, lent: MemoryAccess) -> None:
         if stop.gate != "throttle":
             tell_once(c, stop)
         return
-    desk = c.host.desk
-    assert desk is not None
+    tool_runner = c.host.tool_runner
+    assert tool_runner is not None
     order = _order(c, lent)
-    at_desk = dream_desk(desk, c.ask_side, order.cwd)
+    at_desk = dream_tool_runner(tool_runner, c.ask_side, order.cwd)
     c.background.start(DREAM, lambda abort: run_dream(order, at_desk, abort), partial(_take, c), settles=ENDING_SECONDS)
 
 
@@ -132,20 +132,20 @@ def _order(c: Conversation, lent: MemoryAccess) -> DreamOrder:
     )
 
 
-def dream_desk(desk: Desk, ask: AskSide | Meter, cwd: Path) -> AtDesk:
+def dream_tool_runner(tool_runner: ToolRunner, ask: AskSide | Meter, cwd: Path) -> AtDesk:
     """Where a dream works: what any fork may do (X6), with the copy as its memory directory, less what its bounds say."""
 
     def within(bounds: DreamBounds, abort: Abort) -> ForkDriver:
         copy = bounds.copy
-        roots = (*desk.permission.roots, copy.memory, *copy.transcripts)
-        permission = replace(desk.permission, roots=roots, memory_dir=copy.work, only_edit=None, fork=True)
+        roots = (*tool_runner.permission.roots, copy.memory, *copy.transcripts)
+        permission = replace(tool_runner.permission, roots=roots, memory_dir=copy.work, only_edit=None, fork=True)
 
         def judged(call: ToolUse) -> Allow | Deny:
-            verdict = decide(call, mode=desk.mode(), rules=desk.rules(), context=permission)
+            verdict = decide(call, mode=tool_runner.mode(), rules=tool_runner.rules(), context=permission)
             assert isinstance(verdict, Allow | Deny)
             return bounds.judge(call, verdict)
 
-        lent = replace(desk, permission=permission).restrict(abort=abort, memory_dir=copy.work, decide=judged)
+        lent = replace(tool_runner, permission=permission).restrict(abort=abort, memory_dir=copy.work, decide=judged)
         context = replace(lent.context, keeper=bounds.keep, reads=ReadState(), cwd=cwd)
         return ForkDriver(ask, abort, replace(lent, tools=bounds.tools(lent.tools), context=context, on_end=bounds.saw))
 

@@ -33,7 +33,7 @@ class DreamState:
 def begin_dream(c: Conversation) -> None:
     """At the end of a turn of a main agent with memory; what it takes is loaded where a dream may be due."""
     lent = c.host.memory
-    if lent is None or c.host.desk is None or not c.settings.dream:
+    if lent is None or c.host.tool_runner is None or not c.settings.dream:
         return
     run_behind_turn(c, LAYER, lambda: _look(c, lent))
 

@@ -46,7 +46,7 @@ def begin(c: Conversation, state: RecallState, asked: RecallQuestion, seen: Seen
     """Whether a model was asked."""
     place, settings, project, policy = memory_scopes_of(c, state), c.settings, state.project, c.policy.surfacing
     model, ask_side = settings.small_model or c.prompt.model, c.ask_side
-    turn = c.host.desk.context.abort if c.host.desk is not None else None
+    turn = c.host.tool_runner.context.abort if c.host.tool_runner is not None else None
 
     def job(abort: Flag) -> ModelSelection | None:
         if place is None:
