@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .conversation import repair, triggers
-from .conversation.answers import is_handed_in_again, record_answer
-from .conversation.cache_breaks import announce_break, remember_prompt
+from .conversation.cache_breaks import announce_break, is_handed_in_again, record_answer, remember_prompt
 from .conversation.isolate import isolate, take_job_results
 from .conversation.state import Conversation
 from .core.blocks import Block, Wire, text, tool_result

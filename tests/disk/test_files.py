@@ -20,10 +20,9 @@ from hypothesis import strategies as st
 from lamina.core.errors import DiskError, DiskFull, PathRefused, ReadOnly
 from lamina.disk import crash_points as crash
 from lamina.disk import temp_files as temps
-from lamina.disk.dirfd import private_dir
+from lamina.disk.dirfd import private_dir, sync_fd
 from lamina.disk.files import is_bookkeeping, read, remove, replace
 from lamina.disk.locks import kernel_lock
-from lamina.disk.sync import sync_fd
 from lamina.disk.temp_files import sweep_temps
 
 from .processes import needs_fork, run_child, together

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 
-from ..conversation.prompt import Prompt
+from ..conversation.request import Prompt
 from ..core.effects import Ask
 from ..core.errors import Aborted, PathRefused
 from ..core.reply import Reply

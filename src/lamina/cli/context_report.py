@@ -13,12 +13,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..conversation.window.breakdown import Breakdown, break_down
 from ..conversation.window.breakdown import Item as LabelledBlock
-from ..conversation.window.count import Count
+from ..conversation.window.count import Count, recount
 from ..conversation.window.estimate import estimate
 from ..conversation.window.features import Memo, measure_all
-from ..conversation.window.recount import recount
-from ..conversation.window.thresholds import Thresholds, WindowState, state_of, thresholds
-from ..conversation.window.window import ModelFacts, window_for
+from ..conversation.window.thresholds import ModelFacts, Thresholds, WindowState, state_of, thresholds, window_for
 from ..core.blocks import Wire, canonical, text
 from ..core.errors import InputError
 from ..core.log import Log

@@ -66,7 +66,7 @@ def list_command(everywhere: bool, source: str, limit: int, cwd: Path, as_json: 
 @options.as_json
 def show_command(session: str, full: bool, cwd: Path, as_json: bool) -> None:
     """Show the session SESSION: an id, the beginning of one, or a transcript file."""
-    from ..conversation.window.recount import recount
+    from ..conversation.window.count import recount
     from ..core.log import Log
     from .transcripts import CountedTranscript, locate
 

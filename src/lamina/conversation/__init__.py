@@ -6,17 +6,15 @@ Costs    what is new in the conversation; the log is folded again only after an 
 Switch   none: every layer rests on it
 Spec     T1-T10, K2-K5, B1, B2, C4, C5
 
-    state.py        Conversation and Prompt: the fields, and the functions that assign them
-    revision.py     rewind and undo
-    window/         layer 0: tokens, windows, thresholds
-    triggers.py     cheap looks that keep the dear layers unloaded
-    prompt.py       what stands before the messages
-    last_request.py what was sent last, cache edits, refused blocks
-    cache_breaks.py a break announced before the request leaves, or detected in its answer
-    answers.py      an answer as it enters the log
-    repair.py       what a server refused is left out
-    forks.py        starting a fork, and accounting for it; side_usage.py  what forks have used
-    isolate.py      failures are recorded and passed over; results of background jobs
-    pins.py         what must survive every compaction
-    compaction/     what notes and summaries share: cutting, composing, restoring, committing
+    state.py         Conversation: its fields, and the functions that assign them
+    revision.py      rewind and undo
+    window/          layer 0: tokens, windows, thresholds
+    triggers.py      cheap looks that keep the dear layers unloaded
+    request.py       what stands before the messages, what was sent last, cache edits, refused blocks
+    cache_breaks.py  a break announced before the request leaves, or detected in its answer; the answer's records
+    repair.py        what a server refused is left out
+    forks.py         starting a fork, and accounting for it; side_usage.py: what forks have used
+    isolate.py       failures are recorded and passed over; results of background jobs
+    pins.py          what must survive every compaction
+    compaction/      what notes and summaries share: cutting, composing, restoring, committing
 """

@@ -1,14 +1,18 @@
-"""What a request starts with: the prompt is remembered as it is sent, a break of the prompt cache is announced before a request leaves (K3)
-and looked for when its answer is there (K2)."""
+"""A request as it leaves, and its answer as it enters the log.
+
+The prompt is recorded as it is sent; a break of the prompt cache is announced before a request leaves (K3) and looked for when its
+answer is there (K2). An answer is one record per block, counted by what it reports.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..core.blocks import Wire
+from ..core.blocks import Block, Wire
+from ..core.ids import new_id
 from ..core.prefix import Reason, compare
-from ..core.records import Break, Snapshot
+from ..core.records import Break, Message, Snapshot
 from ..core.reply import Reply
 from ..core.usage import Usage
 from ..prompt.break_causes import CacheBreak, judge, readable_after
@@ -93,3 +97,33 @@ def record_cache_miss(c: Conversation, found: CacheBreak, *, lost: int, **more: 
     """Keep a miss of the provider's cache that no decision of ours explains, and record it."""
     c.last.findings.append(found)
     c.record_event("cache_break", {"lost": lost, "cause": found.cause, "detail": found.detail, **more})
+
+
+def is_handed_in_again(c: Conversation, reply: Reply) -> bool:
+    """Whether this answer was handed in already; its usage counts once.
+
+    Some servers give every answer the same id: only the same words to the same request are the same answer.
+    """
+    this = (reply.id, *(block.digest.hex() for block in reply.blocks))
+    if reply.id and c.last.answer == this:
+        return True
+    c.last.answer = this
+    return False
+
+
+def record_answer(c: Conversation, reply: Reply, key: str | None = None) -> Sequence[Message]:
+    """Append one record per block, as other readers of such transcripts expect. Records of one answer share `key`."""
+    key = key or (reply.id if not c.log.tree.has_answer(reply.id) else "") or f"msg_{new_id().replace('-', '')}"
+    parent, time = c.log.tree.leaf, c.clock()
+    records: list[Message] = []
+    parts: list[tuple[Block, ...]] = [(block,) for block in reply.blocks] or [()]
+    for blocks in parts:
+        records.append(Message(new_id(), parent, time, "assistant", blocks, key, reply.usage, reply.stop_reason, reply.model))
+        parent = records[-1].uuid
+    before = c.count
+    c.append(records)
+    c.log.view.flat.prepare()
+    if reply.usage is not None:
+        c.count_answer(before, reply.usage, reply.blocks, final=reply.complete)
+        detect_break(c, reply, reply.usage, time)
+    return records

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from ..core.blocks import Wire
 from ..core.errors import BadRequest
 from ..core.prefix import first_difference
-from .last_request import RefusedBlocks
+from .request import RefusedBlocks
 from .state import Conversation
 
 EVENT = "repair"

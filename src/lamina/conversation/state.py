@@ -32,12 +32,10 @@ from ..fork.background import Background
 from ..fork.budget import LOCAL, Meter
 from ..fork.host import Host, Source
 from ..providers import Capabilities
-from .last_request import CacheEdits, RefusedBlocks, read_last_request
-from .prompt import DEFAULT_TTL, Prompt
+from .request import DEFAULT_TTL, CacheEdits, Prompt, RefusedBlocks, read_last_request
 from .side_usage import SideUsage
-from .window.count import Count, answered, appended, replaced
+from .window.count import Count, answered, appended, known_count, recount, replaced, shortened
 from .window.features import Memo, measure_all
-from .window.recount import known_count, recount, shortened
 from .window.thresholds import Thresholds
 
 T = TypeVar("T")

@@ -19,9 +19,8 @@ from typing import Self
 
 from ..core.errors import DiskError, InputError
 from . import crash_points as crash
-from .dirfd import APPEND, Closable, Dir, open_parent, open_plain
+from .dirfd import APPEND, Closable, Dir, open_parent, open_plain, sync_fd
 from .faults import disk_error, reporting
-from .sync import sync_fd
 
 # A disk that takes only a part again and again is full or limited; the next write then says so itself.
 _TRIES = 8

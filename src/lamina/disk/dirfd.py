@@ -3,7 +3,8 @@
 Owns how a directory is opened, made and synced, and what a plain file is. Invariant: what was checked is what is used, because
 both go through the same descriptor; a link put in the way later is refused by the kernel, not by a comparison of strings.
 
-A crash while a directory is being made leaves it absent or empty and private.
+A crash while a directory is being made leaves it absent or empty and private. An error of fsync is final: the kernel may have marked the
+pages clean already, so a second fsync on the same descriptor could claim what is not true. The caller closes it and reports the failure.
 
 Where the system has no directory-relative calls (Windows) a Dir holds only its path: each name is looked at before it is used,
 which a program running as the same user can race.
@@ -22,7 +23,27 @@ from typing import Self
 from ..core.errors import PathRefused
 from .crash_points import point
 from .faults import disk_error, reporting
-from .sync import sync_fd
+from .locks import kernel_lock
+
+# What F_FULLFSYNC answers on a file system that does not know it; fsync is the best there is then.
+_NOT_KNOWN = {errno.EINVAL, errno.ENOTTY, getattr(errno, "ENOTSUP", errno.EINVAL)}
+
+
+def sync_fd(fd: int, name: str) -> None:
+    """Waits until the file or directory is on stable storage; `name` is the crash point."""
+    # On macOS fsync stops at the drive's cache, F_FULLFSYNC does not.
+    full = getattr(kernel_lock.fcntl, "F_FULLFSYNC", None)
+    if kernel_lock.fcntl is not None and full is not None:
+        try:
+            point(name)
+            kernel_lock.fcntl.fcntl(fd, full)
+            return
+        except OSError as error:
+            if error.errno not in _NOT_KNOWN:
+                raise
+    point(name)
+    os.fsync(fd)
+
 
 PRIVATE_DIR = 0o700
 PRIVATE_FILE = 0o600

@@ -21,10 +21,9 @@ from typing import Literal
 
 from ..core.errors import DiskError, LockUnsupported, PathRefused
 from .crash_points import point, write_all
-from .dirfd import CREATE_NEW, READ_WRITE, Dir, open_plain, refuse_unless_plain, set_private
+from .dirfd import CREATE_NEW, READ_WRITE, Dir, open_plain, refuse_unless_plain, set_private, sync_fd
 from .faults import AbsentIsFine, reporting
 from .locks.kernel_lock import LockDescriptor, kernel_locks
-from .sync import sync_fd
 
 # "full": what was acknowledged survives a power loss; "process": it survives the end of the process.
 Durability = Literal["full", "process"]

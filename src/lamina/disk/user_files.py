@@ -27,10 +27,9 @@ from typing import NamedTuple
 
 from ..core.errors import DiskError, PathRefused, ReadOnly
 from .crash_points import point
-from .dirfd import CREATE_NEW, Dir
+from .dirfd import CREATE_NEW, Dir, sync_fd
 from .faults import reporting
 from .files import read_head
-from .sync import sync_fd
 from .temp_files import staged_at
 
 AnyPath = str | os.PathLike[str]

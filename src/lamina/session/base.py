@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import turn
 from ..conversation.isolate import take_job_results
-from ..conversation.prompt import Prompt
+from ..conversation.request import Prompt
 from ..conversation.state import Conversation
 from ..conversation.window.thresholds import Thresholds
 from ..core.blocks import RedactedThinking, Text, Thinking, ToolResult, ToolUse, Wire, read_content

@@ -7,8 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from ..conversation.window.thresholds import Thresholds, thresholds
-from ..conversation.window.window import ModelFacts, window_for
+from ..conversation.window.thresholds import ModelFacts, Thresholds, thresholds, window_for
 from ..core.blocks import Wire
 from ..core.errors import SettingError
 from ..core.policy import Policy

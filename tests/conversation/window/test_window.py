@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lamina.conversation.window.window import ModelFacts, Window, window_for
+from lamina.conversation.window.thresholds import ModelFacts, Window, window_for
 from lamina.core.errors import InputError
 
 KNOWN = {

@@ -33,7 +33,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import NamedTuple
 
-from ...conversation.last_request import CacheEdits
+from ...conversation.request import CacheEdits
 from ...providers.models import UNITS_OUTPUT, UNITS_READ, UNITS_WRITE, UNITS_WRITE_1H
 from .registry import Clearable, Registry
 
