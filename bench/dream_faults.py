@@ -16,7 +16,8 @@ from pathlib import Path
 
 from lamina.core.errors import DiskError
 from lamina.disk import crash_points as crash
-from lamina.disk.locks.dream_lock import LOCK, DreamLock, HeldDreamLock
+from lamina.disk.files import DREAM_LOCK as LOCK
+from lamina.disk.locks.dream_lock import DreamLock, HeldDreamLock
 from lamina.disk.trees.rootdir import RootDir
 
 BEFORE = 1_700_000_000_000_000_123
