@@ -39,9 +39,9 @@ def stats_command(
     """Show what sessions cost and what the layers saved."""
     from ..core.session_stats import SessionStats, session_stats
     from ..disk.transcripts.store import read_transcript
-    from ..maintenance.doctor.pollution import pollution
+    from ..maintenance.doctor.examination import pollution
+    from .console import waiting
     from .dream_status import describe_last, read_dreams, summarise
-    from .progress import waiting
     from .transcripts import find_sessions, locate
 
     if ledger:
