@@ -11,8 +11,7 @@ import click
 from ..core.errors import InputError
 from . import options
 from .console import notice, print_result, print_table
-from .group import CommandGroup
-from .options import find_home
+from .options import CommandGroup, find_home
 from .safe_text import document, printable
 
 if TYPE_CHECKING:

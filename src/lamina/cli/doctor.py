@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import options
-from .console import color, terminal_width
-from .progress import ProgressLine
+from .console import ProgressLine, color, terminal_width
 from .safe_text import counted, document, printable, sentence
 
 if TYPE_CHECKING:

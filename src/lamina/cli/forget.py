@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import options
-from .console import print_result
-from .progress import waiting
+from .console import print_result, waiting
 from .safe_text import capped, counted, printable
 
 if TYPE_CHECKING:

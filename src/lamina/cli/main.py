@@ -16,7 +16,7 @@ import click
 
 from .. import __version__
 from ..core.errors import InputError, LaminaError, SettingError
-from .group import CommandGroup
+from .options import CommandGroup
 from .safe_text import mend_streams, sentence
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ import click
 
 from . import completion, options
 from .console import notice, print_result
-from .group import CommandGroup
 from .memory_access import agent_option, open_memory, with_memory
-from .options import Reported
+from .options import CommandGroup, Reported
 from .safe_text import minute, printable, utc_time
 
 if TYPE_CHECKING:

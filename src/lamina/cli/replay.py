@@ -13,8 +13,7 @@ from ..core.errors import InputError
 from ..core.policy import POLICIES
 from ..replay.variants import ALL, LAYERS
 from . import options
-from .console import notice, print_result, print_table, terminal_width
-from .progress import ProgressLine
+from .console import ProgressLine, notice, print_result, print_table, terminal_width
 from .safe_text import capped, sentence
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import completion, options
-from .console import notice, print_result, print_table
-from .group import CommandGroup
-from .progress import waiting
+from .console import notice, print_result, print_table, waiting
+from .options import CommandGroup
 from .safe_text import local_time, minute, printable, sentence
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from typing import Literal, TypeAlias
 from rich.cells import cell_len
 
 from ..console import fit
+from ..output import StdoutSink
 from ..safe_text import printable
-from ..stdout import StdoutSink
 
 Style: TypeAlias = Literal["plain", "bold", "dim", "red", "green", "yellow", "cyan"]
 

@@ -12,7 +12,7 @@ from ..console import fit
 from ..safe_text import minute
 from ..transcripts import find_sessions, locate
 from .banner import recap
-from .completion import Arguments, Choice
+from .input_line import Arguments, Choice
 from .questions import Questions
 from .screen import Screen, clean
 
