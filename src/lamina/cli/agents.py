@@ -10,9 +10,8 @@ import click
 
 from ..core.errors import InputError
 from . import options
-from .console import notice, print_result, print_table
+from .console import document, notice, print_result, print_table, printable
 from .options import CommandGroup, find_home
-from .safe_text import document, printable
 
 if TYPE_CHECKING:
     from ..layers.l7_agents.types import Catalog

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import options
-from .console import ProgressLine, color, terminal_width
-from .safe_text import counted, document, printable, sentence
+from .console import ProgressLine, color, counted, document, printable, sentence, terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,7 @@ from ..disk.locks.dream_lock import DreamLock
 from ..disk.trees.rootdir import RootDir
 from ..layers.l6_dream.record import DreamRecord, read_record, read_records, request_kill
 from ..layers.l6_dream.run import DreamOutcome, recover_memory
-from .console import notice, print_result
+from .console import counted, document, minute, notice, print_result, printable, sentence
 from .dream_status import (
     PUT_RIGHT,
     describe_outcome,
@@ -32,7 +32,6 @@ from .dream_status import (
     to_json,
     undo_dream,
 )
-from .safe_text import counted, document, minute, printable, sentence
 from .signals import StoppableProvider, StopRequest
 from .start import ChatOptions, MemorySource, is_model_unset, open_chosen_provider
 

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from ..core.usage import Usage
 from ..providers.models import cost
-from .safe_text import document, printable
+from .console import document, printable
 from .signals import SIGHUP, SIGPIPE, StopRequest
 
 if TYPE_CHECKING:

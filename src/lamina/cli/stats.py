@@ -11,9 +11,8 @@ import click
 
 from ..core.errors import InputError
 from . import completion, options
-from .console import print_result, print_table, terminal_width
+from .console import counted, print_result, print_table, terminal_width
 from .output import price
-from .safe_text import counted
 
 if TYPE_CHECKING:
     from ..core.session_stats import SessionStats

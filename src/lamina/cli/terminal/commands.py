@@ -18,8 +18,8 @@ from ...core.errors import LaminaError
 from ...core.records import Event, Record
 from ...core.view import Item
 from ...permissions.verdicts import Mode, read_mode
+from ..console import counted, shorten
 from ..context_report import find_spills, format_context, report_on
-from ..safe_text import counted, shorten
 from . import compact_command as compacting
 from . import session_picker as sessions
 

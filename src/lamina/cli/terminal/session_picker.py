@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...disk.transcripts.session_list import SessionInfo
 from ..completion import SHORT_ID
-from ..console import fit
-from ..safe_text import minute
+from ..console import fit, minute
 from ..transcripts import find_sessions, locate
 from .banner import recap
 from .input_line import Arguments, Choice

@@ -17,8 +17,7 @@ from ...conversation.window.thresholds import WindowState
 from ...core.usage import Usage
 from ...layers.l7_agents.report import AgentState
 from ...layers.l7_agents.summary import PURPOSE as SUMMARIES
-from ..console import fit
-from ..safe_text import counted
+from ..console import counted, fit
 from .calls import describe_call, describe_result
 from .screen import Screen, Style, clean
 
