@@ -22,7 +22,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "lamina"
 LOOPS = {
     "core/effects.py:drive": "the flow's own end; each flow is in this list or has no such loop",
     "core/effects.py:drive_async": "the flow's own end",
-    "cli/dream_watch.py:follow_dream": "the dream's own end, which comes after 55 minutes at the latest; its process's; a person's Ctrl-C",
+    "cli/dream_actions.py:follow_dream": "the dream's own end, after 55 minutes at the latest; its process's; a person's Ctrl-C",
     "cli/terminal/questions.py:yes_or_no": "each pass waits for a person, whose Ctrl-D or y ends it",
     "disk/temp_files.py:_rename": "a deadline",
     "agent/main_thread.py:asked": "a person's answer; an abort",

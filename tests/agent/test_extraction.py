@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lamina.agent.agent import Agent
-from lamina.cli.terminal.undo import undo_turn
+from lamina.cli.terminal.commands import undo_turn
 from lamina.conversation.isolate import take_job_results
 from lamina.core.errors import Aborted
 from lamina.core.settings import Settings

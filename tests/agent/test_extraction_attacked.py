@@ -13,7 +13,7 @@ import pytest
 
 from lamina import turn
 from lamina.agent.agent import Agent
-from lamina.cli.terminal.undo import undo_turn
+from lamina.cli.terminal.commands import undo_turn
 from lamina.core.settings import Settings
 from lamina.fork.fork import directive_in
 from lamina.layers.l5_extract import review as review_module

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from lamina.cli.output import StdoutSink
 from lamina.cli.signals import StopRequest
-from lamina.cli.stdout import StdoutSink
 from lamina.cli.terminal.calls import describe_call, describe_result
 from lamina.cli.terminal.screen import Screen
-from lamina.cli.terminal.status_line import describe_work
-from lamina.cli.terminal.turn_display import TurnDisplay, describe_event
+from lamina.cli.terminal.turn_display import TurnDisplay, describe_event, describe_work
 from lamina.disk.home.mailbox import Mailbox, MailboxAddress
 from lamina.disk.session_files.agent_states import write_states
 from lamina.layers.l7_agents.messages import read_message

@@ -12,7 +12,7 @@ import pytest
 from tests.session.foreign import foreign_transcript
 
 from lamina.agent.agent import Agent
-from lamina.cli.terminal.undo import undo_turn
+from lamina.cli.terminal.commands import undo_turn
 from lamina.providers import open_provider
 from lamina.session.session import Session
 from lamina.testing import MessagesServer

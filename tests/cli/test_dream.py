@@ -18,9 +18,9 @@ from lamina.agent.manual_dream import run_by_hand
 from lamina.cli import completion
 from lamina.cli.dream import dream_command as command
 from lamina.cli.dream_status import describe_undo
+from lamina.cli.output import StdoutSink
 from lamina.cli.signals import StopRequest
 from lamina.cli.start import ChatOptions
-from lamina.cli.stdout import StdoutSink
 from lamina.cli.terminal import commands
 from lamina.cli.terminal.loop import Chat
 from lamina.cli.terminal.screen import Screen
@@ -191,7 +191,7 @@ def test_watching_follows_to_the_end_and_ctrl_c_ends_only_the_watching(
     def pressed(_: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("lamina.cli.dream_watch.sleep", pressed)
+    monkeypatch.setattr("lamina.cli.dream_actions.sleep", pressed)
     left = here("dream", "--watch")
     assert left.returncode == 130
     assert "The dream goes on" in left.stderr
@@ -201,7 +201,7 @@ def test_watching_follows_to_the_end_and_ctrl_c_ends_only_the_watching(
         provider.go.set()
         thread.join(PATIENCE)
 
-    monkeypatch.setattr("lamina.cli.dream_watch.sleep", let_go)
+    monkeypatch.setattr("lamina.cli.dream_actions.sleep", let_go)
     watched = here("dream", "--watch")
     assert (watched.returncode, watched.stdout.startswith("Dreamt: merged 1 (")) == (0, True)
     assert "  1  " in watched.stderr

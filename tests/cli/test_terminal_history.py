@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from lamina.cli.terminal.history import LONGEST, MOST_LINES, ChatHistory, append_line, read_lines
+from lamina.cli.terminal.input_line import LONGEST, MOST_LINES, ChatHistory, append_line, read_lines
 
 
 def test_lines_are_kept_newest_first_for_the_next_chat(tmp_path: Path) -> None:

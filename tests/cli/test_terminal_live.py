@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from lamina.cli.output import StdoutSink
 from lamina.cli.signals import StopRequest
-from lamina.cli.stdout import StdoutSink
 from lamina.cli.terminal.screen import MOST_BELOW, Screen
 from lamina.cli.terminal.turn_display import TAIL, TurnDisplay
 

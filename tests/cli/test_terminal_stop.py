@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from lamina.agent.agent import Agent
+from lamina.cli.output import StdoutSink
 from lamina.cli.signals import SIGHUP, SIGPIPE, StoppableProvider, StopRequest
-from lamina.cli.stdout import StdoutSink
 from lamina.core.errors import Aborted
 from lamina.providers.offline import OfflineProvider
 

@@ -18,10 +18,9 @@ from lamina.cli.context_report import WindowReport, format_context
 from lamina.cli.terminal.calls import LONGEST, MOST_CHANGED, MOST_COMMAND, describe_call, describe_result, preview_call
 from lamina.cli.terminal.commands import COMMANDS, find, parse
 from lamina.cli.terminal.compact_command import describe_compaction
-from lamina.cli.terminal.completion import ChatCompleter
+from lamina.cli.terminal.input_line import ChatCompleter
 from lamina.cli.terminal.screen import Style, clean, fold_text, wrap_text
-from lamina.cli.terminal.status_line import describe_status, fit_parts
-from lamina.cli.terminal.text_stream import TextStream
+from lamina.cli.terminal.turn_display import TextStream, describe_status, fit_parts
 from lamina.conversation.compaction.commit import Compacted
 from lamina.conversation.window.breakdown import Breakdown
 from lamina.conversation.window.thresholds import WindowState, state_of, thresholds

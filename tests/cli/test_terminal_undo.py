@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lamina.agent.agent import Agent
-from lamina.cli.terminal.undo import undo_turn
+from lamina.cli.terminal.commands import undo_turn
 from lamina.session.session import Session
 
 

@@ -8,8 +8,8 @@ from io import StringIO
 
 import pytest
 
-from lamina.cli import progress as room
-from lamina.cli.progress import ProgressLine, waiting
+from lamina.cli import console as room
+from lamina.cli.console import ProgressLine, waiting
 
 if os.name == "nt":
     pytest.skip("needs a pseudo-terminal", allow_module_level=True)

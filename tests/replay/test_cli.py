@@ -34,7 +34,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LAMINA_HOME", str(tmp_path / "home"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     # A slow machine must not add a word on how far it is.
-    monkeypatch.setattr("lamina.cli.progress.QUIET_SECONDS", 3_600.0)
+    monkeypatch.setattr("lamina.cli.console.QUIET_SECONDS", 3_600.0)
     return place
 
 
@@ -116,7 +116,7 @@ def test_misuse_is_one_line(work: Path, arguments: tuple[str, ...], code: int, s
 def test_who_waits_longer_is_told_how_far_it_is(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     long_work(1).write(work / "one.jsonl")
     assert here("replay", "one.jsonl").stderr == ""
-    monkeypatch.setattr("lamina.cli.progress.QUIET_SECONDS", 0.0)
+    monkeypatch.setattr("lamina.cli.console.QUIET_SECONDS", 0.0)
     assert here("replay", "one.jsonl").stderr.startswith("lamina: session 1 of 1: one.jsonl\n")
 
 

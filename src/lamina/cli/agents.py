@@ -10,10 +10,8 @@ import click
 
 from ..core.errors import InputError
 from . import options
-from .console import notice, print_result, print_table
-from .group import CommandGroup
-from .options import find_home
-from .safe_text import document, printable
+from .console import document, notice, print_result, print_table, printable
+from .options import CommandGroup, find_home
 
 if TYPE_CHECKING:
     from ..layers.l7_agents.types import Catalog

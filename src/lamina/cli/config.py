@@ -17,8 +17,7 @@ from ..core.settings.kinds import printable
 from ..core.settings.reference import reference
 from ..disk.settings_files import load_settings, settings_paths
 from . import completion
-from .console import color
-from .safe_text import shorten
+from .console import color, shorten
 
 # A value longer than this is cut in the list; `lamina config KEY` and --json show all of it.
 LONGEST_IN_LIST = 48

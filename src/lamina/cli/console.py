@@ -1,6 +1,7 @@
 """What a command prints: one document, lines or a table on standard output, remarks on standard error.
 
-A table is whole in a pipe; on a terminal it is never wider than that, so that a row stays one line.
+Everything that was said somewhere is data, and no control sequence of it is obeyed by a terminal. A table is whole in a pipe; on a
+terminal it is never wider than that, so that a row stays one line.
 """
 
 from __future__ import annotations
@@ -8,17 +9,89 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Sequence
-from contextlib import suppress
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from io import TextIOWrapper
 from typing import Any
 
 import click
 
-from .safe_text import document, printable, sentence
-
 GAP = "  "
 # Less of the last column says nothing.
 LEAST = 8
+# A shorter wait needs no explanation.
+QUIET_SECONDS = 1.0
+TICK = 0.2
+_CLEAR = "\r\x1b[K"
+
+
+def printable(text: str) -> str:
+    """Text without control characters; lines and tabs stay."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
+
+
+def sentence(text: str) -> str:
+    """A text as one line."""
+    return printable(" ".join(text.split()))
+
+
+def shorten(text: str, length: int) -> str:
+    """At most so many characters."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def capped(lines: Sequence[str], most: int, more: str = "… and {:,} more") -> list[str]:
+    """The first of them, and how many more there are."""
+    return [*lines[:most], more.format(len(lines) - most)] if len(lines) > most else [*lines]
+
+
+def counted(number: int, thing: str) -> str:
+    """`1 call`, `2 calls`, `1,000 memories`."""
+    more = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
+    return f"{number:,} {thing if number == 1 else more}"
+
+
+def local_time(seconds: float) -> datetime:
+    """A file's time; one beyond all calendars becomes the nearest that is in them."""
+    try:
+        return datetime.fromtimestamp(seconds).astimezone()
+    except (ValueError, OverflowError, OSError):
+        return (datetime.max if seconds > 0 else datetime.min).replace(tzinfo=UTC)
+
+
+def minute(seconds: float) -> str:
+    return local_time(seconds).strftime("%Y-%m-%d %H:%M")
+
+
+def utc_time(seconds: float) -> str:
+    """For programs."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def document(value: Any) -> str:
+    """One JSON document in one line: what the terminal must not obey, or the stream cannot carry, is escaped."""
+    import json
+
+    encoding = (sys.stdout.encoding or "").lower()
+    text = json.dumps(value, ensure_ascii=not encoding.startswith("utf"))
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
+
+
+def mend_streams() -> None:
+    """A stream that was closed before we started, or that cannot show every character, is no reason to fail."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # it lives as long as the process
+        elif mode == "w" and isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def notice(*texts: str) -> None:
@@ -83,3 +156,52 @@ def fit(text: str, width: int, cut: str = "…") -> str:
             break
         kept += char
     return kept + cut
+
+
+class ProgressLine:
+    """One line on standard error for whoever waits longer than a second: what is being done, for how long, and how to stop it.
+
+    Shows the newest of what it is told, at most every TICK; a context manager, and nothing else may be printed in it. On a terminal it is
+    gone before anything else is printed. Elsewhere it is never seen, or where `line_seconds` says so, now and then.
+    """
+
+    def __init__(self, ending: str = "; Ctrl-C stops", *, line_seconds: float | None = None) -> None:
+        self._ending = ending
+        self._terminal = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
+        self._pause = TICK if self._terminal else line_seconds
+        self._next = time.monotonic() + QUIET_SECONDS
+        self._drawn = False
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._drawn and self._terminal:
+            print(_CLEAR, end="", file=sys.stderr, flush=True)
+
+    def show(self, text: str) -> None:
+        now = time.monotonic()
+        if self._pause is None or now < self._next:
+            return
+        self._next, self._drawn = now + self._pause, True
+        line = f"{_CLEAR}{text}{self._ending}" if self._terminal else f"lamina: {text}\n"
+        print(line, end="", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Shows for how long it takes already, while the block runs."""
+    began, done = time.monotonic(), threading.Event()
+
+    def draw() -> None:
+        while not done.wait(TICK):
+            progress.show(f"{what}, {time.monotonic() - began:.0f} s")
+
+    with ProgressLine() as progress:
+        thread = threading.Thread(target=draw, name="lamina-waiting", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()

@@ -12,8 +12,7 @@ from pathlib import Path
 import click
 
 from . import completion, options
-from .console import color, notice, terminal_width
-from .safe_text import document
+from .console import color, document, notice, terminal_width
 
 
 @click.command("context")
@@ -29,14 +28,12 @@ def context_command(session: str, number: int | None, against: int | None, cwd: 
     if against is not None and number is None:
         raise click.UsageError("--against says what to compare with: give --turn too.")
     from ..disk.settings_files import load_settings
-    from .context_report import format_context, report_on_transcript, to_json
+    from .context_report import format_context, print_request, report_on_transcript, to_json
     from .transcripts import CountedTranscript, locate
 
     path = locate(session, cwd)
     read = CountedTranscript(path)
     if number is not None:
-        from .request_view import print_request
-
         print_request(read, path.stem, number, against, as_json=as_json, width=shutil.get_terminal_size().columns)
         return
     report = report_on_transcript(read, load_settings(cwd=cwd, environ=os.environ))

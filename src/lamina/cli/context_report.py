@@ -1,4 +1,5 @@
-"""What fills the window of a session, counted by kind, and how `lamina context` and /context show it to a person.
+"""What fills the window of a session, counted by kind, and how `lamina context` and /context show it to a person; with `--turn`, one
+request block by block, and what changed since another one (B10).
 
 The parts are estimates; what the system prompt and the tools take is the difference to what the model last reported, once it has
 reported anything. Nothing is wider than the terminal; the bars are left out where nobody looks at them.
@@ -8,23 +9,25 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..conversation.window.breakdown import Breakdown, break_down
 from ..conversation.window.breakdown import Item as LabelledBlock
 from ..conversation.window.count import Count, recount
 from ..conversation.window.estimate import estimate
-from ..conversation.window.features import Memo, measure_all
+from ..conversation.window.features import Memo, measure, measure_all
 from ..conversation.window.thresholds import ModelFacts, Thresholds, WindowState, state_of, thresholds, window_for
-from ..core.blocks import Wire, canonical, text
+from ..core.blocks import Block, Wire, canonical, text
 from ..core.errors import InputError
+from ..core.explanation import MEMORY, Changed, Explained, Piece, difference, explain
 from ..core.log import Log
 from ..core.records import Message, Record, Spill
 from ..core.settings import Settings
 from ..core.view import View
 from ..providers.models import known
-from .safe_text import capped, printable, shorten
+from .console import capped, print_result, printable, sentence, shorten
 
 Style: TypeAlias = Literal["", "green", "yellow", "red"]
 
@@ -46,10 +49,14 @@ SOURCES = {
     "default": "assumed",
 }
 
-
 # Injected context that tells the model what to heed and to know, as against what happens around it.
 MEMORY_KINDS = frozenset({"instructions", "nested_memory", "memory", "recall", "relevant_memories"})
 SUMMARY_KINDS = frozenset({"summary", "partial", "snip", "collapse"})
+# Of a request with hundreds of blocks the beginning and the end tell most; --json has them all.
+MOST_LINES = 60
+SIGNS = {"read": "cached", "partly": "partly", "new": "new", "unknown": ""}
+_COLUMNS = 20  # tokens and whether it was cached
+NARROWEST = 60
 
 
 class WindowReport(NamedTuple):
@@ -230,3 +237,76 @@ def _fit_end(path: str, width: int) -> str:
     """Of a path the end tells more than the beginning."""
     path = printable(path)
     return path if len(path) <= width else f"…{path[-(width - 1) :]}"
+
+
+def print_request(
+    read: Callable[[], Iterable[Record]], session_id: str, number: int, against: int | None, *, as_json: bool, width: int
+) -> None:
+    found = explain(read(), number, tokens_of)
+    changed = difference(explain(read(), against, tokens_of), found) if against is not None else None
+    told = {"session_id": session_id, "turn": number, **found.request, **request_json(found, changed, against)}
+    print_result(told, format_request(found, changed, against, max(NARROWEST, width)), as_json=as_json)
+
+
+def tokens_of(block: Block) -> int:
+    return estimate(measure(block))
+
+
+def request_json(found: Explained, changed: Changed | None, against: int | None) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "blocks": [_json(piece) for piece in found.pieces],
+        "breaks": list(found.breaks),
+        "usage": found.usage.wire() if found.usage is not None else None,
+    }
+    if changed is not None:
+        shown["changed"] = {
+            "against": against,
+            "common": changed.common,
+            "removed": [_json(piece) for piece in changed.removed],
+            "added": [_json(piece) for piece in changed.added],
+        }
+    return shown
+
+
+def _json(piece: Piece) -> dict[str, Any]:
+    return {name: getattr(piece, name) for name in ("path", "kind", "why", "tokens", "cached", "record", "words")}
+
+
+def format_request(found: Explained, changed: Changed | None, against: int | None, width: int) -> list[str]:
+    tokens = sum(piece.tokens for piece in found.pieces)
+    shown = [
+        printable(
+            f"Call {found.turn} to {found.model or 'an unknown model'}: {len(found.pieces)} blocks, about {tokens:,} tokens"
+        )
+    ]
+    if found.usage is not None:
+        usage = found.usage
+        read = f"{usage.cache_read / max(1, usage.prompt):.0%}"
+        shown.append(f"reported: {usage.prompt:,} tokens, {read} of them read from the cache, {usage.output_tokens:,} answered")
+    for reason in found.breaks:
+        shown.append(f"announced before it: the beginning changed ({reason})")
+    if changed is None:
+        return [*shown, *_rows(found.pieces, width)]
+    shown.append(
+        f"{changed.common} blocks stand as in call {against}; {len(changed.removed)} are gone, {len(changed.added)} are new"
+    )
+    if changed.removed:
+        shown += ["Gone:", *_rows(changed.removed, width)]
+    return [*shown, "New:", *_rows(changed.added, width)] if changed.added else shown
+
+
+def _rows(pieces: Sequence[Piece], width: int) -> list[str]:
+    rows = [_row(piece, width) for piece in pieces]
+    if len(rows) > MOST_LINES:
+        half = MOST_LINES // 2
+        rows[half:-half] = [[f"  … {len(pieces) - MOST_LINES} more blocks (--json shows all)"]]
+    return list(chain.from_iterable(rows))
+
+
+def _row(piece: Piece, width: int) -> list[str]:
+    first = printable(f"{piece.tokens:>9,} {SIGNS[piece.cached]:<7} {piece.path}  {sentence(piece.kind)}: {sentence(piece.why)}")
+    margin = " " * (_COLUMNS - 2)
+    if piece.kind == MEMORY:
+        # Why it is there is told in full (B10); what it says is in its file.
+        return [shorten(first, width), printable(f"{margin}{sentence(piece.why)}")]
+    return [shorten(first, width), shorten(f"{margin}{sentence(piece.words)}", width)] if piece.words else [shorten(first, width)]

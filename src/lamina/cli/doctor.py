@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import options
-from .console import color, terminal_width
-from .progress import ProgressLine
-from .safe_text import counted, document, printable, sentence
+from .console import ProgressLine, color, counted, document, printable, sentence, terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -38,10 +38,9 @@ def dream_command(status: bool, watch: bool, kill: bool, undo: str | None, model
     if model is not None and (status or watch or kill or undo is not None):
         raise click.UsageError("--model is for a dream that begins now.")
     from . import dream_actions as actions
-    from .options import find_home
     from .start import ChatOptions, MemorySource, load_chat_settings
 
-    home = find_home()
+    home = options.find_home()
     source = MemorySource(cwd, home, load_chat_settings(ChatOptions(cwd), home))
     if status:
         return actions.show_status(source, as_json=as_json)

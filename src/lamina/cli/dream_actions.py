@@ -1,20 +1,29 @@
-"""What `lamina dream` does: runs a dream to its end, shows, follows, ends and takes back dreams."""
+"""What `lamina dream` does: runs a dream to its end, shows, follows, ends and takes back dreams.
+
+All that is known of a dream that runs is its record and who holds the lock. Whoever follows it changes nothing; whoever ends it leaves a
+request that the dream itself carries out, so that it puts back what it holds. Only a dream whose process is gone is put right from here,
+as the start of a session would do it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import Event
+from time import monotonic, sleep
 
 import click
 
+from ..core.errors import DiskError
+from ..disk.locks.dream_lock import DreamLock
 from ..disk.trees.rootdir import RootDir
-from ..layers.l6_dream.record import DreamRecord, read_records
-from ..layers.l6_dream.run import DreamOutcome
-from .console import notice, print_result
+from ..layers.l6_dream.record import DreamRecord, read_record, read_records, request_kill
+from ..layers.l6_dream.run import DreamOutcome, recover_memory
+from .console import counted, document, minute, notice, print_result, printable, sentence
 from .dream_status import (
     PUT_RIGHT,
     describe_outcome,
     describe_undo,
+    find_running,
     list_changes,
     list_remarks,
     read_status,
@@ -23,12 +32,16 @@ from .dream_status import (
     to_json,
     undo_dream,
 )
-from .dream_watch import STILL_RUNS, DreamNarrator, describe_end, end_dream, find_running_dream, follow_dream
-from .safe_text import document, minute, printable, sentence
 from .signals import StoppableProvider, StopRequest
 from .start import ChatOptions, MemorySource, is_model_unset, open_chosen_provider
 
 OFFLINE = "no provider is configured (ANTHROPIC_API_KEY or OPENAI_API_KEY), so memory is put in order by rules, without a model"
+# How often a running dream is looked at: a person sees each answer as it comes, and a look is one small file.
+LOOK_SECONDS = 0.2
+# A dream looks twice a second whether it is to end, then leaves the call under way and puts back what it holds.
+ENDING_SECONDS = 30.0
+NONE_RUNS = "no dream runs here"
+STILL_RUNS = "dream {id} was told to end and has not yet: lamina dream --watch shows when it has"
 
 
 def _say(text: str) -> None:
@@ -138,3 +151,64 @@ def undo(source: MemorySource, dream: str | None, *, as_json: bool) -> int:
     left = [{"file": one.file, "why": one.why} for one in undone.left]
     print_result({"id": undone.record.id, "back": list(undone.back), "left": left}, lines(), as_json=as_json)
     return 0
+
+
+class DreamNarrator:
+    """Says each answer of a dream once, as it comes."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._said = 0
+        self._phase = "starting"
+
+    def __call__(self, record: DreamRecord) -> None:
+        for number, turn in enumerate(record.turns[self._said :], self._said + 1):
+            calls = f" ({counted(turn.calls, 'call')})" if turn.calls else ""
+            self._say(f"{number:>3}  {sentence(turn.text) or '…'}{calls}")
+        self._said = max(self._said, len(record.turns))
+        if record.phase != self._phase and record.status == "running":
+            self._phase = record.phase
+            self._say(f"     {record.phase}")
+
+
+def find_running_dream(root: RootDir) -> DreamRecord | None:
+    return find_running(tuple(read_records(root)), DreamLock(root).holder())
+
+
+def follow_dream(
+    root: RootDir, record: DreamRecord, *, heard: Callable[[DreamRecord], None], seconds: float | None = None
+) -> DreamRecord:
+    """The record when the dream has ended, or its process is gone, or after so many seconds."""
+    began = monotonic()
+    while True:
+        # Asked before the record is read: who lets go of the lock has written it.
+        holder = DreamLock(root).holder()
+        record = read_record(root, record.id) or record
+        heard(record)
+        gone = holder is None or not holder.alive
+        if record.status != "running" or gone or (seconds is not None and monotonic() - began > seconds):
+            return record
+        sleep(LOOK_SECONDS)
+
+
+def end_dream(source: MemorySource, *, seconds: float = ENDING_SECONDS) -> tuple[DreamRecord, list[str]]:
+    """Ends the dream that runs, DiskError where none does; with what had to be put right, in sentences. A record that still says
+    "running" is of a dream that did not listen in time."""
+    with source.open() as memory:
+        root = memory.store("private").store.root
+        record = find_running_dream(root)
+        if record is None:
+            raise DiskError(str(memory.path), NONE_RUNS, "lamina dream --status tells of those there were")
+        if request_kill(root, record.id):
+            record = follow_dream(root, record, heard=lambda _: None, seconds=seconds)
+        if record.status != "running":
+            return record, []
+    said = recover_memory(*source)  # a living one is left alone
+    with source.open() as memory:
+        return read_record(memory.store("private").store.root, record.id) or record, said
+
+
+def describe_end(record: DreamRecord) -> str:
+    if record.status == "completed":
+        return f"It was done before it could be ended: {describe_outcome(record)}."
+    return f"Dream {record.id} is ended; memory is as it was before it."

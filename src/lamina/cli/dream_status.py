@@ -25,8 +25,8 @@ from ..layers.l6_dream.undo import undo
 from ..memory.store.daily_logs import days_to_distil
 from ..memory.store.scopes import locate_memory
 from ..memory.store.topic import INDEX
+from .console import capped, counted, minute, sentence, utc_time
 from .options import find_home
-from .safe_text import capped, counted, minute, sentence, utc_time
 from .start import MemorySource
 
 if TYPE_CHECKING:

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import options
-from .console import print_result
-from .progress import waiting
-from .safe_text import capped, counted, printable
+from .console import capped, counted, print_result, printable, waiting
 
 if TYPE_CHECKING:
     from ..maintenance.forget.forget import ForgetReport, ForgottenFile

@@ -16,8 +16,8 @@ import click
 
 from .. import __version__
 from ..core.errors import InputError, LaminaError, SettingError
-from .group import CommandGroup
-from .safe_text import mend_streams, sentence
+from .console import mend_streams, sentence
+from .options import CommandGroup
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import completion, options
-from .console import notice, print_result
-from .group import CommandGroup
-from .memory_access import agent_option, open_memory, with_memory
-from .options import Reported
-from .safe_text import minute, printable, utc_time
+from .console import minute, notice, print_result, printable, utc_time
+from .options import CommandGroup, Reported, agent_option, open_memory, with_memory
 
 if TYPE_CHECKING:
     from ..memory.memory import Memory

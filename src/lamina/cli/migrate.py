@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import options
-from .console import notice, print_result
-from .safe_text import counted
+from .console import counted, notice, print_result
 
 if TYPE_CHECKING:
     from ..memory.store.project_identity import KnownProject

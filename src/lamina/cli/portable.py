@@ -13,8 +13,7 @@ import click
 from ..core.errors import SettingError
 from ..maintenance.transfer.formats import FORMATS, Format
 from . import options
-from .console import notice, print_result
-from .safe_text import capped, sentence
+from .console import capped, notice, print_result, sentence
 
 if TYPE_CHECKING:
     from ..maintenance.transfer.import_export import TransferReport

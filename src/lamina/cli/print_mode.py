@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import Aborted, InputError, LaminaError, SettingError
 from .console import notice
 from .options import find_home
-from .output import JsonOutput, TextOutput, TurnTally, ending_of
+from .output import JsonOutput, StdoutSink, TextOutput, TurnTally, ending_of
 from .signals import StoppableProvider, StopRequest
 from .start import OFFLINE, ChatOptions, find_newest, is_model_unset, load_chat_settings, open_agent, open_chosen_provider
-from .stdout import StdoutSink
 
 if TYPE_CHECKING:
     from ..agent.agent import Agent

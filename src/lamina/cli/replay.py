@@ -13,9 +13,7 @@ from ..core.errors import InputError
 from ..core.policy import POLICIES
 from ..replay.variants import ALL, LAYERS
 from . import options
-from .console import notice, print_result, print_table, terminal_width
-from .progress import ProgressLine
-from .safe_text import capped, sentence
+from .console import ProgressLine, capped, notice, print_result, print_table, sentence, terminal_width
 
 if TYPE_CHECKING:
     from ..core.settings import Settings
@@ -114,10 +112,9 @@ def replay_command(
 def _wanted(cwd: Path, memory: Path | None, window: int | None) -> ReplayOptions:
     from ..disk.settings_files import load_settings
     from ..replay.run import ReplayOptions, index_reminder, memory_directory
-    from .options import find_home
 
     in_force = load_settings(cwd=cwd, environ=os.environ)
-    place = memory.resolve() if memory is not None else memory_directory(in_force, cwd=cwd, home=find_home())
+    place = memory.resolve() if memory is not None else memory_directory(in_force, cwd=cwd, home=options.find_home())
     given = {"memory_directory": str(place)} if place is not None else {}
 
     def settings(arguments: Mapping[str, Any]) -> Settings:

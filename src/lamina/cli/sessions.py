@@ -6,6 +6,8 @@ A session that is open elsewhere, and one that another program wrote, is changed
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -15,22 +17,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import completion, options
-from .console import notice, print_result, print_table
-from .group import CommandGroup
-from .progress import waiting
-from .safe_text import local_time, minute, printable, sentence
+from .console import capped, local_time, minute, notice, print_result, print_table, printable, sentence, waiting
 
 if TYPE_CHECKING:
     from ..core.blocks import Block
     from ..disk.transcripts.session_list import SessionInfo
+    from ..maintenance.retention import RetentionPlan
     from ..session.session import Session
 
 SOURCES = ("all", "lamina", "claude-code")
 # One line of a conversation in the short form.
 SHOWN_CHARS = 400
+# More lines than a person reads before they answer.
+MOST_LISTED = 40
 
 
-@click.group("sessions", cls=CommandGroup)
+@click.group("sessions", cls=options.CommandGroup)
 def sessions_command() -> None:
     """List, show and clean up recorded conversations; undo, open again and keep what is in them."""
 
@@ -99,9 +101,53 @@ def show_command(session: str, full: bool, cwd: Path, as_json: bool) -> None:
 @options.reports
 def clean_command(length: str | None, everywhere: bool, dry_run: bool, yes: bool, cwd: Path) -> options.Reported:
     """Remove old sessions with all that lies beside them; open ones, and those a memory refers to, stay."""
-    from .session_clean import clean
+    from ..disk.transcripts.search import project_directories
+    from ..maintenance import retention
+    from ..maintenance.kept_files import directories_of_project
 
-    return clean(length, cwd, everywhere=everywhere, dry_run=dry_run, yes=yes)
+    home, now = options.need_home(), time.time()
+    seconds = retention.parse_age(length) if length is not None else _kept_seconds(cwd, home)
+    directories = project_directories(home / "projects") if everywhere else directories_of_project(home, cwd)
+    planned = retention.plan_removal(directories, home, now=now, older_than=seconds)
+    if not dry_run and planned.remove and not yes:
+        click.echo(_shown_plan(planned, "would go"), err=True)
+        options.confirm("Remove them for good?")
+    if not dry_run:
+        retention.finish_removals(home)
+        done = retention.remove_sessions(planned, home, now=now, days=seconds / retention.DAY)
+        # The person has just been told.
+        retention.announce(home)
+        names = {line.session for line in done}
+        planned = planned._replace(remove=tuple(one for one in planned.remove if one.files.id in names))
+    return _plan_rows(planned) | {"dry_run": dry_run}, _shown_plan(planned, "would go" if dry_run else "went")
+
+
+def _kept_seconds(cwd: Path, home: Path) -> float:
+    from ..disk.settings_files import load_settings
+    from ..maintenance.retention import DAY
+
+    days = load_settings(cwd=cwd, home=home, environ=os.environ).retention_days
+    if days is None:
+        raise click.UsageError("sessions are kept for ever: say --older-than 30d, or set cleanupPeriodDays.")
+    return days * DAY
+
+
+def _plan_rows(planned: RetentionPlan) -> dict[str, Any]:
+    def named(path: Path) -> dict[str, Any]:
+        return {"session_id": path.stem, "path": str(path)}
+
+    return {
+        "removed": [named(one.files.transcript) | {"bytes": one.size} for one in planned.remove],
+        "kept": [named(one.files.transcript) | {"why": one.why} for one in planned.keep],
+    }
+
+
+def _shown_plan(planned: RetentionPlan, verb: str) -> str:
+    sizes = [f"{one.files.id}  {one.size:,} bytes" for one in planned.remove]
+    rows = capped(sizes, MOST_LISTED, "… and {} more")
+    rows.append(f"{len(planned.remove)} sessions {verb}.")
+    rows += [f"Kept {one.files.id}: {one.why}." for one in planned.keep]
+    return printable("\n".join(rows))
 
 
 @sessions_command.command("search")

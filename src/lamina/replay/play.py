@@ -6,8 +6,9 @@ behind every step, so that the same script gives the same figures; in life it ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,16 +21,16 @@ from ..core.records import Clear, Spill
 from ..core.reply import Reply
 from ..core.settings import Settings
 from ..core.usage import Usage
+from ..core.view import Item
 from ..fork.host import Host
-from ..prompt.break_causes import readable_after
+from ..prompt.break_causes import TTL_SECONDS, readable_after
 from ..session.provider import limits_for
 from ..session.session import Session
 from .comparison import ComparisonModel
 from .figures import ReplayFigures, bill_call, has_missed
-from .probes import Probe, look_for
 from .recorded_provider import RecordedProvider
 from .repeated_reads import ReadTracker
-from .script import RecordedAnswer, RecordedInput, ReplayScript
+from .script import Probe, RecordedAnswer, RecordedInput, ReplayScript, look_for
 from .token_scale import TokenCounter, TokenScale
 
 # No request ever fills it: for the row in which nothing is taken out.
@@ -244,3 +245,55 @@ def _seen(c: Conversation) -> frozenset[str]:
 def _output(step: RecordedAnswer, count: TokenCounter) -> int:
     """As reported, so that every row pays the same for the same words; estimated where nothing was."""
     return step.usage.output_tokens if step.usage is not None and step.usage.output_tokens else count.of(step.blocks)
+
+
+def replay_recorded(script: ReplayScript, probes: Mapping[int, Probe], window: int) -> Played:
+    """The row of what was recorded: what the transcript's own usage reports, and what its program had taken out of view by then.
+
+    Answers that report nothing count as calls of no tokens.
+    """
+    total, sizes, reads = ReplayFigures(compactions=script.recorded.compactions), list[int](), ReadTracker()
+    readable, last = 0, ""
+    for at, step in enumerate(script.steps):
+        if not isinstance(step, RecordedAnswer):
+            reads.came(step.blocks)
+            continue
+        total += reads.called(step.calls, partial(_recorded_results, script, at))
+        if step.usage is not None:
+            missed = has_missed(step.usage, readable)
+            expired = missed and _seconds(last, step.time) >= TTL_SECONDS[script.ttl]
+            total += bill_call(step.model, step.usage, window=window) + ReplayFigures(
+                expired=expired, breaks=missed and not expired
+            )
+            readable, last = readable_after(step.usage), step.time
+            sizes.append(step.usage.prompt)
+        if (probe := probes.get(at)) is not None:
+            total += look_for(probe, _recorded_view(script, at))
+    for usage in script.recorded.side:
+        total += bill_call(script.model, usage, side=True)
+    return Played(total, tuple(sizes))
+
+
+def _recorded_view(script: ReplayScript, at: int) -> Iterator[Item]:
+    """What the recorded model saw behind this step."""
+    gone, cleared = script.recorded.gone, script.recorded.results_gone
+    for since, item in script.recorded.summaries:
+        if since <= at < gone.get(item.uuid, at + 1):
+            yield item
+    for step, item in script.items:
+        calls = [block.tool_use_id for block in item.blocks if isinstance(block, ToolResult)]
+        if step <= at < gone.get(item.uuid, at + 1) and not any(cleared.get(call, at + 1) <= at for call in calls):
+            yield item
+
+
+def _recorded_results(script: ReplayScript, at: int) -> frozenset[str]:
+    return frozenset(
+        block.tool_use_id for item in _recorded_view(script, at) for block in item.blocks if isinstance(block, ToolResult)
+    )
+
+
+def _seconds(before: str, now: str) -> float:
+    try:
+        return (datetime.fromisoformat(now) - datetime.fromisoformat(before)).total_seconds()
+    except (ValueError, TypeError):
+        return 0.0

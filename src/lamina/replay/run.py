@@ -31,11 +31,9 @@ from ..prompt.reminder import IndexText, first_reminder
 from ..session.provider import limits_for
 from .comparison import ComparisonModel
 from .figures import Curve, ReplayFigures
-from .play import Played, ReplayStage, play
-from .probes import probes_of
-from .recorded import replay_recorded
+from .play import Played, ReplayStage, play, replay_recorded
 from .recorded_provider import RecordedProvider
-from .script import ReplayScript, read_script
+from .script import ReplayScript, probes_of, read_script
 from .token_scale import TokenCounter, TokenScale, learn_scale
 from .variants import RECORDED, Variant
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from ..conversation.compaction.probes import Fact, drawn, judged, texts_of
 from ..core.blocks import Block, Text, ToolUse, Wire, text
 from ..core.errors import InputError
 from ..core.log import Log
@@ -23,6 +24,8 @@ from ..core.usage import Usage
 from ..core.view import Item
 from ..disk.transcripts.jsonl import Health
 from ..disk.transcripts.store import read_transcript
+from .figures import ReplayFigures
+from .repeated_reads import path_of
 
 # What recall brought: a replay brings its own.
 MEMORIES = "attachment:relevant_memories"
@@ -32,6 +35,8 @@ _INDEX = re.compile(
     r"^# Memory index\n[^\n]*(?:\n\nContents of [^\n]+:\n<memory-index>\n.*?\n</memory-index>)+\n\n", re.MULTILINE | re.DOTALL
 )
 NO_CONVERSATION = "it holds no answer of a model"
+# A quarter, the half, three quarters, the end: a policy that forgets at once and one that forgets late must not look alike.
+POINTS = 4
 
 
 class RecordedInput(NamedTuple):
@@ -240,3 +245,37 @@ def _tools(answers: Sequence[RecordedAnswer]) -> list[Wire]:
     """The tools that were called, by name: what the recorded program said of them is not in its transcript."""
     names = dict.fromkeys(call.name for answer in answers for call in answer.calls)
     return [{"name": name, "description": "As recorded.", "input_schema": {"type": "object"}} for name in names]
+
+
+class Probe(NamedTuple):
+    """What of a conversation still stands in the context, asked at a few fixed points of it (K4's probe facts).
+
+    The questions come from the script alone, so every policy is asked the same: facts of everything said until then, and the files used
+    until then. An answer in the context is an exact string that stands in what the model would be sent.
+    """
+
+    facts: tuple[Fact, ...]
+    files: tuple[str, ...]
+
+
+def probes_of(script: ReplayScript) -> dict[int, Probe]:
+    """By step."""
+    return {point: _probe(script, point) for point in script.spread(POINTS)}
+
+
+def _probe(script: ReplayScript, point: int) -> Probe:
+    said = [item for at, item in script.items if at <= point]
+    calls = [call for at, answer in script.answers.items() if at <= point for call in answer.calls]
+    files = dict.fromkeys(path for call in calls if (path := path_of(call)) is not None)
+    return Probe(tuple(drawn(said)), tuple(files))
+
+
+def look_for(probe: Probe, view: Iterable[Item]) -> ReplayFigures:
+    shown = tuple(texts_of(view))
+    context = "\n".join(shown)
+    return ReplayFigures(
+        facts=len(probe.facts),
+        facts_in_context=judged(probe.facts, shown, reachable=False).in_context,
+        files=len(probe.files),
+        files_in_context=sum(path in context for path in probe.files),
+    )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lamina.maintenance.doctor.pollution import Pollution, pollution
+from lamina.maintenance.doctor.examination import Pollution, pollution
 
 from .patient import NOW, Patient
 

@@ -15,8 +15,7 @@ from lamina.core.errors import InputError
 from lamina.core.settings import Settings
 from lamina.disk.paths.project import slug
 from lamina.disk.transcripts.session_list import list_sessions
-from lamina.maintenance.migrate.merge import MoveReport, merge_memories
-from lamina.maintenance.migrate.migrate import candidates, migrate, moved_from, refuse, root_commits
+from lamina.maintenance.migrate.migrate import MoveReport, candidates, merge_memories, migrate, moved_from, refuse, root_commits
 from lamina.maintenance.start_checks import learn_roots, run_start_checks
 from lamina.memory.memory import Memory
 from lamina.memory.store.project_identity import identify, read_identity, write_identity

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.maintenance.transfer.made import topics
 
-from lamina.maintenance.transfer.footer import MOST_BYTES, to_portable, with_footer
-from lamina.maintenance.transfer.plan import Outcome, plan
+from lamina.maintenance.transfer.plan import MOST_BYTES, Outcome, plan, to_portable, with_footer
 from lamina.maintenance.transfer.portable_topic import Imported, PortableTopic
 from lamina.memory.store.contract import ChangeReason
 from lamina.memory.store.in_memory import InMemoryStore

@@ -13,7 +13,7 @@ from ...core.view import Item
 from ..completion import SHORT_ID
 from ..console import fit
 from ..start import OFFLINE, is_model_unset
-from .trust_questions import describe_findings
+from .questions import describe_findings
 
 if TYPE_CHECKING:
     from .loop import Chat

@@ -7,17 +7,21 @@ command and goes to the model.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
+from ...conversation.revision import rewind
+from ...conversation.state import Conversation
+from ...core.blocks import Text, ToolResult, ToolUse
 from ...core.errors import LaminaError
+from ...core.records import Event, Record
+from ...core.view import Item
 from ...permissions.verdicts import Mode, read_mode
+from ..console import counted, shorten
 from ..context_report import find_spills, format_context, report_on
 from . import compact_command as compacting
-from . import memory_command as memories
 from . import session_picker as sessions
-from .undo import undo_turn
 
 if TYPE_CHECKING:
     from .loop import Chat
@@ -41,6 +45,9 @@ MODE_WORDS: dict[Mode, str] = {
 
 DREAM_TAKES = "[status|kill|undo [ID]]"
 DREAM_WORDS = {"status": "how it stands", "kill": "end the one that runs", "undo": "take back the last one"}
+# Tools that leave something behind.
+CHANGING = frozenset({"Write", "Edit", "Bash"})
+SHOWN_WORDS = 70
 
 
 class ChatCommand(NamedTuple):
@@ -155,6 +162,97 @@ def _exit(chat: Chat, rest: str) -> None:
     raise EOFError
 
 
+class RemovedTurn(NamedTuple):
+    said: str
+    answers: int
+    calls: tuple[str, ...]
+
+    def sentence(self) -> str:
+        words = shorten(" ".join(self.said.split()), SHOWN_WORDS)
+        calls = f", {counted(len(self.calls), 'tool call')}" if self.calls else ""
+        answers = counted(self.answers, "answer") if self.answers else "no answer"
+        stay = " Files that were changed stay changed." if CHANGING.intersection(self.calls) else ""
+        return f'Taken back: "{words}", {answers}{calls}.{stay}'
+
+
+def undo_turn(c: Conversation) -> RemovedTurn | None:
+    """Takes back the last turn: the conversation goes on from before the person's last message; None where there is none.
+
+    The log keeps everything; the view is what it would be without the turn, and the next request is an announced break. Files that tools
+    changed stay as they are.
+    """
+    items = c.log.view.items
+    last = next((at for at in range(len(items) - 1, -1, -1) if _is_said(items[at])), None)
+    if last is None:
+        return None
+    gone = items[last:]
+    said = " ".join(block.text for block in gone[0].blocks if isinstance(block, Text))
+    answers = {item.key or item.uuid for item in gone if item.role == "assistant"}
+    calls = [block.name for item in gone for block in item.blocks if isinstance(block, ToolUse)]
+    rewind(c, c.log.tree.nodes[items[last].uuid].parent)
+    return RemovedTurn(said, len(answers), tuple(calls))
+
+
+def _is_said(item: Item) -> bool:
+    """By the person, and not what a tool brought."""
+    if item.role != "user" or item.kind != "said" or item.synthetic:
+        return False
+    return any(not isinstance(block, ToolResult) for block in item.blocks)
+
+
+class RecalledMemory(NamedTuple):
+    """A memory that was brought to a message of this conversation."""
+
+    file: str
+    why: str
+    in_view: bool
+
+
+def find_recalled(records: Iterable[Record], branch: Collection[str], view: Collection[str]) -> list[RecalledMemory]:
+    """What was brought, in its order. What stands on another branch, taken back since, is left out."""
+    found: list[RecalledMemory] = []
+    for record in records:
+        if not isinstance(record, Event) or record.name != "recall":
+            continue
+        attachment, files, why = (record.data.get(key) for key in ("attachment", "files", "why"))
+        if attachment in branch and isinstance(files, list) and isinstance(why, list):
+            found += [
+                RecalledMemory(str(file), str(reason), attachment in view) for file, reason in zip(files, why, strict=False)
+            ]
+    return found
+
+
+def show_memory(chat: Chat, rest: str) -> None:
+    with chat.memory_source.open() as memory:
+        if rest:
+            topic = memory.get(rest)
+            chat.screen.line(topic.body if topic is not None else f"Nothing of the name {rest!r} is remembered.")
+            return
+        found = memory.headers()
+        for header in found:
+            kind = f"[{header.type}] " if header.type else ""
+            chat.screen.note(f"{header.name}: {kind}{header.description}", indent="  ")
+        _brought(chat)
+        words = "" if found else "Nothing is remembered here yet. "
+        chat.screen.note(f"{words}`lamina memory` changes what is in {memory.path}.", "dim")
+
+
+def _brought(chat: Chat) -> None:
+    from ...disk.transcripts.store import read_transcript
+
+    path = chat.agent.session.path
+    if path is None or not path.exists():
+        return
+    with chat.agent.session._working() as c:
+        branch, view = set(c.log.tree.members), {item.uuid for item in c.log.view.items}
+    brought = find_recalled(read_transcript(path), branch, view)
+    if brought:
+        chat.screen.note("Came to this conversation:", "dim")
+    for one in brought:
+        gone = "" if one.in_view else "; no longer in view"
+        chat.screen.note(f"{one.file.removesuffix('.md')} ({one.why}{gone})", indent="  ")
+
+
 COMMANDS: dict[str, ChatCommand] = {
     "help": ChatCommand("this list", _help),
     "context": ChatCommand("what fills the window", _context),
@@ -166,7 +264,7 @@ COMMANDS: dict[str, ChatCommand] = {
     "expand": ChatCommand("what a summary, a folded turn or a marker stands for", compacting.expand, "ID [PAGE]"),
     "model": ChatCommand("who answers, or another model from here on", _model, "[NAME]"),
     "resume": ChatCommand("go on with an earlier session", sessions.resume, "[ID]"),
-    "memory": ChatCommand("what is remembered and what of it came here, or one memory", memories.show_memory, "[NAME]"),
+    "memory": ChatCommand("what is remembered and what of it came here, or one memory", show_memory, "[NAME]"),
     "dream": ChatCommand("put memory in order now, or see, end and take back dreams", _dream, DREAM_TAKES),
     "pin": ChatCommand("keep a text through every compaction, or list such texts", _pin, "[TEXT]"),
     "undo": ChatCommand("take back the last turn, or a compaction", _undo, "[ID]"),

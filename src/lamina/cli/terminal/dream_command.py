@@ -9,8 +9,8 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from ...agent.manual_dream import run_by_hand
+from ..dream_actions import STILL_RUNS, DreamNarrator, describe_end, end_dream
 from ..dream_status import describe_outcome, describe_undo, list_changes, list_remarks, read_status, status_lines, undo_dream
-from ..dream_watch import STILL_RUNS, DreamNarrator, describe_end, end_dream
 from .commands import DREAM_TAKES
 from .input_line import suppress_echo
 

@@ -1,4 +1,4 @@
-"""Reading lines: the prompt with its keys and its status line, and the short answers to questions.
+"""Reading lines: the prompt with its keys, its completion, its history and its status line, and the short answers to questions.
 
 Enter sends; Esc-Enter, or a backslash at the end of a line, goes on in the next one. Ctrl-C empties the line, and on an empty one is
 KeyboardInterrupt; Ctrl-D on an empty line is EOFError. What was typed before a question was asked is not its answer.
@@ -6,19 +6,28 @@ KeyboardInterrupt; Ctrl-D on an empty line is EOFError. What was typed before a 
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import Completer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
 from prompt_toolkit.filters import has_completions
 from prompt_toolkit.history import DummyHistory, History
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
+
+from ...core.errors import DiskError
+from ...disk.files import read, update
 
 tty: Any = None  # Windows: what is typed during a turn is shown there
 with suppress(ImportError):
@@ -28,6 +37,26 @@ _FAULTS: tuple[type[Exception], ...] = (*_GONE, ValueError)
 
 _STYLE = Style.from_dict({"prompt": "bold", "bottom-toolbar": "noreverse fg:ansibrightblack"})
 _PLAIN = Style.from_dict({"bottom-toolbar": "noreverse"})
+
+# Names looked at in one directory, and offered of them.
+MOST_SEEN = 5_000
+MOST_OFFERED = 50
+
+_COMMAND = re.compile(r"/[a-z]*")
+_ARGUMENT = re.compile(r"/(?P<name>[a-z]+) +(?P<word>\S*)")
+_FILE = re.compile(r"(?:^|(?<=\s))@(?P<path>\S*)\Z")
+
+# A word, and what is said of it.
+Choice: TypeAlias = tuple[str, str]
+# Command → what may stand behind it; asked when it is needed.
+Arguments: TypeAlias = Mapping[str, Callable[[], Iterable[Choice]]]
+
+FILE_NAME = "history"
+# More than anybody goes back by hand.
+MOST_LINES = 1_000
+# A text pasted in is in the transcript; here it would only be in the way.
+LONGEST = 4_000
+MOST_BYTES = 8 << 20
 
 
 class PromptLine:
@@ -177,3 +206,98 @@ def _silenced() -> list[Any] | None:
     except _FAULTS:
         return None
     return before
+
+
+class ChatCompleter(Completer):
+    """Completes commands after a slash, their arguments, and file names after an @.
+
+    Looks at one directory at a time and at a bounded number of names, so a keystroke never waits for a large tree. A name that holds
+    control characters or blanks is not offered: it could not be typed.
+    """
+
+    def __init__(self, cwd: Path, commands: Mapping[str, str], arguments: Arguments) -> None:
+        self._cwd = cwd
+        self._commands = commands
+        self._arguments = arguments
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        text = document.text_before_cursor
+        if _COMMAND.fullmatch(text):
+            return _offers(text, [(f"/{name}", about) for name, about in self._commands.items()])
+        if (found := _ARGUMENT.fullmatch(text)) and (choices := self._arguments.get(found["name"])):
+            return _offers(found["word"], choices())
+        if found := _FILE.search(text):
+            return _offers(found["path"], files(self._cwd, found["path"]))
+        return ()
+
+
+def _offers(begun: str, choices: Iterable[Choice]) -> Iterator[Completion]:
+    for word, about in choices:
+        if word.startswith(begun):
+            yield Completion(word, start_position=-len(begun), display_meta=about)
+
+
+def files(cwd: Path, begun: str) -> list[Choice]:
+    """The names in the directory that `begun` leads to, directories with a slash behind."""
+    directory, _, start = begun.rpartition("/")
+    lead = f"{directory}/" if begun.startswith("/") or directory else ""
+    try:
+        with os.scandir(os.path.join(cwd, os.path.expanduser(lead))) as entries:
+            names = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in islice(entries, MOST_SEEN)]
+    except OSError:
+        return []
+    wanted = [name for name in names if name.startswith(start) and (start.startswith(".") or not name.startswith("."))]
+    fit = sorted(name for name in wanted if name.isprintable() and not any(map(str.isspace, name)))
+    return [(f"{lead}{name}", "") for name in fit[:MOST_OFFERED]]
+
+
+class ChatHistory(History):
+    """What a person has typed, kept from one chat to the next: `<home>/history`, one JSON text a line, newest last.
+
+    Owns that file. Invariants: it stays small; two chats at once lose none of each other's lines; a file that can't be read or written
+    costs the history and nothing else; a crash at any line leaves the old history or the new one. A line that begins with a blank is not
+    kept, as in shells.
+    """
+
+    def __init__(self, home: Path | None) -> None:
+        super().__init__()
+        self._path = home / FILE_NAME if home is not None else None
+
+    def load_history_strings(self) -> Iterable[str]:
+        """Newest first, as the line editor wants it."""
+        if self._path is None:
+            return []
+        try:
+            return reversed(read_lines(read(self._path, MOST_BYTES)))
+        except DiskError:
+            return []
+
+    def store_string(self, string: str) -> None:
+        text = string.rstrip()
+        if self._path is None or not text or text[0].isspace() or len(text) > LONGEST:
+            return
+        try:
+            update(self._path, lambda old: append_line(old, text), durability="process")
+        except DiskError:
+            return
+
+
+def read_lines(content: bytes | None) -> list[str]:
+    """The texts of a history file; what is no text is passed over."""
+    found: list[str] = []
+    for line in (content or b"").split(b"\n"):
+        try:
+            text = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(text, str):
+            found.append(text)
+    return found
+
+
+def append_line(content: bytes | None, text: str) -> bytes:
+    """The file with one text more; the same text twice in a row is kept once."""
+    kept = read_lines(content)
+    if not kept or kept[-1] != text:
+        kept.append(text)
+    return "".join(f"{json.dumps(one)}\n" for one in kept[-MOST_LINES:]).encode()

@@ -16,20 +16,15 @@ from ...agent.agent import Agent, TurnResult
 from ...core.errors import Aborted, LaminaError
 from ...core.view import Item
 from ..options import find_home
-from ..output import REFUSED, TurnTally
+from ..output import REFUSED, StdoutSink, TurnTally
 from ..signals import StoppableProvider, StopRequest
 from ..start import ChatOptions, MemorySource, find_newest, load_chat_settings, open_agent, open_chosen_provider
-from ..stdout import StdoutSink
 from . import banner, commands
 from . import session_picker as sessions
-from .completion import ChatCompleter
-from .history import ChatHistory
-from .input_line import PlainLine, PromptLine, suppress_echo
-from .questions import PermissionQuestions, Questions
+from .input_line import ChatCompleter, ChatHistory, PlainLine, PromptLine, suppress_echo
+from .questions import PermissionQuestions, Questions, settle_includes, settle_settings
 from .screen import Screen, Style
-from .status_line import NO_WORK, describe_status, describe_work, fit_parts
-from .trust_questions import settle_includes, settle_settings
-from .turn_display import TurnDisplay
+from .turn_display import NO_WORK, TurnDisplay, describe_status, describe_work, fit_parts
 
 LEAVE = "Press Ctrl-C again, or Ctrl-D, to leave."
 CUT_OFF = "The answer was cut off at its limit; say so and it goes on."

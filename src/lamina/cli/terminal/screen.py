@@ -18,9 +18,8 @@ from typing import Literal, TypeAlias
 
 from rich.cells import cell_len
 
-from ..console import fit
-from ..safe_text import printable
-from ..stdout import StdoutSink
+from ..console import fit, printable
+from ..output import StdoutSink
 
 Style: TypeAlias = Literal["plain", "bold", "dim", "red", "green", "yellow", "cyan"]
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from ...disk.transcripts.session_list import SessionInfo
 from ..completion import SHORT_ID
-from ..console import fit
-from ..safe_text import minute
+from ..console import fit, minute
 from ..transcripts import find_sessions, locate
 from .banner import recap
-from .completion import Arguments, Choice
+from .input_line import Arguments, Choice
 from .questions import Questions
 from .screen import Screen, clean
 

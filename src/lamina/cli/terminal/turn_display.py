@@ -5,21 +5,30 @@ Calls may run at the same time; each gets its line when it is done, so that no t
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..console import fit
-from ..safe_text import counted
+from rich.cells import cell_len
+
+from ...conversation.window.thresholds import WindowState
+from ...core.usage import Usage
+from ...layers.l7_agents.report import AgentState
+from ...layers.l7_agents.summary import PURPOSE as SUMMARIES
+from ..console import counted, fit
 from .calls import describe_call, describe_result
-from .screen import Screen, clean
-from .text_stream import TextStream
+from .screen import Screen, Style, clean
 
 THINKING = "thinking"
 ANSWERING = "waiting for the model"
 # Characters of a running command's output that are kept to show its last lines: more than those lines can hold on a wide screen.
 TAIL = 4_000
+NO_WORK = "none"
+_MARKS = re.compile(r"(`+|\*\*)")
+_FENCE = re.compile(r" {0,3}(```|~~~)")
+_HEADING = re.compile(r"#{1,6}\Z")
 
 
 def describe_event(name: str, data: Mapping[str, Any]) -> str | None:
@@ -177,3 +186,124 @@ class TurnDisplay:
             (shown, "plain"),
             (f" {marks.dash} {result}" if result else "", "red" if is_error else "dim"),
         )
+
+
+def describe_work(jobs: Sequence[str], agents: Sequence[AgentState]) -> str:
+    """Background work in a person's words: an agent is known by what it is doing, or else by its task."""
+    doing = {agent.name: f"agent: {agent.summary or agent.description}" for agent in agents}
+    return ", ".join(doing.get(job, job) for job in jobs if job != SUMMARIES)
+
+
+def describe_status(
+    window: WindowState, last: Usage | None, dollars: float | None, usage: Usage, mode: str, work: str = NO_WORK
+) -> list[str]:
+    """The status line, what matters most first: the window that is left, what came from the cache, what it cost so far.
+
+    `last` is of the last call; `dollars` is None where the model has no known price; `work` goes on in the background.
+    """
+    warning = " (nearly full)" if window.above_error else " (filling up)" if window.above_warning else ""
+    if window.at_blocking:
+        warning = " (full: /compact, /clear or /undo)"
+    cost = f"{usage.total:,} tokens"
+    if dollars is not None:
+        cost = f"${dollars:.4f}" if dollars < 1 else f"${dollars:,.2f}"
+    return [
+        f"context {window.percent_left:.0f}% left{warning}",
+        *([f"cache {last.cache_read / last.prompt:.0%}"] if last is not None and last.prompt else ()),
+        cost,
+        f"mode {mode}",
+        f"background: {work}",
+    ]
+
+
+def fit_parts(found: list[str], width: int, dash: str = "·") -> str:
+    """As many parts as there is room for; the first stays whatever the width."""
+    line = found[0]
+    for part in found[1:]:
+        longer = f"{line} {dash} {part}"
+        if len(longer) > width:
+            break
+        line = longer
+    return line[:width]
+
+
+class TextStream:
+    """Words of an answer as they come, broken between words and lightly coloured: headings, code, what is meant to be bold.
+
+    Nothing is added but line breaks and colours and nothing left out but the blank a line would end with, so what is copied from the
+    terminal is what was said. A word is held back until it is whole. Inside a fenced block lines are left as they are.
+    """
+
+    def __init__(self, styled: Callable[[str, Style], str]) -> None:
+        self._styled = styled
+        self._column = 0
+        self._line = ""  # as far as it has come, without breaks of ours
+        self._word = ""
+        self._fenced = False
+        self._heading = self._code = self._bold = False
+
+    def feed(self, text: str, width: int) -> str:
+        """What may be written now."""
+        out: list[str] = []
+        for char in text:
+            if char == "\n":
+                out += [self._flush(width), "\n"]
+                self._newline()
+            elif char == " ":
+                out.append(self._flush(width))
+                out.append(self._blank(width))
+            elif not self._fenced and not char.isascii() and cell_len(char) > 1:
+                # Scripts without blanks may be broken between any two characters.
+                out.append(self._flush(width))
+                self._word = char
+                out.append(self._flush(width))
+            else:
+                self._word += char
+        return "".join(out)
+
+    def end(self, width: int) -> str:
+        """The answer is whole: the last word, and the left edge again."""
+        rest = self._flush(width)
+        at_left = not self._column
+        self._newline()
+        self._fenced = False
+        return rest if at_left else f"{rest}\n"
+
+    def _blank(self, width: int) -> str:
+        self._line += " "
+        self._column += 1
+        return " " if self._fenced or self._column < width else ""
+
+    def _flush(self, width: int) -> str:
+        word, self._word = self._word, ""
+        if not word:
+            return ""
+        if not self._line and _HEADING.match(word):
+            self._heading = True
+        self._line += word
+        wide = cell_len(word)
+        broken = "\n" if not self._fenced and self._column and self._column + wide > width else ""
+        self._column = wide if broken else self._column + wide
+        return broken + self._coloured(word)
+
+    def _coloured(self, word: str) -> str:
+        if self._fenced or _FENCE.match(self._line):
+            return self._styled(word, "cyan")
+        out: list[str] = []
+        for part in _MARKS.split(word):
+            if part.startswith("`"):
+                out.append(self._styled(part, "cyan"))
+                self._code = not self._code
+            elif part == "**" and not self._code:
+                out.append(self._styled(part, "bold"))
+                self._bold = not self._bold
+            elif part:
+                out.append(self._styled(part, "cyan" if self._code else "bold" if self._bold or self._heading else "plain"))
+        return "".join(out)
+
+    def _newline(self) -> None:
+        """A mark that was not closed ends with its line."""
+        if _FENCE.match(self._line):
+            self._fenced = not self._fenced
+        self._line, self._column = "", 0
+        self._heading = self._code = self._bold = False

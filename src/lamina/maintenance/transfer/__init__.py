@@ -1,6 +1,6 @@
-"""PortableTopic: memories come in from other programs and go out to them (B13).
+"""Transfer: memories come in from other programs and go out to them (B13).
 
-decides  which format a source has (`formats`), what an import changes (`plan`), what an export writes (`run`)
+decides  which format a source has (`formats`), what an import changes (`plan`), what an export writes (`import_export`)
 does     reads Claude Code's and Codex's memory directories, AGENTS.md, the MCP memory server's file and mem0's JSON; saves through
          the memory store, writes files through `disk`
 costs    one pass over the source, at most 64 MB of it; a save for each memory that is new

@@ -3,7 +3,7 @@
 Written is a block of our own at the end; all else keeps its bytes:
 
     <!-- lamina:memories -->
-    ## name … (see `sections`)
+    ## name … (see `write_section`)
     <!-- /lamina:memories -->
 
 Read is that block where there is one. A file without it is somebody's instructions: each `##` section becomes a memory, and a sentence
@@ -15,8 +15,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from . import sections
-from .portable_topic import Imported, PortableTopic, kind_of, make_description
+from ...memory.store.topic import one_line
+from .portable_topic import (
+    Imported,
+    PortableTopic,
+    document,
+    extras_beyond,
+    in_comment,
+    kind_of,
+    make_description,
+    parts,
+    with_extras,
+)
 
 _BLOCK = re.compile(
     r"^<!-- lamina:memories -->\r?\n(?P<inside>.*?)^<!-- /lamina:memories -->[ \t\r]*$\n?", re.MULTILINE | re.DOTALL
@@ -26,12 +36,15 @@ _UNTITLED = "Instructions"
 COPIES = (
     "its sections are instructions, which are read from the file itself where it lies in a project; a copy in memory can grow old"
 )
+_COMMENT_LINE = re.compile(r"^<!-- (?=\\*/?lamina\b)", re.MULTILINE)
+_ESCAPED_LINE = re.compile(r"^<!-- \\(?=\\*/?lamina\b)", re.MULTILINE)
+_HEADING_CHARS = 200
 
 
 def read_agents_md(text: str) -> Imported:
     block = _BLOCK.search(text)
     if block is not None:
-        return sections.read(block["inside"].removesuffix("\n").removesuffix("\n"), 2)
+        return read_sections(block["inside"].removesuffix("\n").removesuffix("\n"), 2)
     topics = tuple(_instructions(text))
     return Imported(topics, (f"AGENTS.md: {COPIES}",) if topics else ())
 
@@ -66,7 +79,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 def write_agents_md(topics: Sequence[PortableTopic], *, before: str = "") -> str:
     """The file with these memories as its block; without memories, without the block."""
-    inside = "\n\n".join(sections.section(topic, 2) for topic in topics)
+    inside = "\n\n".join(write_section(topic, 2) for topic in topics)
     block = f"<!-- lamina:memories -->\n{inside}\n\n<!-- /lamina:memories -->\n" if topics else ""
     old = _BLOCK.search(before)
     if old is not None:
@@ -74,3 +87,39 @@ def write_agents_md(topics: Sequence[PortableTopic], *, before: str = "") -> str
     if not before or not block:
         return before + block
     return before + ("\n" if before.endswith("\n") else "\n\n") + block
+
+
+def write_section(topic: PortableTopic, level: int) -> str:
+    """A memory as a section of a markdown file, without the line break at its end: a heading, a comment that renders as nothing, the body.
+
+        ## testing-db
+        <!-- lamina {"description":"…","type":"feedback","modified":"2026-03-31T09:00:00.000Z"} -->
+
+        Integration tests use a real database.
+
+    Invariant: what is written reads back the same, whatever the memory holds; headings in a body need no change, because a section begins
+    only where heading and comment stand together. A line of a body that begins like one of our comments gets a backslash.
+    """
+    heading = one_line(topic.name, _HEADING_CHARS)
+    data = in_comment(extras_beyond(topic, PortableTopic(heading)))
+    body = _COMMENT_LINE.sub(r"<!-- \\", topic.body)
+    return f"{'#' * level} {heading}\n<!-- lamina {data} -->" + (f"\n\n{body}" if body else "")
+
+
+def read_sections(text: str, level: int) -> Imported:
+    """All sections of ours in a text that ends with its last one."""
+    start = re.compile(rf"^#{{{level}}} (?P<heading>[^\n]*)\n<!-- lamina (?P<data>\{{[^\n]*\}}) -->\r?$", re.MULTILINE)
+    topics, problems = list[PortableTopic](), list[str]()
+    for head, raw in parts(start, f"{text}\n\n"):
+        body = _ESCAPED_LINE.sub("<!-- ", _between(raw.removesuffix("\n\n")))
+        plain = PortableTopic(head["heading"].removesuffix("\r"), body=body)
+        extras = document(head["data"], "", strict=False)
+        topics.append(with_extras(plain, extras))
+        if extras is None:
+            problems.append(f"{plain.name!a}: the comment below its heading is no JSON, so its type and date are not known")
+    return Imported(tuple(topics), tuple(problems))
+
+
+def _between(raw: str) -> str:
+    """What stands behind the blank line; a person's editor may have put more or none."""
+    return raw.removeprefix("\n\n") if raw.startswith("\n\n") else raw.lstrip("\r\n")

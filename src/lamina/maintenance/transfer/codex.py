@@ -5,7 +5,7 @@ Read are the handbook `MEMORY.md` (a memory for each `# Task Group:`), the profi
 sessions and procedures (S8).
 
 Written are notes only, one for each memory: Codex rewrites its other files itself and takes notes up when it does, so an export never
-changes what it keeps. A note has the form of `sections`, and nothing is lost in it. Pure.
+changes what it keeps. A note has the form of `write_section`, and nothing is lost in it. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from ...memory.store.topic import file_name
-from . import sections
+from .agents_md import read_sections, write_section
 from .portable_topic import Imported, PortableTopic, format_date, free_file, kind_of, make_description, parse_date, parts
 
 HANDBOOK = "MEMORY.md"
@@ -72,7 +72,7 @@ def _summary(text: str, changed: float | None) -> Iterator[PortableTopic]:
 
 
 def _note(file: str, text: str, changed: float | None) -> Imported:
-    ours = sections.read(text.removesuffix("\n"), 1)
+    ours = read_sections(text.removesuffix("\n"), 1)
     if ours.topics:
         return ours
     stem = PurePosixPath(file).stem
@@ -99,5 +99,5 @@ def write_codex(topics: Sequence[PortableTopic]) -> dict[str, str]:
         date = format_date(topic.modified)
         time = date[:19].replace(":", "-") if date else NO_DATE
         file = free_file(f"{NOTES}{time}-{file_name(topic.name).removesuffix('.md')}", files.__contains__)
-        files[file] = sections.section(topic, 1) + "\n"
+        files[file] = write_section(topic, 1) + "\n"
     return files

@@ -26,11 +26,10 @@ from ...memory.store.topic import name_key
 from .agents_md import write_agents_md
 from .claude_code import merged_index, write_claude_code
 from .codex import write_codex
-from .footer import to_portable
 from .formats import MOST_BYTES, Format, MemorySource, detect, read, read_source
 from .mcp_memory import write_mcp_memory
 from .mem0 import write_mem0
-from .plan import MOST_TOPICS, Outcome, TransferItem, plan
+from .plan import MOST_TOPICS, Outcome, TransferItem, plan, to_portable
 from .portable_topic import Imported, PortableTopic
 
 # A report that a person reads; the number of the rest is said.
