@@ -10,8 +10,8 @@ from ..core.blocks import Wire as Json
 from ..core.cache import FORK_HEADER, CacheUse
 from . import chat_wire, messages_wire
 from .api_errors import Problem, chat_error, messages_error
-from .cache_diagnostics import cache_miss_reason
 from .chat_rules import too_long as chat_too_long
+from .prefix_rule import cache_miss_reason
 from .received_request import Received, Wire, breaks_in, session_of
 from .request_validation import Judged, judge_chat, judge_messages, too_long
 from .script import Answer, Status

@@ -14,8 +14,19 @@ from __future__ import annotations
 
 from .marked_cache import CacheModel, CacheUse, minimum_tokens
 from .prefix_cache import PrefixCache, openai_cache
-from .prompt import HOUR, MAX_MARKS, MINUTES_5, Count, Piece, Prompt, count_block
-from .prompt_reader import CACHE_EDITS_BETA, PromptReader, keeps_thinking, shown
+from .prompt_reader import (
+    CACHE_EDITS_BETA,
+    HOUR,
+    MAX_MARKS,
+    MINUTES_5,
+    Count,
+    Piece,
+    Prompt,
+    PromptReader,
+    count_block,
+    keeps_thinking,
+    shown,
+)
 
 # The conversation a request belongs to. A side call that shares nothing with it names a conversation of its own.
 SESSION_HEADER = "x-lamina-session"

@@ -20,8 +20,7 @@ import msgspec
 
 from ..blocks import DIGEST_BYTES
 from ..usage import Usage
-from .prompt import HOUR, Count, Piece, Prompt, count_block
-from .prompt_reader import PromptReader
+from .prompt_reader import HOUR, Count, Piece, Prompt, PromptReader, count_block
 
 # Positions a mark looks at, its own counted as the first.
 LOOK_BACK = 20

@@ -13,8 +13,7 @@ from typing import Any
 
 from ..blocks import DIGEST_BYTES
 from .marked_cache import CacheUse
-from .prompt import Count, Prompt, count_block
-from .prompt_reader import PromptReader
+from .prompt_reader import Count, Prompt, PromptReader, count_block
 
 # OpenAI: caching begins at this length and grows in these steps; an entry lives five to ten minutes after its last use.
 OPENAI_MINIMUM = 1_024

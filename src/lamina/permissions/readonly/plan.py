@@ -13,9 +13,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from .arguments import CommandArguments, read_find
 from .commands import COMMANDS, INSTEAD, ReadOnlyCommand
-from .find_arguments import read_find
-from .options import CommandArguments
 from .readable_roots import ReadableRoots
 from .tokenizer import CommandPart, CommandRefusal, Errors, Joint, NotReadOnly, ShellWord, split_command
 from .wildcards import expand_word, matching_names
