@@ -21,8 +21,8 @@ from ..core.settings import Permissions
 from ..disk.paths.memory_paths import check_child
 from . import suggestions as suggest
 from .patterns import Base, Bases
+from .readonly.paths import within
 from .readonly.plan import ReadOnlyPlan, plan_parts
-from .readonly.readable_roots import within
 from .readonly.tokenizer import CommandRefusal, split_command
 from .request import MOVING, CallRequest, UnclearCall, read_call, readable, real
 from .rule_match import allowing, holding, unreadable_below

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from .api_errors import Problem, bad
+from .api_json import Problem, bad
 
 
 def pairing(messages: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core.cache import CACHE_EDITS_BETA
-from .api_errors import Problem, bad
+from .api_json import Problem, bad
 from .context_edits import edit_problems
 from .conversation_rules import active_thinking, pairing
 

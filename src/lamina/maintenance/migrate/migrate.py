@@ -36,8 +36,7 @@ from ...memory.store.project_identity import (
     read_identity,
     write_identity,
 )
-from ...prompt.git_status import EMPTY_REPOSITORY
-from ...prompt.repository import find_repository, head_of
+from ...prompt.git_status import EMPTY_REPOSITORY, find_repository, head_of
 from ..kept_files import MEMORY, SessionFiles, regular_files, session_files
 from .merge import MoveReport, merge_memories
 
