@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.blocks import Block
-from ..core.ids import new_id
-from ..core.records import Message
+from ..core.records import Message, new_id
 from ..core.reply import Reply
 from .cache_breaks import detect_break
 from .state import Conversation

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 from ...core.errors import LaminaError
-from ...permissions.verdicts import Mode, read_mode
+from ...permissions.request import Mode, read_mode
 from ..context_report import find_spills, format_context, report_on
 from . import compact_command as compacting
 from . import memory_command as memories

@@ -13,7 +13,7 @@ from pathlib import Path
 from ...core.blocks import ToolUse
 from ...core.errors import LaminaError
 from ...fork.tool_runner import DenialWithWords, PermissionAnswer
-from ...permissions.verdicts import AskUser
+from ...permissions.request import AskUser
 from ..signals import StopRequest
 from .calls import describe_call, preview_call
 from .input_line import ask

@@ -183,11 +183,39 @@ class PromptReader:
 
     def read_sent(self, request: Raw) -> Prompt:
         """All blocks of a Messages request, those the model will not be shown included."""
-        return _messages_prompt(request, self._read)
+        tools = list(enumerate(request.get("tools") or ()))
+        pieces = [_piece("tools", tool, ("tools", at, -1), self._read) for at, tool in tools if not _searches(tool)]
+        system_at = len(pieces)
+        pieces += [_piece("tools", tool, ("tools", at, -1), self._read) for at, tool in tools if _searches(tool)]
+        pieces += [
+            _piece("system", raw, ("system", at, -1), self._read) for at, raw in enumerate(_content(request.get("system")))
+        ]
+        messages_at = len(pieces)
+        pieces += _message_pieces(request.get("messages") or (), self._read)
+        settle_marks(request, pieces)
+        image = any(
+            piece.kind == "image" or (piece.kind == "tool_result" and has_image(piece.block.get("content"))) for piece in pieces
+        )
+        citations = [piece.block.get("citations") for piece in pieces if piece.kind == "document"]
+        cites = any(isinstance(wish, Mapping) and bool(wish.get("enabled")) for wish in citations)
+        return Prompt(
+            str(request.get("model") or ""),
+            pieces,
+            system_at,
+            messages_at,
+            canonical([request.get("speed") or "standard", cites]),
+            canonical([request.get("tool_choice"), _thinking_key(request), _effort(request), image]),
+            _results(pieces),
+            tuple(_deletes(request)),
+        )
 
     def read_chat(self, request: Raw) -> Prompt:
         """A Chat Completions request: every tool and every message is one piece."""
-        return _chat_prompt(request, self._read)
+        pieces = [_piece("tools", tool, ("tools", at, -1), self._read) for at, tool in enumerate(request.get("tools") or ())]
+        messages_at = len(pieces)
+        for at, message in enumerate(request.get("messages") or ()):
+            pieces.append(_piece(str(message.get("role")), message, ("messages", at, -1), self._read))
+        return Prompt(str(request.get("model") or ""), pieces, messages_at, messages_at, b"", b"", {}, ())
 
     def _look(self, block: Raw) -> _Known:
         data = encode(block)
@@ -212,42 +240,8 @@ def shown(prompt: Prompt, request: Raw) -> Prompt:
     return prompt._replace(pieces=pieces, results=_results(pieces))
 
 
-def _messages_prompt(request: Raw, read: _Read) -> Prompt:
-    tools = list(enumerate(request.get("tools") or ()))
-    pieces = [_piece("tools", tool, ("tools", at, -1), read) for at, tool in tools if not _searches(tool)]
-    system_at = len(pieces)
-    pieces += [_piece("tools", tool, ("tools", at, -1), read) for at, tool in tools if _searches(tool)]
-    pieces += [_piece("system", raw, ("system", at, -1), read) for at, raw in enumerate(_content(request.get("system")))]
-    messages_at = len(pieces)
-    pieces += _message_pieces(request.get("messages") or (), read)
-    settle_marks(request, pieces)
-    image = any(
-        piece.kind == "image" or (piece.kind == "tool_result" and has_image(piece.block.get("content"))) for piece in pieces
-    )
-    citations = [piece.block.get("citations") for piece in pieces if piece.kind == "document"]
-    cites = any(isinstance(wish, Mapping) and bool(wish.get("enabled")) for wish in citations)
-    return Prompt(
-        str(request.get("model") or ""),
-        pieces,
-        system_at,
-        messages_at,
-        canonical([request.get("speed") or "standard", cites]),
-        canonical([request.get("tool_choice"), _thinking_key(request), _effort(request), image]),
-        _results(pieces),
-        tuple(_deletes(request)),
-    )
-
-
 def _results(pieces: Sequence[Piece]) -> dict[str, int]:
     return {str(piece.block.get("tool_use_id")): at for at, piece in enumerate(pieces) if piece.kind == "tool_result"}
-
-
-def _chat_prompt(request: Raw, read: _Read) -> Prompt:
-    pieces = [_piece("tools", tool, ("tools", at, -1), read) for at, tool in enumerate(request.get("tools") or ())]
-    messages_at = len(pieces)
-    for at, message in enumerate(request.get("messages") or ()):
-        pieces.append(_piece(str(message.get("role")), message, ("messages", at, -1), read))
-    return Prompt(str(request.get("model") or ""), pieces, messages_at, messages_at, b"", b"", {}, ())
 
 
 def _piece(role: str, raw: Raw, at: Place, read: _Read) -> Piece:
