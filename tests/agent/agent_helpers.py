@@ -18,7 +18,7 @@ from lamina.providers.anthropic import AnthropicProvider
 from lamina.providers.openai import OpenAIProvider
 from lamina.providers.retry import Waits
 from lamina.testing import MessagesServer, Received
-from lamina.testing.messages_wire import event
+from lamina.testing.api_json import event
 from lamina.testing.request_handler import respond
 from lamina.testing.transport import Incoming, Outgoing, Transport
 

@@ -16,7 +16,7 @@ from lamina.core.blocks import ToolUse
 from lamina.core.errors import InputError, NothingToSend, SessionClosed, WindowFull
 from lamina.core.settings import Settings
 from lamina.fork.tool_runner import PermissionAnswer
-from lamina.permissions.verdicts import AskUser
+from lamina.permissions.request import AskUser
 from lamina.testing import MessagesServer
 from lamina.tools.registry import builtin_tools
 from lamina.tools.tool import ToolOutput

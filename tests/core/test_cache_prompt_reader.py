@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lamina.core.cache import HOUR, MINUTES_5, PromptReader, count_block, keeps_thinking
-from lamina.core.cache.prompt import IMAGE_TOKENS
+from lamina.core.cache.prompt_reader import IMAGE_TOKENS
 from lamina.core.errors import InputError
 
 MARK = {"type": "ephemeral"}

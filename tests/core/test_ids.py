@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import RFC_4122, UUID
 
-from lamina.core.ids import new_id
+from lamina.core.records import new_id
 
 
 def test_an_id_is_a_random_uuid_in_its_usual_spelling() -> None:

@@ -24,9 +24,8 @@ from tests.core.histories import (
     words,
 )
 
-from lamina.core.checkpoint import checkpoint_state, seeded
 from lamina.core.errors import UndoOrder
-from lamina.core.log import Log
+from lamina.core.log import Log, checkpoint_state, seeded
 from lamina.core.records import Attachment, Boundary, Clear, Message, Record, Revoke, Span
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.cache import HOUR, MINUTES_5, CacheModel, CacheUse, PromptReader, minimum_tokens
-from lamina.core.cache.marked_cache import DELETED_TOKENS, MAX_ENTRIES
+from lamina.core.cache.caches import DELETED_TOKENS, MAX_ENTRIES
 
 MARK = {"type": "ephemeral"}
 LONG = {"type": "ephemeral", "ttl": "1h"}
@@ -268,7 +268,7 @@ def test_the_usage_is_what_the_api_would_report() -> None:
 
 
 def test_the_store_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lamina.core.cache.marked_cache.MAX_ENTRIES", 10)
+    monkeypatch.setattr("lamina.core.cache.caches.MAX_ENTRIES", 10)
     cache = CacheModel()
     for at in range(100):
         cache.use(ask(chr(65 + at % 26), system=None, model=f"m{at}"), at)

@@ -8,7 +8,7 @@ import pytest
 from tests.permissions.house import MODES, House, build, call, rules
 
 from lamina.core.blocks import ToolUse
-from lamina.permissions.verdicts import Allow, AskUser, Deny, Mode
+from lamina.permissions.request import Allow, AskUser, Deny, Mode
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import msgspec
 from lamina.core.blocks import ToolUse, read_block
 from lamina.core.settings import Permissions
 from lamina.permissions.decision import decide
+from lamina.permissions.request import Mode, PermissionContext, Verdict
 from lamina.permissions.rules import PermissionRules, read_rules
-from lamina.permissions.verdicts import Mode, PermissionContext, Verdict
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 READING = {"Read", "Grep", "Glob", "Fetcher"}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.permissions.house import House, build, call, rules
 
+from lamina.permissions.request import Allow, AskUser, Deny, Verdict
 from lamina.permissions.shell_rules import ShellPattern, holds_back, read_shell
-from lamina.permissions.verdicts import Allow, AskUser, Deny, Verdict
 
 
 @pytest.fixture

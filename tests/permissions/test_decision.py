@@ -11,8 +11,8 @@ from tests.permissions.house import MODES, House, build, call, rules, shown
 
 from lamina.core.blocks import ToolUse
 from lamina.permissions.readonly.run import run_readonly
+from lamina.permissions.request import Allow, AskUser, Deny, Mode
 from lamina.permissions.rules import PermissionRules
-from lamina.permissions.verdicts import Allow, AskUser, Deny, Mode
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.permissions.house import MODES, House, build, call, rules, shown
 
 from lamina.core.blocks import ToolUse
 from lamina.permissions.decision import may_read
-from lamina.permissions.verdicts import Allow, AskUser, Deny, Mode, Verdict, read_mode
+from lamina.permissions.request import Allow, AskUser, Deny, Mode, Verdict, read_mode
 
 
 @pytest.fixture

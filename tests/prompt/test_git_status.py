@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from lamina.prompt.git_status import MOST_CHANGES, git_status
-from lamina.prompt.repository import (
+from lamina.prompt.git_status import (
+    MOST_CHANGES,
     GitHead,
     GitRepository,
     comparison_settings,
     default_branch,
     find_repository,
+    git_status,
     head_of,
     is_ref,
 )

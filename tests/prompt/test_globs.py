@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.core.globs import MAX_ALTERNATIVES
-from lamina.prompt.globs import matches
+from lamina.prompt.rules import matches
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamina.prompt.markdown import mask_code, without_comments
+from lamina.prompt.includes import mask_code, without_comments
 
 MARKUP = st.lists(
     st.sampled_from(["`", "``", "```", "~~~", "\n", "    ", "\t", "- ", "> ", "a", "@x", "<!--", "-->", "\\", " "])

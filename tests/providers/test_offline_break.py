@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lamina.core.memory_requests import asks_for_memory, asks_to_forget, asks_to_remember, to_forget, to_remember
 from lamina.providers.offline.chat import NOT_FOUND
 from lamina.providers.offline.memory_note import items, named, no_memory, notes
-from lamina.providers.offline.replacement import says_instead
+from lamina.providers.offline.sentence_rules import says_instead
 
 from .talk import INDEX, MEMORY, Talk, called
 

@@ -11,7 +11,7 @@ import pytest
 from lamina.tools import capture
 from lamina.tools.bash import EMPTY, MAX_COMMAND
 from lamina.tools.capture import INLINE_BYTES, NOTE_BYTES
-from lamina.tools.environ import SECRETS
+from lamina.tools.process import SECRETS
 from lamina.tools.tool import Context
 
 from .doing import ENVIRON, call, context, done, refused

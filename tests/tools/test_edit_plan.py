@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lamina.tools.edit_plan import EditPlan, EditRefusal, plan_edit
-from lamina.tools.text_form import decode, encode, with_line_ends
+from lamina.tools.edit import EditPlan, EditRefusal, plan_edit
+from lamina.tools.file_kinds import decode, encode, with_line_ends
 
 TEXT = st.text(st.sampled_from("abc \n"), max_size=40)
 

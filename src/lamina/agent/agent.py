@@ -36,9 +36,9 @@ from ..hooks.run import run_hooks
 from ..layers.l6_dream.trigger import recover_dreams
 from ..layers.l7_agents.tools import agent_tool, send_tool
 from ..layers.l7_agents.types import Catalog, load_agent_types
+from ..permissions.request import AskUser as Question
+from ..permissions.request import Mode, read_mode
 from ..permissions.rules import PermissionRules, read_rules
-from ..permissions.verdicts import AskUser as Question
-from ..permissions.verdicts import Mode, read_mode
 from ..prompt.instruction_files import Approved
 from ..prompt.system import system_prompt, with_section
 from ..providers import OnEvent, Provider

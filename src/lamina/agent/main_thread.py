@@ -18,7 +18,7 @@ from ..core.blocks import ToolUse
 from ..core.errors import Aborted
 from ..fork.model_call import GLANCE
 from ..fork.tool_runner import AskPermission, DenialWithWords, PermissionAnswer
-from ..permissions.verdicts import AskUser
+from ..permissions.request import AskUser
 
 MainThreadRequest: TypeAlias = Callable[[Conversation], None]
 

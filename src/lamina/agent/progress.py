@@ -20,7 +20,7 @@ from ..core.budget import limits_of, ran_out
 from ..core.cache import FORK_HEADER, SESSION_HEADER
 from ..core.effects import Ask, drive
 from ..core.errors import LaminaError
-from ..core.ids import new_id
+from ..core.records import new_id
 from ..core.usage import Usage
 from ..disk.home.ledger import UsageLedger
 from ..fork.background import JobResult

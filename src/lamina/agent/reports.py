@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from ..conversation.state import Conversation
 from ..core.blocks import Wire, text
 from ..core.errors import DiskError
-from ..core.ids import new_id
-from ..core.records import Attachment, Event, Record
+from ..core.records import Attachment, Event, Record, new_id
 from ..disk.temp_files import Durability
 from ..layers.l1_results.plan import ArrivedResult, ResultBudget, budget_for, weigh
 from ..layers.l1_results.source import tape_of

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ..fork.tool_runner import ToolRunner
 from ..permissions.decision import may_read
+from ..permissions.request import Mode, PermissionContext
 from ..permissions.rules import PermissionRules
-from ..permissions.verdicts import Mode, PermissionContext
 from ..tools.tool import Context, Tool
 
 

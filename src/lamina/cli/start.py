@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..agent.agent import Agent
     from ..core.settings import Settings
     from ..memory.memory import Memory
-    from ..permissions.verdicts import Mode
+    from ..permissions.request import Mode
     from ..providers import Provider
     from .signals import StoppableProvider
 

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..core.blocks import Block, Wire
-from ..core.ids import new_id
 from ..core.prefix import Reason, compare
-from ..core.records import Break, Message, Snapshot
+from ..core.records import Break, Message, Snapshot, new_id
 from ..core.reply import Reply
 from ..core.usage import Usage
 from ..prompt.break_causes import CacheBreak, judge, readable_after

@@ -12,8 +12,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..core.blocks import Wire, canonical
-from ..core.checkpoint import seeded
-from ..core.log import Log
+from ..core.log import Log, seeded
 from ..core.prefix import Reason, Sent, base_chain
 from ..core.records import Boundary, Message, Record
 from ..disk.transcripts.store import LiveTranscript, TranscriptStore

@@ -19,11 +19,10 @@ from ..core.blocks import Block, Wire
 from ..core.budget import limits_of
 from ..core.effects import Ask
 from ..core.errors import DiskError
-from ..core.ids import new_id
 from ..core.log import Log
 from ..core.policy import Policy
 from ..core.prefix import Reason
-from ..core.records import Attachment, Checkpoint, Event, Message, Record, Revoke
+from ..core.records import Attachment, Checkpoint, Event, Message, Record, Revoke, new_id
 from ..core.reply import Reply
 from ..core.settings import Settings
 from ..core.usage import Usage

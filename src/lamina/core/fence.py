@@ -37,14 +37,10 @@ _OPENERS = "<\uff1c\ufe64\u2039\u27e8\u3008"
 _DASHES = "\\-_ \u00a0\u2010-\u2015\u2212\ufe58\ufe63\uff0d\uff3f"
 
 
-def _letter(letter: str) -> str:
-    """A letter, or its wide form; the pattern ignores case."""
-    return f"[{letter}{chr(ord(letter) - ord('a') + ord('ａ'))}]"
-
-
 def _name(tag: str) -> str:
-    parts = [f"[{_DASHES}{_UNSEEN}]*+" if char == "-" else f"{_letter(char)}[{_UNSEEN}]*+" for char in tag]
-    return "".join(parts)
+    """Each letter as itself or in its wide form; the pattern ignores case."""
+    wide = ord("ａ") - ord("a")
+    return "".join(f"[{_DASHES}{_UNSEEN}]*+" if char == "-" else f"[{char}{chr(ord(char) + wide)}][{_UNSEEN}]*+" for char in tag)
 
 
 # After the opener come spaces, slashes and what nobody sees, in any order. The quantifiers give nothing back, so a hostile text costs

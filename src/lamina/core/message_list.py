@@ -155,7 +155,8 @@ class Flat:
     def _add_answer(self, blocks: Iterable[Block], key: str | None) -> None:
         at = self._answer_in_progress(key)
         if at is None:
-            self._close_open_calls()
+            for call in tuple(self._open):
+                self._add_result(tool_result(call, MISSING_RESULT, is_error=True), synthetic=True)
             self._turns.append(Turn("assistant"))
             at = len(self._turns) - 1
         turn = self._turns[at]
@@ -197,7 +198,8 @@ class Flat:
             self._turns[at].results.append(block)
         elif self._answered.get(call) and not synthetic:
             self._answered[call] = False
-            self._turns[self._user_turn()].others.append(_late(block, self.tool_name(call)))
+            late = text(f"Late result of {self.tool_name(call) or 'a tool'} (call {call}):\n{block.text or '(no text)'}")
+            self._turns[self._user_turn()].others.append(late)
 
     def _user_turn(self) -> int:
         """The turn what is said goes into. Only what is sent opens one: a void user turn would part an answer in two."""
@@ -205,10 +207,6 @@ class Flat:
             self._turns.append(Turn("user"))
         self._touch(len(self._turns) - 1)
         return len(self._turns) - 1
-
-    def _close_open_calls(self) -> None:
-        for call in tuple(self._open):
-            self._add_result(tool_result(call, MISSING_RESULT, is_error=True), synthetic=True)
 
     def _touch(self, at: int) -> None:
         self._dirty = min(self._dirty, at)
@@ -307,7 +305,3 @@ def _may_stand(block: Block, of_others: UnionType) -> bool:
             return bool(block.signature)
         case _:
             return not isinstance(block, of_others)
-
-
-def _late(block: ToolResult, name: str | None) -> Text:
-    return text(f"Late result of {name or 'a tool'} (call {block.tool_use_id}):\n{block.text or '(no text)'}")

@@ -4,10 +4,13 @@ Four kinds: (a) messages, one record per assistant block; (b) injected context, 
 cleared, spilled, folded, pinned, taken back; (d) bookkeeping (prompt snapshot, break, checkpoint, fork, event). What this version
 does not know is a `Foreign`: it keeps its place in the tree and its bytes stay in the file untouched. How each looks as a line is
 in record_lines.py.
+
+Ids of records and sessions are random UUIDs (version 4) as text.
 """
 
 from __future__ import annotations
 
+from os import urandom
 from typing import TypeAlias
 
 import msgspec
@@ -179,3 +182,14 @@ Grown: TypeAlias = Message | Attachment | Boundary
 Hung: TypeAlias = Spill | Clear | Span | Pin | Snapshot | Revoke
 Placed: TypeAlias = Grown | Hung
 Record: TypeAlias = Placed | Rewind | Break | Checkpoint | Forked | Event | Foreign | Newer
+
+
+# The two bits of the variant leave four digits where it stands.
+VARIANT = "89ab"
+
+
+def new_id() -> str:
+    """Cheaper than `uuid.uuid4`, which makes an object first and whose module asks what platform this is."""
+    digits = urandom(16).hex()
+    variant = VARIANT[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"

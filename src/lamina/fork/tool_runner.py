@@ -23,9 +23,8 @@ from ..core.errors import InputError
 from ..disk.files import remove
 from ..permissions.decision import judge
 from ..permissions.readonly.run import ReadOnlyResult, run_readonly
-from ..permissions.request import UnclearCall, read_call
+from ..permissions.request import Allow, AskUser, Deny, Mode, PermissionContext, UnclearCall, Verdict, read_call
 from ..permissions.rules import WRITERS, PermissionRules
-from ..permissions.verdicts import Allow, AskUser, Deny, Mode, PermissionContext, Verdict
 from ..tools.capture import Capture
 from ..tools.registry import run_call
 from ..tools.tool import Context, Tool, ToolOutput

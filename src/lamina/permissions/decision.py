@@ -21,15 +21,27 @@ from ..core.settings import Permissions
 from ..disk.paths.memory_paths import check_child
 from . import suggestions as suggest
 from .patterns import Base, Bases
+from .readonly.paths import within
 from .readonly.plan import ReadOnlyPlan, plan_parts
-from .readonly.readable_roots import within
 from .readonly.tokenizer import CommandRefusal, split_command
-from .request import MOVING, CallRequest, UnclearCall, read_call, readable, real
+from .request import (
+    MOVING,
+    Allow,
+    AskUser,
+    CallRequest,
+    Deny,
+    Mode,
+    PermissionContext,
+    UnclearCall,
+    Verdict,
+    read_call,
+    readable,
+    real,
+)
 from .rule_match import allowing, holding, unreadable_below
 from .rules import READERS, WRITERS, PermissionRule, PermissionRules, read_rules
 from .sensitive import KEY_DIRECTORIES, holds_a_home, holds_keys, why_not_read, why_not_written
 from .shell_rules import ShellPattern, allows, is_exactly
-from .verdicts import Allow, AskUser, Deny, Mode, PermissionContext, Verdict
 
 # They change nothing outside the conversation, and what an agent does is judged call by call; a fork has no use for them.
 _HARMLESS = frozenset({"TodoWrite", "Expand", "Agent", "SendMessage"})

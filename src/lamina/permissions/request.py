@@ -2,15 +2,18 @@
 
 Owns the step from arguments to paths, a command's plan and a host. Invariant: what can't be read is `UnclearCall`, never guessed; a
 path is the one the tool opens (`disk.user_paths.resolve`), and is carried as it is spelled and without links.
+
+The values of the decision stand here too: in which mode and surroundings it is asked, and what may be answered.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -20,12 +23,55 @@ from ..disk.paths.user_paths import resolve
 from .readonly.plan import ReadOnlyPlan, plan_readonly
 from .readonly.tokenizer import CommandRefusal
 from .rules import READERS, WRITERS
-from .verdicts import PermissionContext
 
+Mode: TypeAlias = Literal["ask", "accept-edits", "read-only", "all"]
+
+_MODES: Mapping[str, Mode] = {
+    "ask": "ask",
+    "default": "ask",
+    "accept-edits": "accept-edits",
+    "acceptEdits": "accept-edits",
+    "read-only": "read-only",
+    "plan": "read-only",
+    "all": "all",
+    "bypassPermissions": "all",
+}
 _PATH_ARGUMENT = {"Grep": "path", "Glob": "path", "LS": "path", "NotebookEdit": "notebook_path", "NotebookRead": "notebook_path"}
-
-
 MOVING = "What the path leads through is being changed by another program, so the call is not run; send it again."
+
+
+class Allow(msgspec.Struct, frozen=True):
+    why: str
+    plan: ReadOnlyPlan | None = None  # if set, this is run by `run_readonly`, and the tool is not
+
+
+class AskUser(msgspec.Struct, frozen=True):
+    why: str
+    suggestion: str | None = None  # the rule to offer as "always"; None where no rule would help
+
+
+class Deny(msgspec.Struct, frozen=True):
+    why: str
+
+
+Verdict: TypeAlias = Allow | AskUser | Deny
+
+
+class PermissionContext(msgspec.Struct, frozen=True, kw_only=True):
+    cwd: Path
+    roots: tuple[Path, ...] = ()  # the project: besides the working directory and memory
+    memory_dir: Path | None = None
+    fork: bool = False
+    only_edit: Path | None = None  # a fork that may change this one file and do nothing else (N4)
+    tool_is_read_only: Callable[[str], bool] = frozenset[str]().__contains__  # for tools that are not ours
+    home: Path | None = None  # the person's, for ~/ in rules
+    lamina_home: Path | None = None  # whatever its name is, writing there is asked about
+    settings_root: Path | None = None  # where `/x` in a rule begins; the working directory if None
+
+
+def read_mode(text: str | None) -> Mode | None:
+    """A mode by our name or by Claude Code's; None for any other word."""
+    return _MODES.get(text or "")
 
 
 class CallRequest(msgspec.Struct, frozen=True):

@@ -17,7 +17,6 @@ import msgspec
 
 from ..core.fence import escape
 from ..core.settings.kinds import printable
-from .globs import matches
 from .includes import (
     DEEPEST,
     ForbiddenInclude,
@@ -28,9 +27,9 @@ from .includes import (
     meant_as_file,
     resolve,
     target_of,
+    without_comments,
 )
-from .markdown import without_comments
-from .rules import InstructionKind, ScopedRule, read_scope
+from .rules import InstructionKind, ScopedRule, matches, read_scope
 from .safe_read import UnusableFile, read_text
 
 # True: load it; False: the person said no; None: nobody was asked yet.

@@ -14,9 +14,8 @@ from ..conversation import revision
 from ..conversation.state import Conversation
 from ..core.blocks import Text
 from ..core.errors import InputError, UsageError
-from ..core.ids import new_id
 from ..core.log import Log
-from ..core.records import Boundary, Clear, Pin, Span, Spill
+from ..core.records import Boundary, Clear, Pin, Span, Spill, new_id
 from ..core.view import Item
 
 if TYPE_CHECKING:  # layer 4 is loaded when somebody asks for it

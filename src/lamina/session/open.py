@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 from .. import __version__
 from ..core.errors import DiskError, InputError
-from ..core.ids import new_id
 from ..core.log import Log
 from ..core.record_lines import Envelope
-from ..core.records import Attachment, Forked, Message
+from ..core.records import Attachment, Forked, Message, new_id
 from ..disk.paths.project import slug
 from ..disk.transcripts.jsonl import Health
 from ..disk.transcripts.resume import read_live_lines

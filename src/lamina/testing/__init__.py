@@ -14,12 +14,12 @@ spec     K1–K3, M4, M5, A1 (the checks)
 
 from __future__ import annotations
 
-from .clock import Clock
 from .prefix_rule import Violation, check_prefixes
 from .received_request import Announced, Received
 from .request_validation import Limits
 from .script import Answer, Broken, Cut, Interrupted, Status, Step
 from .server import MessagesServer
+from .server_state import Clock
 
 __all__ = [
     "Announced",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from .api_errors import Problem
+from .api_json import Problem
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 

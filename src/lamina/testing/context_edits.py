@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..core.blocks import Wire
 from ..core.cache import Piece, Prompt, PromptReader
-from .api_errors import Problem, bad
+from .api_json import Problem, bad
 
 CLEARED = "[This result was cleared to save room]"
 # The API's own defaults for clear_tool_uses_20250919.

@@ -4,6 +4,8 @@ Conversations are told apart by what a request says of itself (lamina.core.cache
 request starts with some request of the conversation it was forked from; from then on it is a conversation of its own. Settings
 that drop the cache (model, thinking, effort, tool choice) count as part of the prefix, and a fork shares its parent's betas too.
 A request that was refused is no predecessor: it may be mended and sent again.
+
+`cache_miss_reason` answers `diagnostics.previous_message_id`: the first thing that differs, by its kind.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..core.cache import BREAK_HEADER, FORK_HEADER, Piece
-from .cache_diagnostics import first_change
+from ..core.blocks import Wire
+from ..core.cache import BREAK_HEADER, FORK_HEADER, Piece, Prompt
 from .received_request import Announced, Received
 
 # Enough to recognise a block by.
@@ -145,3 +147,39 @@ def rule(violations: Sequence[Violation]) -> str:
     """What a person reads when a test failed for it."""
     lines = [violation.sentence for violation in violations]
     return "The prefix rule was broken:\n  " + "\n  ".join(lines) + f"\nA break is announced with the header {BREAK_HEADER}."
+
+
+def cache_miss_reason(before: Prompt | None, after: Prompt) -> Wire | None:
+    """None: nothing that was sent before has changed."""
+    if before is None:
+        return {"type": "previous_message_not_found"}
+    if before.model != after.model:
+        return _changed("model_changed", before.pieces)
+    for section, kind in (("system", "system_changed"), ("tools", "tools_changed")):
+        old, new = _section(before, section), _section(after, section)
+        at = first_change(old, new)
+        if at is not None or len(old) != len(new):
+            changed = old[at if at is not None else min(len(old), len(new)) :]
+            return _changed(kind, [*changed, *_section(before, "messages")])
+    at = first_change(_section(before, "messages"), _section(after, "messages"))
+    if at is not None:
+        return _changed("messages_changed", _section(before, "messages")[at:])
+    if (before.system_key, before.messages_key) != (after.system_key, after.messages_key):
+        return {"type": "unavailable"}
+    return None
+
+
+def first_change(before: Sequence[Piece], after: Sequence[Piece]) -> int | None:
+    """Index of the first block of `before` that is not in its place in `after`; None: `after` starts with all of them."""
+    for at, piece in enumerate(before):
+        if at >= len(after) or after[at].digest != piece.digest or after[at].role != piece.role:
+            return at
+    return None
+
+
+def _section(prompt: Prompt, section: str) -> list[Piece]:
+    return [piece for piece in prompt.pieces if piece.at[0] == section]
+
+
+def _changed(kind: str, lost: Sequence[Piece]) -> Wire:
+    return {"type": kind, "cache_missed_input_tokens": sum(piece.tokens for piece in lost)}

@@ -8,10 +8,9 @@ import msgspec
 
 from ..core.blocks import Wire as Json
 from ..core.cache import FORK_HEADER, CacheUse
-from . import chat_wire, messages_wire
-from .api_errors import Problem, chat_error, messages_error
-from .cache_diagnostics import cache_miss_reason
+from .api_json import Problem, chat_error, chat_usage, completion, message, messages_error
 from .chat_rules import too_long as chat_too_long
+from .prefix_rule import cache_miss_reason
 from .received_request import Received, Wire, breaks_in, session_of
 from .request_validation import Judged, judge_chat, judge_messages, too_long
 from .script import Answer, Status
@@ -128,19 +127,19 @@ def _whole(state: ServerState, received: Received, judged: Judged, answer: Answe
     assert received.use is not None
     assert judged.sent is not None
     if received.wire == "chat":
-        return chat_wire.completion(
+        return completion(
             name=f"chatcmpl-{number:08d}",
             model=model,
             created=int(received.at),
             blocks=blocks,
             stop_reason=reason,
-            usage=chat_wire.usage(received.use, tokens),
+            usage=chat_usage(received.use, tokens),
         )
     if received.body["max_tokens"] == 0:
         # The documented way to warm the cache: nothing is said.
         blocks, tokens, reason = (), 0, "max_tokens"
     name = f"msg_{number:08d}"
-    return messages_wire.message(
+    return message(
         name=name,
         model=model,
         blocks=sign_blocks(blocks, judged.sent),

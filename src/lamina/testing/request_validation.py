@@ -11,7 +11,7 @@ from ..core.blocks import Wire
 from ..core.cache import Piece, Prompt, PromptReader, shown
 from ..core.errors import InputError
 from . import chat_rules, messages_rules
-from .api_errors import Problem, bad
+from .api_json import Problem, bad
 from .context_edits import apply_edits
 from .thinking_signatures import BINDING_BETA, check_thinking
 

@@ -9,9 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from ..core.cache import CacheModel, CacheUse, Count, Prompt, count_block, openai_cache
-from .announced_breaks import Announcements
-from .clock import Clock
-from .received_request import Received, Wire
+from .received_request import Announcements, Received, Wire
 from .request_validation import Judged, Limits
 from .script import MAX_DELAY, Delay, Script
 
@@ -23,6 +21,21 @@ KEEP_REQUESTS = 10_000
 KEEP_PROMPTS = 1_000
 # How often a waiting answer looks whether the server is being closed.
 _GLANCE = 0.05
+# 2026-01-01T00:00:00Z: any fixed moment, so that a run gives the same answer twice.
+START = 1_767_225_600.0
+
+
+class Clock:
+    """A clock that stands still until a test moves it; callable like time.time."""
+
+    def __init__(self, now: float = START) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
 
 
 class ServerState:

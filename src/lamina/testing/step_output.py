@@ -8,8 +8,7 @@ from typing import assert_never
 import msgspec
 
 from ..core.blocks import Wire
-from . import chat_wire, messages_wire
-from .api_errors import Problem, chat_error, messages_error
+from .api_json import Problem, chat_error, chunks, data, event, events, messages_error
 from .received_request import Received
 from .script import Answer, Broken, Cut, Interrupted, Status, Step
 from .transport import Outgoing
@@ -42,9 +41,9 @@ def make_out(step: Step, whole: Wire | None, received: Received, number: int) ->
 
 def _parts(whole: Wire, received: Received) -> Iterator[bytes]:
     if received.wire == "messages":
-        return messages_wire.events(whole)
+        return events(whole)
     options = received.body.get("stream_options") or {}
-    return chat_wire.chunks(whole, include_usage=bool(options.get("include_usage")))
+    return chunks(whole, include_usage=bool(options.get("include_usage")))
 
 
 def _headers(number: int) -> dict[str, str]:
@@ -94,10 +93,7 @@ def _broken(step: Broken, full: Outgoing) -> Outgoing:
 
 def _interrupted(step: Interrupted, full: Outgoing, received: Received) -> Outgoing:
     error = {"type": step.kind, "message": step.message}
-    if received.wire == "messages":
-        part = messages_wire.event("error", {"error": error})
-    else:
-        part = b"data: %b\n\n" % msgspec.json.encode({"error": error})
+    part = event("error", {"error": error}) if received.wire == "messages" else data({"error": error})
     return full._replace(parts=(*full.parts[: step.after], part))
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ..core.blocks import DIGEST_BYTES, Wire
 from ..core.cache import Piece, Prompt
-from .api_errors import Problem, bad
+from .api_json import Problem, bad
 
 KINDS = frozenset({"thinking", "redacted_thinking"})
 BINDING_BETA = "thinking-binding-controls-2026-08-01"

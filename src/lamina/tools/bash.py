@@ -24,8 +24,7 @@ from pathlib import Path
 from ..core.blocks import Wire
 from ..core.prompt_files import prompt_text
 from .capture import FILE_BYTES, Capture, Captured
-from .environ import child_environ
-from .process import ProcessEnd, run_process
+from .process import ProcessEnd, child_environ, run_process
 from .tool import Builtin, Context, ToolOutput, failure
 
 # What people know, in milliseconds.

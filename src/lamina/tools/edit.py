@@ -1,23 +1,26 @@
 """Edit: one text in a file replaced by another.
 
-Decides in `edit_plan`; does by `disk.user_files`, whole or not at all. Invariants (X8): the file was read in this conversation and
-has not changed since, neither before nor while it is being written; mode, encoding, byte order mark and line ends stay. A file that
-has a keeper is written by the keeper.
+Decides in `plan_edit`, a pure function: where the text stands in the file, and what to say when it stands there not at all or
+twice. Does by `disk.user_files`, whole or not at all. Invariants (X8): the file was read in this conversation and
+has not changed since, neither before nor while it is being written; mode, encoding, byte order mark and line ends stay, and what
+is outside the matches stays byte for byte. A file that has a keeper is written by the keeper.
 
 Facts: path, bytes (new size), replacements, line (of the first), added and removed (lines).
 """
 
 from __future__ import annotations
 
+import re
+from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
+from typing import NamedTuple
 
 from ..core.blocks import Wire
 from ..core.prompt_files import prompt_text
 from ..disk.paths.user_paths import missing, resolve
 from ..disk.user_files import read_whole, replace
-from .edit_plan import EditPlan, EditRefusal, line_number, plan_edit
+from .file_kinds import decode, encode, split_lines, with_line_ends
 from .read_state import ReadRange, digest
-from .text_form import decode, encode, split_lines
 from .tool import Builtin, Context, FileChange, ToolOutput, failure, offer_to_keeper
 
 # No text a person wrote is larger; a text is held about four times while it is edited.
@@ -25,6 +28,7 @@ MAX_EDITED = 16 << 20
 # The excerpt shows what changed and a little around it.
 _AROUND = 3
 _MOST_SHOWN = 40
+# Of a line no more is shown, or compared with what the model wrote.
 _MOST_CHARACTERS = 300
 
 SCHEMA: Wire = {
@@ -97,3 +101,105 @@ def excerpt(text: str, first: int, last: int) -> str:
         half = _MOST_SHOWN // 2
         shown = [*shown[:half], f"[{len(shown) - _MOST_SHOWN:,} more lines]", *shown[-half:]]
     return "\n".join(shown)
+
+
+# Places named in a sentence; a text that stands there more often needs another text, not a longer list.
+_MOST_PLACES = 10
+# Similar lines are looked for in so many lines: beyond that the hint takes longer than a Read.
+_MOST_LINES = 5_000
+_NUMBERED = re.compile(r"^ *\d+\t")
+
+
+class EditPlan(NamedTuple):
+    text: str  # the new content
+    starts: tuple[int, ...]  # where each replacement begins in it
+    length: int  # of each replacement
+
+
+class EditRefusal(NamedTuple):
+    sentence: str
+
+
+def plan_edit(text: str, old: str, new: str, *, everywhere: bool, line_end: str) -> EditPlan | EditRefusal:
+    spans = _find(text, old)
+    if not spans:
+        return EditRefusal(_not_found(text, old))
+    if len(spans) > 1 and not everywhere:
+        return EditRefusal(_too_many(text, spans))
+    put = with_line_ends(new, line_end)
+    if all(text[start:end] == put for start, end in spans):
+        return EditRefusal("old_string and new_string are the same: nothing would change.")
+    return _replace(text, spans, put)
+
+
+def _find(text: str, old: str) -> list[tuple[int, int]]:
+    """Matches from left to right, none overlapping; a line end in `old` matches either kind."""
+    wanted = old.replace("\r\n", "\n")
+    if "\r\n" in text and "\n" in wanted:
+        pattern = re.compile(r"\r?\n".join(map(re.escape, wanted.split("\n"))))
+        return [found.span() for found in pattern.finditer(text)]
+    spans, start = list[tuple[int, int]](), text.find(wanted)
+    while start >= 0:
+        spans.append((start, start + len(wanted)))
+        start = text.find(wanted, start + len(wanted))
+    return spans
+
+
+def _replace(text: str, spans: list[tuple[int, int]], put: str) -> EditPlan:
+    parts, starts, done, length = list[str](), list[int](), 0, 0
+    for start, end in spans:
+        parts += [text[done:start], put]
+        starts.append(length + start - done)
+        length += start - done + len(put)
+        done = end
+    return EditPlan("".join([*parts, text[done:]]), tuple(starts), len(put))
+
+
+def line_number(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+def _too_many(text: str, spans: list[tuple[int, int]]) -> str:
+    lines = [str(line_number(text, start)) for start, _ in spans[:_MOST_PLACES]]
+    places = ", ".join(lines) + (", …" if len(spans) > _MOST_PLACES else "")
+    return (
+        f"old_string stands there {len(spans):,} times (lines {places}): add lines around it until it means one of them, "
+        "or set replace_all."
+    )
+
+
+def _not_found(text: str, old: str) -> str:
+    lines = split_lines(text)
+    wanted = [line for line in split_lines(old) if line.strip()]
+    if not wanted:
+        return "old_string stands nowhere in the file: Read it and copy the text exactly."
+    if all(_NUMBERED.match(line) for line in wanted):
+        return (
+            "old_string stands nowhere in the file; it seems to begin with line numbers: leave out what Read puts before the tab."
+        )
+    bare = wanted[0].strip()
+    number = next((number for number, line in enumerate(lines, 1) if line.strip() == bare), None)
+    if number is not None:
+        return _differs(lines, number, wanted)
+    short = [line.strip()[:_MOST_CHARACTERS] for line in lines[:_MOST_LINES]]
+    close = get_close_matches(bare[:_MOST_CHARACTERS], short, n=1, cutoff=0.6)
+    if not close:
+        return "old_string stands nowhere in the file, nor anything like it: Read the file and copy the text exactly."
+    return f"old_string stands nowhere in the file; most similar is line {short.index(close[0]) + 1:,}: {close[0]}"
+
+
+def _differs(lines: list[str], number: int, wanted: list[str]) -> str:
+    """The first line is there but for white space: it is that, or a later line differs."""
+    if lines[number - 1] != wanted[0]:
+        return (
+            f"old_string stands nowhere in the file; line {number:,} differs from it in white space only: "
+            "copy the line exactly, tabs and spaces included."
+        )
+    following = [line for line in lines[number - 1 :] if line.strip()]
+    pairs = zip(following, wanted, strict=False)
+    first = next(((there, here) for there, here in pairs if there != here), None)
+    if first is None:
+        return f"old_string stands nowhere in the file; it begins like line {number:,}, but blank lines or the end differ."
+    there, here = (line[:_MOST_CHARACTERS] for line in first)
+    like = "is almost" if SequenceMatcher(None, there, here).ratio() > 0.6 else "is"
+    return f"old_string stands nowhere in the file; it begins like line {number:,}, but then the file {like}: {there.strip()}"

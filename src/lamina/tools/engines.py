@@ -12,9 +12,50 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from .file_types import TYPES
 from .search import SearchSpec
 from .walk import SKIPPED
+
+# Types of files: a short name and the names of the files it stands for. ripgrep is given these too, so that a type means the same with
+# and without it; types that are not here are ripgrep's own business.
+TYPES: dict[str, tuple[str, ...]] = {
+    "c": ("*.c", "*.h"),
+    "cpp": ("*.C", "*.cc", "*.cpp", "*.cxx", "*.h", "*.hh", "*.hpp", "*.hxx", "*.inl"),
+    "cs": ("*.cs",),
+    "css": ("*.css", "*.scss", "*.less"),
+    "csv": ("*.csv",),
+    "dart": ("*.dart",),
+    "docker": ("*Dockerfile*",),
+    "elixir": ("*.ex", "*.exs", "*.eex", "*.heex"),
+    "go": ("*.go",),
+    "haskell": ("*.hs", "*.lhs"),
+    "html": ("*.html", "*.htm", "*.ejs"),
+    "java": ("*.java", "*.jsp", "*.properties"),
+    "js": ("*.js", "*.jsx", "*.mjs", "*.cjs", "*.vue"),
+    "json": ("*.json", "*.jsonl"),
+    "kotlin": ("*.kt", "*.kts"),
+    "lua": ("*.lua",),
+    "make": ("Makefile", "makefile", "GNUmakefile", "*.mk", "*.mak"),
+    "md": ("*.md", "*.markdown", "*.mdx"),
+    "php": ("*.php", "*.phtml"),
+    "protobuf": ("*.proto",),
+    "py": ("*.py", "*.pyi"),
+    "r": ("*.R", "*.r", "*.Rmd"),
+    "rst": ("*.rst",),
+    "ruby": ("*.rb", "*.rake", "*.gemspec", "Gemfile", "Rakefile"),
+    "rust": ("*.rs",),
+    "scala": ("*.scala", "*.sbt"),
+    "sh": ("*.sh", "*.bash", "*.zsh", ".bashrc", ".zshrc", ".profile"),
+    "sql": ("*.sql", "*.psql"),
+    "swift": ("*.swift",),
+    "tex": ("*.tex", "*.sty", "*.cls", "*.bib"),
+    "toml": ("*.toml", "Cargo.lock"),
+    "ts": ("*.ts", "*.tsx", "*.mts", "*.cts"),
+    "txt": ("*.txt",),
+    "xml": ("*.xml", "*.xsd", "*.xsl", "*.xslt", "*.xhtml"),
+    "yaml": ("*.yaml", "*.yml"),
+    "zig": ("*.zig",),
+}
+
 
 # The directory that holds the package; behind the standard library on the worker's path, so that it can't hide any of it.
 _PACKAGES = Path(__file__).parent.parent.parent

@@ -23,10 +23,8 @@ from ..core.blocks import Wire
 from ..core.globs import compile_name
 from ..core.prompt_files import prompt_text
 from ..disk.paths.user_paths import missing, resolve, shown
-from .engines import find_ripgrep, find_worker, ripgrep_argv, worker_argv
-from .environ import child_environ
-from .file_types import TYPES
-from .process import ProcessEnd, run_process
+from .engines import TYPES, find_ripgrep, find_worker, ripgrep_argv, worker_argv
+from .process import ProcessEnd, child_environ, run_process
 from .search import SearchSpec
 from .tool import MAX_RESULT, STOPPED, Builtin, Context, ToolOutput, failure, fit_lines
 

@@ -15,9 +15,8 @@ from ..core.blocks import Wire
 from ..core.prompt_files import prompt_text
 from ..disk.paths.user_paths import resolve
 from ..disk.user_files import FileContent, read_whole, replace
-from .file_kinds import HEAD_BYTES, TextKind, detect_kind
+from .file_kinds import HEAD_BYTES, TextForm, TextKind, decode, detect_kind, encode, split_lines, with_line_ends
 from .read_state import MAX_DIGESTED, ReadRange, digest
-from .text_form import TextForm, decode, encode, split_lines, with_line_ends
 from .tool import Builtin, Context, FileChange, ToolOutput, failure, offer_to_keeper
 
 SCHEMA: Wire = {

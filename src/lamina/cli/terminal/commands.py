@@ -17,7 +17,7 @@ from ...core.blocks import Text, ToolResult, ToolUse
 from ...core.errors import LaminaError
 from ...core.records import Event, Record
 from ...core.view import Item
-from ...permissions.verdicts import Mode, read_mode
+from ...permissions.request import Mode, read_mode
 from ..console import counted, shorten
 from ..context_report import find_spills, format_context, report_on
 from . import compact_command as compacting

@@ -17,8 +17,8 @@ from uuid import uuid4
 import msgspec
 
 from ...core.blocks import ToolUse, Wire, text
-from ...core.checkpoint import checkpoint_state
 from ...core.errors import DiskError
+from ...core.log import checkpoint_state
 from ...core.receipts import Receipt, Told, open_receipt, write_receipt
 from ...core.records import Attachment, Boundary, Checkpoint, Message, Record, Span
 from ...core.usage import Usage

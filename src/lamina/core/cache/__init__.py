@@ -2,9 +2,9 @@
 
 All pure apart from the entries a cache object holds; the clock is always an argument.
 
-- `prompt`, `prompt_reader`: a request as a row of blocks (tools, system, messages), each with its digest, tokens and mark.
-- `marked_cache`: `CacheModel`, the cache of the Messages API: explicit marks, two lifetimes, a look-back of 20 blocks, three levels.
-- `prefix_cache`: `PrefixCache`, which needs no marks: OpenAI's (steps of 128 tokens from 1,024), and the ideal one to compare with.
+- `prompt_reader`: a request as a row of blocks (tools, system, messages), each with its digest, tokens and mark.
+- `caches`: `CacheModel`, the cache of the Messages API: explicit marks, two lifetimes, a look-back of 20 blocks, three levels;
+  and `PrefixCache`, which needs no marks: OpenAI's (steps of 128 tokens from 1,024), and the ideal one to compare with.
 
 The headers below are how a request says which conversation it belongs to and that it breaks its prefix on purpose. A provider
 ignores them; the server in `lamina.testing` reads them.
@@ -12,10 +12,20 @@ ignores them; the server in `lamina.testing` reads them.
 
 from __future__ import annotations
 
-from .marked_cache import CacheModel, CacheUse, minimum_tokens
-from .prefix_cache import PrefixCache, openai_cache
-from .prompt import HOUR, MAX_MARKS, MINUTES_5, Count, Piece, Prompt, count_block
-from .prompt_reader import CACHE_EDITS_BETA, PromptReader, keeps_thinking, shown
+from .caches import CacheModel, CacheUse, PrefixCache, minimum_tokens, openai_cache
+from .prompt_reader import (
+    CACHE_EDITS_BETA,
+    HOUR,
+    MAX_MARKS,
+    MINUTES_5,
+    Count,
+    Piece,
+    Prompt,
+    PromptReader,
+    count_block,
+    keeps_thinking,
+    shown,
+)
 
 # The conversation a request belongs to. A side call that shares nothing with it names a conversation of its own.
 SESSION_HEADER = "x-lamina-session"

@@ -23,9 +23,8 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from ...core.checkpoint import seeded
 from ...core.errors import DiskError, InputError, LockHeld, NewerVersion
-from ...core.log import Log
+from ...core.log import Log, seeded
 from ...core.record_lines import FORMAT, Envelope, read_record, write_record
 from ...core.records import Attachment, Boundary, Checkpoint, Forked, Message, Newer, Record
 from ..append import Appender

@@ -12,9 +12,8 @@ from pathlib import Path
 from ...conversation.state import Conversation
 from ...core.blocks import Wire, tool_result
 from ...core.errors import DiskError
-from ...core.ids import new_id
 from ...core.receipts import Told, write_receipt
-from ...core.records import Clear, Event, Spill
+from ...core.records import Clear, Event, Spill, new_id
 from ...disk.session_files.spills import Spills, open_spills
 from .registry import Clearable, Surfaced, marker, original
 from .state import MicroState, tokens_of

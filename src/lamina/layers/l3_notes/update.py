@@ -24,8 +24,7 @@ from ...core.errors import DiskError
 from ...core.fence import escape
 from ...fork.fork import ForkOutcome, run_fork
 from ...fork.handover import Handover
-from ...tools.edit import SCHEMA
-from ...tools.edit_plan import EditRefusal, plan_edit
+from ...tools.edit import SCHEMA, EditRefusal, plan_edit
 from ...tools.tool import Builtin, Context, Tool, ToolOutput, failure
 from . import file
 from .plan import Cursor

@@ -14,8 +14,8 @@ from ...conversation.compaction.cuts import is_said
 from ...conversation.compaction.restoration import Restoration, put_back, size_of, tokens_of
 from ...conversation.compaction.user_messages import LEAST_CHARACTERS, escaped, said_in, shortened, words_of
 from ...conversation.state import Conversation
-from ...core.ids import new_id
 from ...core.receipts import Told
+from ...core.records import new_id
 from ...core.view import Item
 from ...disk.session_files.spills import DIRECTORY
 from .plan import SummaryPlan

@@ -11,9 +11,8 @@ from itertools import takewhile
 from typing import Any, NamedTuple, TypeAlias
 
 from ...core.blocks import Block, Document, Image, RedactedThinking, Text, Thinking, ToolResult, ToolUse, Unknown, canonical
-from ...core.checkpoint import seeded
 from ...core.errors import InputError
-from ...core.log import Log
+from ...core.log import Log, seeded
 from ...core.receipts import open_receipt, read_receipt
 from ...core.records import Boundary, Clear, Message, Record, Span
 from ...core.view import Item

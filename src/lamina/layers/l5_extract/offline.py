@@ -22,8 +22,7 @@ from ...core.terms import terms
 from ...fork.offline_run import run_so_far, texts_of, tool_call
 from ...providers.offline.memory_note import Note, named, noted
 from ...providers.offline.remember_command import alike, text_of
-from ...providers.offline.replacement import says_instead
-from ...providers.offline.sentence_rules import no_memory
+from ...providers.offline.sentence_rules import no_memory, says_instead
 from ...providers.offline.turn_context import Done, title
 from .phrases import CONFIRMATION, DAY, DID, EVENT, FRAME, NEGATIVE, ONCE, POINTER, PREFERENCE, QUESTION, ROLE, SAME, TASK
 from .plan import FIRST_CHARS, ExtractDirective, read_directive

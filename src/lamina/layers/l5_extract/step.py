@@ -30,7 +30,7 @@ from ...fork.tool_runner import ToolRunner
 from ...memory.recall.library import ScopeName
 from ...memory.store.modes import plan_write
 from ...permissions.decision import decide
-from ...permissions.verdicts import Allow, Deny
+from ...permissions.request import Allow, Deny
 from ...tools.tool import FileChange, KeeperVerdict
 from .plan import MOST_FAILURES, is_final, stop_reason
 from .review import ExtractionOrder, Reviewed, ReviewFailed, ReviewResult, ReviewSkipped, ReviewSlot, find_skip, run_review

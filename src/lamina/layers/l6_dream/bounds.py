@@ -37,8 +37,8 @@ from ...fork.tool_runner import CompletedCall
 from ...memory.store.contract import MOST_READ
 from ...memory.store.index import read_entries
 from ...memory.store.topic import INDEX, PERSONAL, read_topic
-from ...permissions.readonly.readable_roots import within
-from ...permissions.verdicts import Allow, Deny
+from ...permissions.readonly.paths import within
+from ...permissions.request import Allow, Deny
 from ...tools.tool import FileChange, KeeperVerdict, Tool, ToolOutput, failure, guard
 from .facts import facts_of, folded_words, is_mostly_in, negates
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from ...conversation.isolate import isolate
 from ...conversation.state import Conversation
 from ...core.blocks import text
-from ...core.ids import new_id
-from ...core.records import Attachment, Event
+from ...core.records import Attachment, Event, new_id
 from ...disk.home.mailbox import Mailbox
 from .messages import KIND, ArrivedMessage, read_message, render_messages
 

@@ -22,7 +22,7 @@ from ...core.blocks import Wire
 from ...core.cache import FORK_HEADER, SESSION_HEADER
 from ...core.effects import Ask
 from ...core.errors import Aborted, LaminaError
-from ...core.ids import new_id
+from ...core.records import new_id
 from ...core.reply import Reply
 from ...fork.background import JobResult
 from ...fork.fork import ForkOutcome

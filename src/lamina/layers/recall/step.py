@@ -16,8 +16,7 @@ from ...conversation.window.count import appended
 from ...conversation.window.features import measure_all
 from ...core.blocks import Wire, text
 from ...core.errors import DiskError
-from ...core.ids import new_id
-from ...core.records import Attachment, Event
+from ...core.records import Attachment, Event, new_id
 from ...memory.recall.library import MemoryLibrary
 from ...memory.recall.plan import (
     KIND,

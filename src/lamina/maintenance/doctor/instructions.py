@@ -14,10 +14,9 @@ from pathlib import Path
 from ...core.errors import DiskError
 from ...core.settings import Settings
 from ...disk.home.approvals import FILE_NAME, Approvals, load_approvals
-from ...prompt.includes import find_includes, resolve
+from ...prompt.includes import find_includes, resolve, without_comments
 from ...prompt.instruction_files import InstructionFile, Instructions, digest
 from ...prompt.instructions import LOCAL_NAMES, NAMES, load_instructions, project_of
-from ...prompt.markdown import without_comments
 from ...prompt.safe_read import FileText, read_text
 from .finding import Finding
 

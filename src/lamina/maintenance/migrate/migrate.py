@@ -45,8 +45,7 @@ from ...memory.store.project_identity import (
 )
 from ...memory.store.scopes import TEAM
 from ...memory.store.topic import Topic, name_key, write_topic
-from ...prompt.git_status import EMPTY_REPOSITORY
-from ...prompt.repository import find_repository, head_of
+from ...prompt.git_status import EMPTY_REPOSITORY, find_repository, head_of
 from ..kept_files import MEMORY, SessionFiles, irregular_files, regular_files, session_files
 
 # A million commits take some seconds; who waits for it is told, or does not wait.

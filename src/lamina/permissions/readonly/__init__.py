@@ -6,6 +6,6 @@ costs    a plan a few tenths of a millisecond, with a look at each path; a run o
 invariant  what is not understood is refused: the tokenizer, the commands, each option and each path are allow-lists
 spec     G2, X6
 
-`tokenizer` cuts the text, `commands` holds the lists, `options` and `find_arguments` read the words by them, `readable_roots` and
-`wildcards` look at the disk. Not on Windows: there are no such programs there, and everything is refused.
+`tokenizer` cuts the text, `commands` holds the lists, `arguments` reads the words by them, `paths` looks at
+the disk. Not on Windows: there are no such programs there, and everything is refused.
 """

@@ -13,12 +13,10 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from .arguments import CommandArguments, read_find
 from .commands import COMMANDS, INSTEAD, ReadOnlyCommand
-from .find_arguments import read_find
-from .options import CommandArguments
-from .readable_roots import ReadableRoots
+from .paths import ReadableRoots, expand_word, matching_names
 from .tokenizer import CommandPart, CommandRefusal, Errors, Joint, NotReadOnly, ShellWord, split_command
-from .wildcards import expand_word, matching_names
 
 # Far below what any system takes for the arguments of a program, far above what a person reads.
 MAX_ARGUMENT_BYTES = 100_000

@@ -1,6 +1,7 @@
 """Answering from memory without a model: the files behind the lines that fit, or a search through all of them.
 
-Whatever is told from memory names the memory it comes from. Pure.
+Whatever is told from memory names the memory it comes from. Forgetting stands here too: a memory that is meant beyond doubt is read and
+written empty, which removes it to the trash; what fits only in part is named and stays; everything at once is never removed. Pure.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import re
 from collections.abc import Sequence
 
 from ...core.blocks import Wire
-from ...core.terms import sought
-from .turn_context import Done, KnownMemory, TurnContext, body, call, grep, say, share, title
+from ...core.memory_requests import to_forget
+from ...core.terms import normal, sought
+from .turn_context import ONLY_HERE, Done, KnownMemory, TurnContext, body, call, content, grep, say, share, title
 
 # A memory shares at least this part of a question's terms.
 ENOUGH = 0.34
@@ -102,3 +104,116 @@ def _row(line: str) -> tuple[str, str] | None:
     text = found["text"].strip()
     # The other keys of the front matter are no answer to anything.
     return None if re.match(r"(?:name|type|metadata|evidence):", text) else (found["path"], re.sub(r"^description: *", "", text))
+
+
+# What shares this part of a subject to forget is named, and removed only when it holds all of it.
+HALF = 0.5
+MOST_FORGOTTEN = 10
+
+_WIDE = re.compile(
+    r"^(?:(?:what|everything|all|anything)(?: that)?"
+    r"(?: (?:you|i)(?:'ve| have)? (?:know|remember|saved|told you|said))?(?: (?:about|of))?\s+"
+    r"|about\s+|(?:你(?:所)?(?:知道|记得)的)?(?:关于|有关|關於|有關)\s*)(?P<what>.+)$",
+    re.IGNORECASE,
+)
+_TAIL = re.compile(r"(?:的(?:一切|所有(?:事情|内容)?|事情?|内容|记忆))?\s*[.!?。！？]*\s*$|\s*について.*$")
+_ARTICLE = re.compile(r"^(?:the|our|my|your|that|this)\s+", re.IGNORECASE)
+# "Forget everything", in so many words.
+_ALL = re.compile(
+    r"(?:(?:all|everything|anything|every|each)(?: (?:of )?(?:it|that|this|the|your|my|our))?(?: (?:memor(?:y|ies)|things?|facts?))?"
+    r"|(?:what|everything|all|anything)(?: that)? (?:you|i)(?:'ve| have)? (?:know|remember|saved|told you|said|learned)"
+    r"(?: about (?:us|me|it|everything))?|(?:everything|all) about (?:everything|all)"
+    r"|(?:(?:the|your|my|our) (?:whole |entire )?)?memor(?:y|ies)"
+    r"|(?:你(?:所)?(?:知道|记得)的)?(?:一切|所有|全部)(?:的?(?:记忆|事情|内容|东西))?"
+    r"|(?:すべて|全て|全部)(?:の記憶)?|(?:모든\s?(?:것|기억)|전부|모두))",
+    re.IGNORECASE,
+)
+
+
+def forget(asked: TurnContext) -> list[Wire]:
+    """The next step of "Forget …": each memory it means is read and written empty, which removes it.
+
+    Only a memory that holds every word of the subject is removed; what holds some of them is named."""
+    what, wide = subject(asked.prompt)
+    if _ALL.fullmatch(re.sub(r"[\s.!?。！？]+$", "", to_forget(asked.prompt.strip()))):
+        return say(_not_all(asked))
+    if not sought(what):
+        return say('What shall I forget? Say "Forget NAME" or "Forget what you know about …".')
+    if asked.directory is None or not {"Read", "Write"} <= asked.tools:
+        return say(ONLY_HERE.format(why="there is no memory from which I could remove it"))
+    targets = _targets(what, wide, asked.known)
+    left = list(asked.done)
+    if targets:
+        return _remove(asked, targets[:MOST_FORGOTTEN], left, more=len(targets) - MOST_FORGOTTEN)
+    if "Grep" in asked.tools and not left:
+        return grep(asked, what, files=True)
+    found = _files(left.pop(0).said) if left and left[0].name == "Grep" and not left[0].failed else []
+    titles = {known.path: known.title for known in asked.known}
+    near = [titles.get(path, title(path)) for path in found] or [
+        known.title for known in asked.known if share(what, known.words) >= HALF
+    ]
+    if len(found) != 1:
+        return say(_which(what, near))
+    if not left:
+        return call(asked, "Read", {"file_path": found[0]})
+    if left[0].failed or share(what, content(left[0].said)) < 1:
+        return say(_which(what, near))
+    return _remove(asked, found, left)
+
+
+def _which(what: str, near: Sequence[str]) -> str:
+    if not near:
+        return f"I know nothing about {what} in memory."
+    if len(near) == 1:
+        return f'I removed nothing. {near[0]} speaks of some of it: say "Forget {near[0]}" if you mean that.'
+    return f"Several memories mention it. Say which: {', '.join(near[:MOST_FORGOTTEN])}."
+
+
+def _not_all(asked: TurnContext) -> str:
+    if not asked.known:
+        return "Nothing is remembered here yet."
+    named = ", ".join(known.title for known in asked.known[:MOST_FORGOTTEN])
+    more = f" and {len(asked.known) - MOST_FORGOTTEN} more" if len(asked.known) > MOST_FORGOTTEN else ""
+    return (
+        f"I removed nothing: that would be everything I remember ({named}{more}). "
+        'Say "Forget NAME" for one of them, or "Forget what you know about …" for a subject.'
+    )
+
+
+def _remove(asked: TurnContext, targets: Sequence[str], left: list[Done], *, more: int = 0) -> list[Wire]:
+    said: list[str] = []
+    for path in targets:
+        if not left:
+            return call(asked, "Read", {"file_path": path})
+        read = left.pop(0)
+        if read.failed:
+            said.append(read.said)
+            continue
+        if not left:
+            return call(asked, "Write", {"file_path": path, "content": ""})
+        said.append(left.pop(0).said)
+    if more > 0:
+        said.append(f"{more} more memories are about it: say it again to remove those too.")
+    return say("\n".join(said))
+
+
+def subject(prompt: str) -> tuple[str, bool]:
+    """What is to be forgotten, and whether that is all about a subject rather than one memory."""
+    text = _TAIL.sub("", to_forget(prompt.strip()), count=1)
+    wide = _WIDE.match(text)
+    return _ARTICLE.sub("", wide["what"] if wide else text).strip(), wide is not None
+
+
+def _targets(what: str, wide: bool, known: Sequence[KnownMemory]) -> list[str]:
+    """The memories that are meant beyond doubt: the one of that name, all about a subject, or the only one about it."""
+    named = [each.path for each in known if normal(what) in (normal(each.title), normal(title(each.path)))]
+    if named:
+        return named[:1]
+    whole = [each.path for each in known if share(what, each.words) >= 1]
+    return whole if wide or len(whole) == 1 else []
+
+
+def _files(said: str) -> list[str]:
+    """The paths a search names, the index left out."""
+    lines = (line.strip() for line in said.splitlines())
+    return [line for line in lines if line.endswith(".md") and posixpath.basename(line) != "MEMORY.md"][:MOST_FORGOTTEN]

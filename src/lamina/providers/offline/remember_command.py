@@ -12,7 +12,7 @@ from ...core.blocks import Wire
 from ...core.memory_requests import to_remember
 from ...core.terms import normal, terms
 from .memory_note import ASK_BACK, MOST_NOTES, Note, items, named, no_memory, notes, with_dates
-from .replacement import says_instead
+from .sentence_rules import says_instead
 from .turn_context import FRONT, ONLY_HERE, Done, KnownMemory, TurnContext, body, call, content, field, say, title
 
 # Two sentences that share this much of their words say the same thing.
