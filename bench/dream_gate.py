@@ -23,6 +23,7 @@ from lamina.disk.files import DREAM_LOCK as LOCK
 from lamina.disk.paths.project import slug
 from lamina.layers.l6_dream.trigger import DreamState, begin_dream
 from lamina.memory.memory import Memory
+from lamina.session.base import working
 
 
 def main() -> None:
@@ -60,7 +61,7 @@ def _measure(name: str, home: Path, project: Path, days: int, settings: Settings
     os.utime(lock, (then, then))
     with (
         Agent.open("offline", cwd=project, home=home, settings=settings, interactive=True) as agent,
-        agent.session._working() as c,
+        working(agent.session) as c,
     ):
         begin_dream(c)  # what is loaded and said once is behind us
         took = []

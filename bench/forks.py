@@ -38,6 +38,7 @@ from lamina.core.policy import CLASSIC
 from lamina.core.settings import Settings
 from lamina.fork.fork import run_fork
 from lamina.providers.anthropic import AnthropicProvider
+from lamina.session.base import working
 from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
 
@@ -121,7 +122,7 @@ def newest(server: MessagesServer) -> tuple[Received, list[Received]]:
 
 
 def forked(session: Session, directive: str, purpose: str = "extract") -> None:
-    with session._working() as c:
+    with working(session) as c:
         drive(run_fork(forks.hand_over(c), directive, purpose=purpose), forks.side(c))
 
 
@@ -162,7 +163,7 @@ def together(size: int) -> list[Row]:
     """Three at once, from an answer whose calls nobody has carried out yet."""
     with opened(size) as (session, server):
         asked(session, server, ["open1", "open2"], results=False)
-        with session._working() as c:
+        with working(session) as c:
             handover, side = forks.hand_over(c), forks.side(c)
         jobs = [
             threading.Thread(target=lambda at=at: drive(run_fork(handover, f"{at}. {EXTRACTION}", purpose="extract"), side))
@@ -174,7 +175,7 @@ def together(size: int) -> list[Row]:
             job.join()
         parent, found = newest(server)
         assert len(found) == TOGETHER
-        with session._working() as c:
+        with working(session) as c:
             take_job_results(c)
         return [row(f"{at + 1} of {TOGETHER} at once", parent, one) for at, one in enumerate(found)]
 

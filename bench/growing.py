@@ -13,6 +13,7 @@ from lamina.core.view import Item
 from lamina.layers.l3_notes import offline as notes
 from lamina.layers.l4_compact import offline as summary
 from lamina.providers.anthropic import AnthropicProvider
+from lamina.session.base import working
 from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer, Received
 
@@ -69,11 +70,11 @@ def step(session: Session, server: MessagesServer, number: int) -> None:
 
 def settle(session: Session) -> None:
     """What works in the background is waited for, so that what follows knows it is done."""
-    with session._working() as c:
+    with working(session) as c:
         for name in ("notes", "summary"):
             c.background.wait(name, PATIENCE)
 
 
 def in_view(session: Session) -> list[Item]:
-    with session._working() as c:
+    with working(session) as c:
         return list(c.log.view.items)

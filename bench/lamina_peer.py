@@ -23,6 +23,7 @@ from lamina.core.errors import NothingToSend, WindowFull
 from lamina.core.reply import Reply, read_response
 from lamina.core.settings import Settings
 from lamina.providers import Capabilities
+from lamina.session.base import conversation_of
 from lamina.session.provider import offline
 
 # No window at all, for the harness's timing of a check that never compacts.
@@ -101,7 +102,7 @@ class LaminaPeer(common.Adapter):  # type: ignore[misc]  # the harness has no ty
     def convert(self, message: dict[str, Any], usage: dict[str, int] | None) -> dict[str, Any]:
         # Work in the background is waited for here, where nothing is timed, so that a run can be repeated.
         for name in ("notes", "summary"):
-            self.session._c.background.wait(name, PATIENCE)
+            conversation_of(self.session).background.wait(name, PATIENCE)
         if message["role"] != "assistant":
             return message
         self.number += 1

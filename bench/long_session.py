@@ -38,6 +38,7 @@ from lamina.core.records import Boundary, Clear, Record, Span, Spill
 from lamina.disk.transcripts.store import read_transcript
 from lamina.layers.l3_notes import offline as notes
 from lamina.providers.anthropic import AnthropicProvider
+from lamina.session.base import working
 from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer, Received, check_prefixes
 
@@ -140,7 +141,7 @@ def move(session: Session, turns: int) -> bool:
     else:
         session.ask()
         settle(session)
-        with session._working() as c:
+        with working(session) as c:
             take_job_results(c)
     return True
 

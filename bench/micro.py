@@ -29,6 +29,7 @@ from lamina.core.blocks import ToolResult, ToolUse
 from lamina.core.policy import CLASSIC, Policy
 from lamina.core.settings import Settings
 from lamina.layers.l2_micro import step as micro
+from lamina.session.base import conversation_of
 from lamina.session.session import Session
 
 SIZES = (100, 1_000, 10_000)
@@ -69,7 +70,7 @@ def step(session: Session, index: int) -> None:
 
 def walk(session: Session) -> list[str]:
     """The decision without a registry: every block is looked at, each one's size is known already."""
-    c = session._c
+    c = conversation_of(session)
     calls = {block.id: block.name for _, block in c.log.view.blocks() if isinstance(block, ToolUse)}
     rows = [
         (block.tool_use_id, measure_all((block,), c.memo).plain)
@@ -95,17 +96,17 @@ def microseconds(run: Callable[[], object]) -> float:
 def played(messages: int, policy: Policy, repeat: int) -> tuple[list[float], list[float]]:
     """Microseconds of each step's decision, and of some walks."""
     with tempfile.TemporaryDirectory() as home, filled(Path(home), messages, policy) as session:
-        micro.clear(session._c)
+        micro.clear(conversation_of(session))
         ours, walked = [], []
         gc.collect()
         gc.disable()
         for index in range(messages, messages + repeat):
             step(session, index)
-            ours.append(microseconds(lambda: micro.clear(session._c)))
+            ours.append(microseconds(lambda: micro.clear(conversation_of(session))))
             if index % 10 == 0:
                 walked.append(microseconds(lambda: walk(session)))
         gc.enable()
-        assert not any(type(one).__name__ == "Clear" for one in session._c.log.decisions.values())
+        assert not any(type(one).__name__ == "Clear" for one in conversation_of(session).log.decisions.values())
         return ours, walked
 
 
@@ -123,8 +124,8 @@ def p99(times: list[float]) -> float:
 
 def clearing(messages: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as home, filled(Path(home), messages, CLEARING) as session:
-        took = microseconds(lambda: micro.clear(session._c)) / 1e3
-        (decision,) = session._c.log.decisions.values()
+        took = microseconds(lambda: micro.clear(conversation_of(session))) / 1e3
+        (decision,) = conversation_of(session).log.decisions.values()
         return {"results": len(getattr(decision, "markers", {})), "ms": took}
 
 

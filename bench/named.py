@@ -31,6 +31,7 @@ from lamina.core.log import Log
 from lamina.core.records import Boundary, Clear, Message, Record
 from lamina.core.settings import Settings
 from lamina.disk.transcripts.store import read_transcript
+from lamina.session.base import working
 from lamina.session.session import Session
 
 KEYS = ("file_path", "path", "notebook_path")
@@ -126,7 +127,7 @@ def play(messages: list[dict[str, Any]], marks: list[tuple[int, str]], way: str)
                 continue
             if waiting and waiting[0][0] <= at:
                 _, written = waiting.pop(0)
-                with session._working() as c:
+                with working(session) as c:
                     c.background.wait("notes", 60)
                 done = session.compact()
                 if done.done:

@@ -23,6 +23,7 @@ from lamina.fork.host import Host
 from lamina.layers.l3_notes import offline as notes
 from lamina.layers.l4_compact import offline as summary
 from lamina.providers.anthropic import AnthropicProvider
+from lamina.session.base import working
 from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer, Received
 
@@ -48,12 +49,12 @@ def one(home: Path, latency: float, *, with_notes: bool) -> dict[str, Any]:
         with Session(provider, home=home, cwd=home, window=WINDOW, settings=settings) as session:
             told: list[tuple[str, dict[str, Any]]] = []
             session.lend(Host(observer=lambda name, data: told.append((name, data))))
-            with session._working() as c:
+            with working(session) as c:
                 threshold = c.limits.autocompact
             while session.tokens < threshold - 3_000:
                 session.add_user(STEP)
                 session.ask()
-                with session._working() as c:
+                with working(session) as c:
                     c.background.wait("notes", 60)
                 session.end_turn()
             session.add_user(STEP * 3)

@@ -24,6 +24,7 @@ from typing import Any
 
 from lamina.core.blocks import tool_result
 from lamina.layers.l1_results import step as results
+from lamina.session.base import working
 from lamina.session.session import Session
 
 KINDS = ("copy", "bytes", "str", "file")
@@ -45,7 +46,7 @@ def small(home: Path, size: int, runs: int, number: int = 2_000) -> dict[str, fl
         session.add_user("go")
         session.before_call()
         session.after_call(answer(1))
-        with session._working() as c:
+        with working(session) as c:
             for _ in range(runs):
                 began = time.process_time()
                 for _ in range(number):
@@ -80,7 +81,7 @@ def one_large(kind: str, source: Path, home: Path) -> dict[str, float]:
         if kind == "copy":
             shutil.copyfile(source, home / "copy")
         else:
-            with session._working() as c:
+            with working(session) as c:
                 session._add_results([results.hand_in(c, "c0", given)])
         seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -21,6 +21,7 @@ from lamina.layers.l6_dream.directive import read_directive
 from lamina.layers.l6_dream.record import DreamRecord, read_records
 from lamina.memory.memory import Memory
 from lamina.memory.store.contract import ChangeReason
+from lamina.session.base import working
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import Step, make_answer
 
@@ -93,7 +94,7 @@ class Dreamer:
         self.agent.run(words)
 
     def settle(self) -> None:
-        with self.agent.session._working() as c:
+        with working(self.agent.session) as c:
             assert c.background.wait("dream", PATIENCE)
             take_job_results(c)
 

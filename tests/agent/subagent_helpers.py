@@ -8,6 +8,7 @@ from typing import Any
 from lamina.agent.agent import Agent
 from lamina.core.records import Event
 from lamina.layers.l7_agents.types import AGENT
+from lamina.session.base import working
 from lamina.testing import MessagesServer, Received
 
 from .agent_helpers import PATIENCE, records
@@ -53,7 +54,7 @@ def events(agent: Agent, name: str) -> list[dict[str, Any]]:
 
 def wait_for(agent: Agent) -> None:
     """Until no agent works in the background."""
-    with agent.session._working() as conversation:
+    with working(agent.session) as conversation:
         background = conversation.background
     for name in background.names:
         assert background.wait(name, PATIENCE)

@@ -19,6 +19,7 @@ from lamina.fork.fork import NO_AGENTS, tagged
 from lamina.fork.handover import PLACEHOLDER
 from lamina.fork.tool_runner import PermissionAnswer
 from lamina.layers.l7_agents.types import AGENT
+from lamina.session.base import working
 from lamina.testing import MessagesServer, Received
 
 from .agent_helpers import PATIENCE, accepted, lay_out, records, reminders, results, texts
@@ -375,7 +376,7 @@ def test_a_background_report_comes_at_the_next_round_of_tools(opened: Open, mess
     messages_server.reply(text="All is well.", fork="agent")
 
     it_is_in = threading.Event()
-    with agent.session._working() as conversation:
+    with working(agent.session) as conversation:
         jobs = conversation.background
 
     def wait_for_it() -> None:

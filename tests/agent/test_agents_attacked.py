@@ -16,6 +16,7 @@ from lamina.core.errors import Aborted, UsageError
 from lamina.core.records import Message
 from lamina.fork.fork import tagged
 from lamina.fork.tool_runner import AT_ONCE, PermissionAnswer
+from lamina.session.base import working
 from lamina.session.session import AsyncSession
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import make_answer
@@ -251,7 +252,7 @@ def test_a_report_for_a_turn_that_was_rewound_comes_all_the_same(
     messages_server.reply(text="All is well.", delay=release, **own(kind))
     messages_server.reply(text="It runs.", when=for_parent)
     agent.run("Go")
-    with agent.session._working() as conversation:
+    with working(agent.session) as conversation:
         rewind(conversation, before)
     release.set()
     wait_for(agent)
@@ -387,7 +388,7 @@ def test_half_of_a_character_in_a_report_is_replaced(opened: Open, messages_serv
     messages_server.reply(text="Hello.")
     agent.run("Hello")
     messages_server.reply(text="Yes.")
-    with agent.session._working() as conversation:
+    with working(agent.session) as conversation:
         agent.session.add_user("And?")
         for number, said in enumerate(("\ud800 half", "\udcff" * 40_000)):
             state = AgentState(id=f"x{number}", type="fork", description="\ud83d", background=True, status="done")

@@ -16,6 +16,7 @@ from tests.session.compacting import quiet, summarising
 from lamina.agent.agent_run import FORK_ROUNDS
 from lamina.cli.agents import find_running_agents
 from lamina.core.errors import InputError
+from lamina.session.base import working
 from lamina.testing import MessagesServer, Received
 
 from .agent_helpers import lay_out, reminders, results, texts
@@ -150,7 +151,7 @@ def test_what_a_log_says_of_agents_is_read_with_care(opened: Open, messages_serv
     agent = opened()
     messages_server.reply(text="Hello.")
     agent.run("Hello")
-    with agent.session._working() as conversation:
+    with working(agent.session) as conversation:
         conversation.record_event("agent_started", {"unreported": rows})
     agent.close()
     again = opened(resume=agent.session.id)

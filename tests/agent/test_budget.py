@@ -11,6 +11,7 @@ from tests.session.compacting import quiet
 from lamina.agent.agent import Agent
 from lamina.disk.home.ledger import day_of, read_ledger_day
 from lamina.layers.l7_agents.types import AGENT
+from lamina.session.base import working
 from lamina.testing import MessagesServer
 
 from .agent_helpers import PATIENCE
@@ -26,7 +27,7 @@ def test_an_agent_in_the_background_runs_and_is_no_line_of_the_ledger(opened: Op
     messages_server.reply(text="It works in the background.")
     messages_server.reply(text="All is well.", fork="agent")
     agent.run("Look around")
-    with agent.session._working() as c:
+    with working(agent.session) as c:
         background, home = c.background, c.home
     for name in background.names:
         assert background.wait(name, PATIENCE)

@@ -14,6 +14,7 @@ from lamina.agent.agent import Agent
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
 from lamina.providers.offline import OfflineProvider
+from lamina.session.base import working
 from lamina.testing import MessagesServer
 
 from .agent_helpers import accepted, contexts, reminders, results
@@ -64,7 +65,7 @@ def turn(agent: Agent, server: MessagesServer, words: str = "Go on.") -> None:
 
 
 def moved(agent: Agent, now: str) -> None:
-    with agent.session._working() as conversation:
+    with working(agent.session) as conversation:
         conversation.clock = lambda: now
 
 
@@ -135,7 +136,7 @@ def test_a_turn_that_goes_past_midnight_is_told_behind_its_results_and_writes_to
     messages_server.reply(tool_use=("Write", {"file_path": old, "content": "- late"}, "w1"))
     messages_server.reply(tool_use=("Write", {"file_path": new, "content": "- early"}, "w2"))
     messages_server.reply(text="Done.")
-    with agent.session._working() as conversation:
+    with working(agent.session) as conversation:
         agent.on_event = lambda event: setattr(conversation, "clock", lambda: NIGHT) if event["type"] == "tool_call" else None
     agent.run("Go on.")
     first, second, third = accepted(messages_server)

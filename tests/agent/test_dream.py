@@ -26,6 +26,7 @@ from lamina.layers.l6_dream.record import DreamRecord, request_kill
 from lamina.layers.l6_dream.step import describe_dream
 from lamina.layers.l6_dream.trigger import begin_dream
 from lamina.memory.memory import Memory
+from lamina.session.base import working
 from lamina.testing import MessagesServer
 
 from .agent_helpers import PATIENCE, accepted, results
@@ -461,7 +462,7 @@ def test_a_turn_that_is_too_early_pays_one_stat(opened: Open, project: Path) -> 
         if event == "c_call" and getattr(what, "__module__", "") in ("posix", "nt") and what.__name__ not in FREE:
             calls.append(what.__name__)
 
-    with one.agent.session._working() as c:
+    with working(one.agent.session) as c:
         before = sys.getprofile()
         sys.setprofile(seen)
         try:

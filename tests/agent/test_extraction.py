@@ -19,6 +19,7 @@ from lamina.fork.fork import directive_in
 from lamina.layers.l5_extract.plan import MOST_FAILURES
 from lamina.layers.l5_extract.writer import MOST_BYTES, MOST_FILES
 from lamina.memory.memory import Memory
+from lamina.session.base import working
 from lamina.testing import MessagesServer, Received
 
 from .agent_helpers import PATIENCE, lay_out, records, results
@@ -50,7 +51,7 @@ class Watched:
             self.told.append((event["name"], event["data"]))
 
     def settle(self) -> None:
-        with self.agent.session._working() as c:
+        with working(self.agent.session) as c:
             assert c.background.wait("extraction", PATIENCE)
             take_job_results(c)
 
@@ -446,7 +447,7 @@ def test_when_the_last_reviewed_message_is_gone_all_that_is_visible_counts(
     one = watched()
     for words in ("First message.", "Second message.", "Third message."):
         one.run(words)
-    with one.agent.session._working() as c:
+    with working(one.agent.session) as c:
         assert undo_turn(c) is not None
         assert one.events[-1]["cursor"] not in {item.uuid for item in c.log.view.items}
     one.run("Fourth message.")
@@ -467,7 +468,7 @@ def test_a_compaction_keeps_the_cursor_for_those_who_resume(
     path, cursor = one.agent.session.path, one.events[-1]["cursor"]
     one.agent.close()
     again = watched(resume=str(path), settings=Settings(session_notes=False))
-    with again.agent.session._working() as c:
+    with working(again.agent.session) as c:
         assert cursor in {item.uuid for item in c.log.view.items}
     again.run("Later.")
     assert 'begins with "Later."' in (directive_in(forks(messages_server)[-1].body) or "")

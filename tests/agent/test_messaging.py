@@ -19,6 +19,7 @@ from lamina.disk.home.mailbox import Mailbox, MailboxAddress, deliver, members
 from lamina.layers.l5_extract.sources import read_sources
 from lamina.layers.l7_agents.messages import AgentMessage, encode_message
 from lamina.layers.l7_agents.step import from_mailbox
+from lamina.session.base import working
 from lamina.testing import MessagesServer, Received
 
 from .agent_helpers import PATIENCE, reminders, results
@@ -240,7 +241,7 @@ def test_mail_in_the_team_mailbox_is_read_once_and_allows_nothing(
     last = last_of_parent(messages_server)
     assert results(last)["w1"].startswith("!Not allowed: Nobody is there to allow it.")
     assert mail_of(last) == [words], "once, and what was sent stays as it is"
-    with agent.session._working() as conversation:
+    with working(agent.session) as conversation:
         heard = read_sources(conversation.log.view.items, 0)
     assert [each.words for each in heard.said] == ["What is new?"], "nothing of it is the person's own words"
     assert any("First." in each for each in heard.data)
@@ -334,7 +335,7 @@ def test_mail_stays_in_the_mailbox_until_the_disk_has_it_in_the_transcript(
     deliver(home, alice, encode_message(AgentMessage.new("bob", "And this.")))
     box = agent.mail._transports.mailbox if agent.mail is not None else None
     assert box is not None
-    with agent.session._working() as conversation, watched(full):
+    with working(agent.session) as conversation, watched(full):
         from_mailbox(conversation, box, path)
         assert b"And this." in inbox.read_bytes()
         from_mailbox(conversation, box, path)  # it is in view already, and waits for room

@@ -12,6 +12,7 @@ from lamina.agent.agent import Agent
 from lamina.conversation.isolate import take_job_results
 from lamina.fork.fork import directive_in
 from lamina.layers.l3_notes import offline as local
+from lamina.session.base import working
 from lamina.testing import Answer, MessagesServer, Received
 from lamina.testing.script import Step, make_answer
 
@@ -24,7 +25,7 @@ def notes_file(agent: Agent) -> Path:
 
 
 def settle(agent: Agent) -> None:
-    with agent.session._working() as c:
+    with working(agent.session) as c:
         assert c.background.wait("notes", 120)
         take_job_results(c)
 

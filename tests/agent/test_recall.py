@@ -16,6 +16,7 @@ from lamina.core.policy import Policy, SurfacingPolicy
 from lamina.core.settings import Settings
 from lamina.disk.transcripts.store import read_transcript
 from lamina.memory.memory import Memory
+from lamina.session.base import working
 from lamina.testing import MessagesServer, Received
 
 from .agent_helpers import PATIENCE, contexts, reminders
@@ -140,7 +141,7 @@ def test_an_abort_ends_a_choice_under_way(opened: Open, messages_server: Message
     try:
         with pytest.raises(Aborted):
             agent.run(QUESTION)
-        with agent.session._working() as conversation:
+        with working(agent.session) as conversation:
             assert conversation.background.wait("select", PATIENCE)  # though its server has not answered
     finally:
         gate.set()

@@ -14,6 +14,7 @@ from lamina.core.errors import InputError
 from lamina.core.records import Break
 from lamina.disk.transcripts.store import read_transcript
 from lamina.providers import Provider, open_provider
+from lamina.session.base import working
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
@@ -89,7 +90,7 @@ def test_another_programs_session_gets_the_tools_it_does_not_tell_of(
 
 
 def window_of(session: Session) -> int:
-    with session._working() as c:
+    with working(session) as c:
         return c.limits.window
 
 

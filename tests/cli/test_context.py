@@ -14,6 +14,7 @@ from tests.session.foreign import foreign_transcript
 from lamina.agent.agent import Agent
 from lamina.cli.terminal.commands import undo_turn
 from lamina.providers import open_provider
+from lamina.session.base import working
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
@@ -99,7 +100,7 @@ def test_a_person_gets_a_table_that_fits(
 def test_the_window_and_its_thresholds_are_named(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Session("anthropic:claude-haiku-4-5", cwd=work) as session:
         session.sync([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}])
-        with session._working() as c:
+        with working(session) as c:
             limits = c.limits
     asked = {"size": 200_000, "source": "model", "auto_compact": True}
     names = ("effective", "warning", "autocompact", "blocking")
@@ -155,7 +156,7 @@ def test_what_was_taken_back_no_longer_counts(tmp_path: Path, work: Path) -> Non
         before = report(agent.session.id)
         agent.run("Remember: two, " + "and so on " * 500)
         assert report(agent.session.id)["human"] > before["human"] + 500
-        with agent.session._working() as conversation:
+        with working(agent.session) as conversation:
             undo_turn(conversation)
         assert report(agent.session.id)["human"] == before["human"]
 
@@ -216,7 +217,7 @@ def test_two_requests_are_compared_block_by_block(
 ) -> None:
     with talk(messages_server, client, work, rounds=2) as agent:
         name = agent.session.id
-        with agent.session._working() as conversation:
+        with working(agent.session) as conversation:
             undo_turn(conversation)
         messages_server.reply(text="Something else.")
         agent.run("And now?")

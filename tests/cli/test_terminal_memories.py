@@ -13,6 +13,7 @@ from lamina.core.blocks import Wire
 from lamina.core.records import Event
 from lamina.disk.transcripts.store import read_transcript
 from lamina.memory.memory import Memory
+from lamina.session.base import working
 
 if os.name == "nt":
     pytest.skip("needs a pseudo-terminal", allow_module_level=True)
@@ -30,7 +31,7 @@ def remember(project: Path, home: Path | None = None) -> None:
 
 def brought(agent: Agent) -> list[RecalledMemory]:
     assert agent.session.path is not None
-    with agent.session._working() as c:
+    with working(agent.session) as c:
         branch, view = set(c.log.tree.members), {item.uuid for item in c.log.view.items}
     return find_recalled(read_transcript(agent.session.path), branch, view)
 
@@ -44,7 +45,7 @@ def test_what_came_is_told_with_its_reason_and_not_once_it_was_taken_back(tmp_pa
         assert brought(agent) == []
         agent.run(QUESTION)
         assert brought(agent) == [RecalledMemory("testing-db.md", WHY, True)]
-        with agent.session._working() as c:
+        with working(agent.session) as c:
             assert undo_turn(c) is not None
         assert brought(agent) == []
 

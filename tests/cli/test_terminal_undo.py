@@ -6,6 +6,7 @@ from pathlib import Path
 
 from lamina.agent.agent import Agent
 from lamina.cli.terminal.commands import undo_turn
+from lamina.session.base import working
 from lamina.session.session import Session
 
 
@@ -18,7 +19,7 @@ def test_calls_and_results_of_the_turn_leave_with_it(tmp_path: Path) -> None:
         agent.run("Remember: our tests run against Postgres.")
         before = agent.session.messages
         agent.run("write notes.txt: one")
-        with agent.session._working() as conversation:
+        with working(agent.session) as conversation:
             removed = undo_turn(conversation)
         assert removed is not None
         assert removed.calls == ("Write",)
@@ -34,7 +35,7 @@ def test_calls_and_results_of_the_turn_leave_with_it(tmp_path: Path) -> None:
 def test_a_turn_that_got_no_answer_is_taken_back_too(tmp_path: Path) -> None:
     with Session("offline", cwd=tmp_path, in_memory=True) as session:
         session.add_user("a question " * 20)
-        with session._working() as conversation:
+        with working(session) as conversation:
             removed = undo_turn(conversation)
             assert removed is not None
             assert removed.sentence().startswith('Taken back: "a question a question')
@@ -49,6 +50,6 @@ def test_the_first_reminder_stays_where_it_was(tmp_path: Path) -> None:
         first = str(agent.session.messages)
         assert "Use tabs." in first
         agent.run("hello")
-        with agent.session._working() as conversation:
+        with working(agent.session) as conversation:
             assert undo_turn(conversation) is not None
         assert str(agent.session.messages) == first

@@ -14,6 +14,7 @@ from lamina.maintenance.forget.subject import Subject
 from lamina.maintenance.kept_files import KeptFiles, kept_files
 from lamina.memory.memory import Memory
 from lamina.memory.store.contract import ChangeReason
+from lamina.session.base import conversation_of
 from lamina.session.session import Session
 
 NAME = "Anna Lee"
@@ -54,9 +55,11 @@ def make_session(home: Path, cwd: Path) -> Path:
         results.mkdir(parents=True, exist_ok=True)
         data = f"one\n{NAME}\nthree\n".encode()
         (results / "call-1.txt").write_bytes(data)
-        uuid, parent, time = session._c.head()
+        uuid, parent, time = conversation_of(session).head()
         digest = hashlib.sha256(data).hexdigest()
-        session._c.append([Spill(uuid, parent, time, "call-1", "one…", str(results / "call-1.txt"), len(data), digest)])
+        conversation_of(session).append(
+            [Spill(uuid, parent, time, "call-1", "one…", str(results / "call-1.txt"), len(data), digest)]
+        )
     notes = path.with_suffix("") / "session-memory"
     notes.mkdir(parents=True, exist_ok=True)
     (notes / "summary.md").write_text(f"# Task\n\nFind a house.\n\n# People\n\n- {NAME}: 7 River Road\n- Bob\n")

@@ -15,6 +15,7 @@ from lamina.core.settings import Settings
 from lamina.providers import Capabilities
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.providers.retry import Waits
+from lamina.session.base import conversation_of
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
 from lamina.testing.received_request import Received
@@ -117,7 +118,7 @@ def fates(path: Path | None, decision: Clear) -> dict[str, Told]:
 
 
 def results_in(session: Session) -> dict[str, ToolResult]:
-    blocks = [block for _, block in session._c.log.view.blocks()]
+    blocks = [block for _, block in conversation_of(session).log.view.blocks()]
     return {block.tool_use_id: block for block in blocks if isinstance(block, ToolResult)}
 
 

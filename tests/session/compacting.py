@@ -12,6 +12,7 @@ from lamina.core.receipts import Told, open_receipt, read_receipt
 from lamina.core.records import Boundary, Event, Record, Span
 from lamina.core.settings import Settings
 from lamina.providers.anthropic import AnthropicProvider
+from lamina.session.base import working
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
 from lamina.testing.received_request import Received
@@ -108,7 +109,7 @@ def summaries(server: MessagesServer) -> list[Received]:
 
 
 def records(session: Session) -> list[Record]:
-    with session._working() as c:
+    with working(session) as c:
         return list(c.store.read())
 
 
@@ -121,12 +122,12 @@ def told(session: Session, name: str) -> list[Wire]:
 
 
 def kinds(session: Session) -> list[str]:
-    with session._working() as c:
+    with working(session) as c:
         return [item.kind for item in c.log.view.items]
 
 
 def ids(session: Session) -> list[str]:
-    with session._working() as c:
+    with working(session) as c:
         return [item.uuid for item in c.log.view.items]
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from lamina import AsyncSession, Session
+from lamina.session.base import conversation_of
 
 
 def lend(session: Session | AsyncSession, **fields: Any) -> None:
     """Lend these fields besides what is lent already."""
-    session.lend(msgspec.structs.replace(session._c.host, **fields))
+    session.lend(msgspec.structs.replace(conversation_of(session).host, **fields))

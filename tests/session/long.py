@@ -21,6 +21,7 @@ from lamina.core.view import Item
 from lamina.disk.transcripts.store import TranscriptReader, read_transcript
 from lamina.layers.l1_results.reopen import open_spill
 from lamina.layers.l4_compact.expand import stands_for
+from lamina.session.base import working
 from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import Step
@@ -136,7 +137,7 @@ class Work:
 
 def settle(session: Session) -> None:
     """What works in the background is waited for, so that a run gives the same decisions twice."""
-    with session._working() as c:
+    with working(session) as c:
         assert c.background.wait("notes", PATIENCE)
         assert c.background.wait("summary", PATIENCE)
         take_job_results(c)

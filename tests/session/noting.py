@@ -17,6 +17,7 @@ from lamina.layers.l3_notes import offline as local
 from lamina.layers.l3_notes.sections import Notes, read_notes
 from lamina.layers.l3_notes.template import own_template
 from lamina.providers.anthropic import AnthropicProvider
+from lamina.session.base import conversation_of, working
 from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
 from lamina.testing.script import Answer, Step
@@ -82,7 +83,7 @@ def connected(server: MessagesServer, home: Path, **given: Any) -> Iterator[Sess
 
 
 def told(session: Session) -> Seen:
-    seen = session._c.host.observer
+    seen = conversation_of(session).host.observer
     assert isinstance(seen, Seen)
     return seen
 
@@ -97,7 +98,7 @@ def talk(session: Session, *words: str) -> None:
 
 
 def settle(session: Session) -> None:
-    with session._working() as c:
+    with working(session) as c:
         assert c.background.wait("notes", PATIENCE)
         assert c.background.wait("summary", PATIENCE)
         take_job_results(c)
@@ -132,4 +133,4 @@ def fates(boundary: Boundary, order: list[str]) -> dict[str, Told]:
 
 
 def order_of(session: Session) -> list[str]:
-    return [item.uuid for item in session._c.log.view.items]
+    return [item.uuid for item in conversation_of(session).log.view.items]

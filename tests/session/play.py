@@ -7,6 +7,7 @@ import copy
 from lamina.conversation.compaction.commit import CompactionRequest, Replacement, commit
 from lamina.conversation.compaction.restoration import Restoration
 from lamina.core.errors import InputError, NothingToSend
+from lamina.session.base import conversation_of
 from lamina.session.session import Session
 
 from .words import Wire, answer, call, cut_off, text, thinking
@@ -24,7 +25,7 @@ def turns(session: Session, *words: str) -> list[Wire]:
 
 def compact(session: Session, summary: str, kept: tuple[str, ...] = ()) -> str:
     """A compaction as a layer would commit it; the id of its boundary."""
-    c = session._c
+    c = conversation_of(session)
     uuid, _, time = c.head()
     items = tuple(c.log.view.items)
     gone = tuple(item.uuid for item in items if item.uuid not in kept)

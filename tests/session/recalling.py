@@ -13,6 +13,7 @@ from lamina.core.records import Event
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
 from lamina.providers.anthropic import AnthropicProvider
+from lamina.session.base import conversation_of
 from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
 
@@ -99,7 +100,7 @@ def with_a_call(session: Session, server: MessagesServer, words: str, *, landed:
     session.add_user(words)
     reply = session.ask()
     if landed:
-        assert session._c.background.wait("select", 60)
+        assert conversation_of(session).background.wait("select", 60)
     for one in reply.tool_uses:
         session.add_tool_result(one.id, "text of the file")
     session.ask()

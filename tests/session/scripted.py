@@ -30,6 +30,7 @@ from lamina.core.records import Attachment, Boundary, Clear, Message, Pin, Recor
 from lamina.core.settings import Settings
 from lamina.fork.fork import run_fork
 from lamina.layers.l4_compact.plan import Pivot
+from lamina.session.base import working
 from lamina.session.session import Session
 
 from .breaking import InHand
@@ -101,7 +102,7 @@ class Script(Work):
 
     def check(self) -> None:
         """The view is the fold of the log; no layer had to step aside."""
-        with self.session._working() as c:
+        with working(self.session) as c:
             whole = Log.load(c.store.read)
             assert unmarked(self.session.messages) == unmarked(whole.view.messages())
             assert c.log.view.pins == whole.view.pins
@@ -182,7 +183,7 @@ class Script(Work):
         return [record.text for record in before if isinstance(record, Pin) and record.text and record.uuid not in revoked]
 
     def handed_over(self) -> Wire | None:
-        with self.session._working() as c:
+        with working(self.session) as c:
             if not c.log.view.items or c.log.view.flat.open_calls:
                 return None
             handed = forks.hand_over(c)
@@ -206,7 +207,7 @@ class Script(Work):
             self.taken_back(pick, lambda: self.session.hide_messages(items[first], items[last]))
 
     def items(self) -> list[str]:
-        with self.session._working() as c:
+        with working(self.session) as c:
             return [item.uuid for item in c.log.view.items]
 
     def taken_back(self, pick: int, do: Callable[[], str]) -> None:
@@ -289,7 +290,7 @@ class Script(Work):
 
     def do_fork(self, pick: int) -> None:
         """A fork that shares the prefix, with calls left open or not; its request is valid."""
-        with self.session._working() as c:
+        with working(self.session) as c:
             if not c.log.view.items:
                 return
             with suppress(Overloaded, ServerFault):
@@ -337,13 +338,13 @@ class Script(Work):
 
     def set_clock(self, session: Session) -> None:
         if year := self.year:
-            with session._working() as c:
+            with working(session) as c:
                 c.clock = lambda: f"{year}-01-01T00:00:00.000Z"
 
     def do_switch(self, pick: int) -> None:
         name = SWITCHES[pick % len(SWITCHES)]
         self.switches[name] = not getattr(Settings(**self.switches), name)
-        with self.session._working() as c:
+        with working(self.session) as c:
             self.session.settings = c.settings = Settings(**self.switches)
 
     def do_fault(self, pick: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from lamina.core.records import Event, Message, Spill
 from lamina.layers.l1_results import step as results
+from lamina.session.base import working
 from lamina.session.session import Session
 
 from .words import Wire, answer, records
@@ -27,7 +28,7 @@ def asked(session: Session, *calls: Wire, words: str = "look", name: str = "m") 
 
 def hand_in(session: Session, call_id: str, output: object, *, is_error: bool = False) -> None:
     """As add_tool_result does it, whatever the output is."""
-    with session._working() as c:
+    with working(session) as c:
         session._add_results([results.hand_in(c, call_id, output, is_error=is_error)])
 
 

@@ -15,6 +15,7 @@ from lamina.core.records import Boundary
 from lamina.core.settings import Settings
 from lamina.fork.model_call import ask_on_loop
 from lamina.layers.l4_compact.plan import Pivot
+from lamina.session.base import conversation_of
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 
@@ -34,7 +35,7 @@ def opened(provider: InHand, home: Path, **given: Any) -> AsyncSession:
 
 async def filled(session: AsyncSession, provider: InHand) -> None:
     """Up to the threshold: the next call compacts, and its summary waits."""
-    while session.tokens < session._c.limits.autocompact:
+    while session.tokens < conversation_of(session).limits.autocompact:
         session.add_user(f"Question {len(provider.asked)} {LONG}")
         await session.ask()
     provider.gate = asyncio.Event()
@@ -70,7 +71,7 @@ def test_what_is_said_while_a_summary_is_made_stays_in_view(tmp_path: Path, side
         provider = InHand()
         async with opened(provider, tmp_path) as session:
             await filled(session, provider)
-            items = [item.uuid for item in session._c.log.view.items]
+            items = [item.uuid for item in conversation_of(session).log.view.items]
             pivot = Pivot("from", items[2]) if side == "from" else None
             task = asyncio.create_task(session.compact(pivot=pivot))
             await provider.came.wait()
@@ -78,7 +79,7 @@ def test_what_is_said_while_a_summary_is_made_stays_in_view(tmp_path: Path, side
             assert provider.gate is not None
             provider.gate.set()
             assert (await task).done
-            assert late in [item.uuid for item in session._c.log.view.items]
+            assert late in [item.uuid for item in conversation_of(session).log.view.items]
             request = await session.before_call()
             assert "do not forget this" in said(request["messages"])
             assert refused(request) == []
@@ -94,7 +95,7 @@ def test_a_conversation_that_branched_while_its_summary_was_made_keeps_its_histo
         provider = InHand()
         async with opened(provider, tmp_path) as session:
             messages: list[Any] = []
-            while session.tokens < session._c.limits.autocompact:
+            while session.tokens < conversation_of(session).limits.autocompact:
                 messages.append({"role": "user", "content": f"Question {len(messages)} {LONG}"})
                 session.sync(messages)
                 reply = await session.ask()

@@ -39,6 +39,7 @@ from lamina.core.settings import Settings
 from lamina.layers.l4_compact.breaker import BreakerLedger, failed, filled
 from lamina.layers.l4_compact.offline import answer as by_rules
 from lamina.layers.l4_compact.plan import Pivot
+from lamina.session.base import conversation_of, working
 from lamina.session.session import Session
 
 from . import clearing
@@ -83,7 +84,7 @@ def follow(session: Session, rows: list[Wire]) -> None:
 
 def folded(session: Session) -> list[Wire]:
     """The messages as the whole log gives them."""
-    with session._working() as c:
+    with working(session) as c:
         shown: list[Wire] = unmarked(Log.load(c.store.read).view.messages())
         return shown
 
@@ -97,7 +98,7 @@ def test_a_branch_from_a_message_a_compaction_kept_has_all_before_it_again(tmp_p
     with opened(tmp_path) as session:
         rows = turns(session, 8, words="a few words " * 30)
         follow(session, rows)
-        kept = session._c.log.view.items[-6].uuid
+        kept = conversation_of(session).log.view.items[-6].uuid
         assert session.compact(pivot=Pivot("up_to", kept)).done
         session.sync([*rows[:-2], user("another way")])
         assert unmarked(session.messages) == folded(session)
@@ -165,9 +166,9 @@ def test_a_result_is_recognised_in_a_new_list_whatever_became_of_it(
     if since == "compacted":
         assert session.compact("all").done
     elif since == "snipped":
-        session.hide_messages(session._c.log.view.items[0].uuid, session._c.log.view.items[5].uuid)
+        session.hide_messages(conversation_of(session).log.view.items[0].uuid, conversation_of(session).log.view.items[5].uuid)
     elif since == "cleared":
-        session._c.clock = lambda: "2099-01-01T00:00:00.000Z"
+        conversation_of(session).use_clock(lambda: "2099-01-01T00:00:00.000Z")
         session.sync([*rows, user("after a pause")])
         session.before_call()
         rows = [*rows, user("after a pause")]
@@ -191,7 +192,7 @@ def test_a_session_resumed_behind_a_compaction_that_nothing_answered_announces_t
         follow(session, turns(session, 4))
         session.add_user("and now?")
         sent = session.before_call()
-        pivot = Pivot("up_to", session._c.log.view.items[-3].uuid) if then == "keeps" else None
+        pivot = Pivot("up_to", conversation_of(session).log.view.items[-3].uuid) if then == "keeps" else None
         assert session.compact("all" if pivot is None else "", pivot=pivot).done
         if then == "snip":
             session.add_user("never mind")
@@ -248,7 +249,7 @@ def test_a_spilled_result_can_be_opened_after_its_compaction(tmp_path: Path) -> 
 def test_a_message_is_pinned_once(tmp_path: Path) -> None:
     with opened(tmp_path) as session:
         follow(session, turns(session, 2))
-        message = session._c.log.view.items[0].uuid
+        message = conversation_of(session).log.view.items[0].uuid
         assert session.pin(message=message) == session.pin(message=message)
         assert len(session.pins) == 1
         assert session.compact("all").done
@@ -265,7 +266,7 @@ def test_what_is_left_of_a_spilled_result_stays_where_its_file_is_gone(tmp_path:
         assert session.path is not None
         shutil.rmtree(session.path.with_suffix("") / "tool-results")
     with clearing.opened(tmp_path, resume=session.id, settings=chosen) as again:
-        again._c.clock = lambda: "2099-01-01T00:00:00.000Z"
+        conversation_of(again).use_clock(lambda: "2099-01-01T00:00:00.000Z")
         request = again.before_call()
         (made,) = clearing.clearings(again.path)
         assert "big" not in made.markers
@@ -322,7 +323,7 @@ def test_a_server_that_writes_more_than_it_was_asked_for_does_not_fill_the_windo
     with opened(tmp_path, provider=Wordy()) as session:
         follow(session, turns(session, 12))
         assert any(isinstance(one, Boundary) for one in records(session.path))
-        assert session.tokens < session._c.limits.autocompact // 2
+        assert session.tokens < conversation_of(session).limits.autocompact // 2
         assert max(len(words) for words in said(session.messages)) < 25_000 < len(WORDY)
 
 
@@ -392,7 +393,7 @@ def test_another_model_does_not_answer_what_was_asked_of_the_first(tmp_path: Pat
             held.set()
             raise Aborted
 
-        with session._working() as c:
+        with working(session) as c:
             assert c.background.wait("notes", 120)
             assert c.background.start("notes", job)
         session.switch_model(second)
@@ -433,7 +434,7 @@ class Random:
     def step(self, kind: str, pick: int) -> None:
         with suppress(WindowFull, NothingToSend, InputError, UsageError):
             getattr(self, kind)(pick)
-        with self.session._working() as c:
+        with working(self.session) as c:
             whole = Log.load(c.store.read)
             assert unmarked(self.session.messages) == unmarked(whole.view.messages())
             assert [item.uuid for item in c.log.view.items] == [item.uuid for item in whole.view.items]
@@ -467,12 +468,12 @@ class Random:
         self.taken_back(pick, lambda: self.session.compact("all" if pick % 2 else "").boundary)
 
     def part(self, pick: int) -> None:
-        items = self.session._c.log.view.items
+        items = conversation_of(self.session).log.view.items
         pivot = Pivot("from" if pick % 2 else "up_to", items[pick % len(items)].uuid) if items else None
         self.taken_back(pick, lambda: self.session.compact(pivot=pivot).boundary)
 
     def snip(self, pick: int) -> None:
-        items = self.session._c.log.view.items
+        items = conversation_of(self.session).log.view.items
         if items:
             self.taken_back(pick, lambda: self.session.hide_messages(items[pick % len(items)].uuid))
 
@@ -484,7 +485,7 @@ class Random:
             assert unmarked(self.session.messages) == before
 
     def pin(self, pick: int) -> None:
-        items = self.session._c.log.view.items
+        items = conversation_of(self.session).log.view.items
         self.session.pin(message=items[pick % len(items)].uuid if items else None)
 
     def undo(self, pick: int) -> None:
@@ -510,12 +511,12 @@ class Random:
 
     def pause(self, pick: int) -> None:
         year = 2000 + pick % 90
-        self.session._c.clock = lambda: f"{year}-01-01T00:00:00.000Z"
+        conversation_of(self.session).use_clock(lambda: f"{year}-01-01T00:00:00.000Z")
 
     def switch(self, pick: int) -> None:
         name = SWITCHES[pick % len(SWITCHES)]
         self.switches[name] = not getattr(Settings(**self.switches), name)
-        self.session.settings = self.session._c.settings = Settings(**self.switches)
+        self.session.settings = conversation_of(self.session).settings = Settings(**self.switches)
 
 
 @pytest.mark.spec("B1", "K3", "R4")

@@ -18,6 +18,7 @@ from lamina.disk.home.ledger import UsageLedger, day_of, ledger_file, read_ledge
 from lamina.disk.transcripts.store import read_transcript
 from lamina.memory.memory import Memory
 from lamina.providers.anthropic import AnthropicProvider
+from lamina.session.base import working
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
@@ -198,7 +199,7 @@ def test_a_session_in_memory_has_a_budget_of_its_own(messages_server: MessagesSe
     settings = compacting.quiet(budget_calls=1)
     with compacting.opened(messages_server, tmp_path, policy=AHEAD, settings=settings, in_memory=True) as session:
         compacting.until_compacted(session, messages_server)
-        with session._working() as c:
+        with working(session) as c:
             assert c.background.wait("summary", PATIENCE)
         compacting.until_compacted(session, messages_server, start=100)
         assert session.status.budget_exhausted == "calls"

@@ -18,6 +18,7 @@ from lamina.conversation import revision
 from lamina.core.policy import CLASSIC, LEAN, Policy
 from lamina.core.records import Attachment, Pin, Spill
 from lamina.core.settings import Settings
+from lamina.session.base import conversation_of
 from lamina.session.session import Session
 
 from .clearing import (
@@ -107,13 +108,13 @@ def test_switched_off_nothing_new_goes_and_what_is_gone_stays(tmp_path: Path) ->
     with begun(opened(tmp_path)) as session:
         before = cleared(work(session, numbered(UNTIL_FULL))[-1])
         assert before
-        session._c.settings = quiet(size_clearing=False)
+        conversation_of(session).settings = quiet(size_clearing=False)
         number = UNTIL_FULL
         while not session.window_state.above_warning:
             assert cleared(work(session, numbered(1, number))[-1]) == before
             number += 1
         assert cleared(session.before_call()) == before
-        session._c.settings = quiet()
+        conversation_of(session).settings = quiet()
         assert len(cleared(session.before_call())) > len(before)
 
 
@@ -129,7 +130,7 @@ def test_after_an_hour_all_but_the_last_five_go_and_only_once(tmp_path: Path) ->
         work(session, numbered(12))
         assert clearings(session.path) == []
         later = datetime.now(UTC) + timedelta(minutes=61)
-        session._c.clock = later.isoformat
+        conversation_of(session).use_clock(later.isoformat)
         request = session.before_call()
         assert cleared(request) == numbered(7)
         assert session.before_call()["messages"] == request["messages"]
@@ -143,25 +144,25 @@ def test_the_pause_is_off_unless_enabled_and_a_clock_that_went_back_is_no_pause(
     for enabled, hours in ((False, 2), (True, -2), (True, -20_000)):
         with begun(opened(tmp_path, settings=quiet(idle_clearing=enabled))) as session:
             work(session, numbered(12))
-            session._c.clock = (datetime.now(UTC) + timedelta(hours=hours)).isoformat
+            conversation_of(session).use_clock((datetime.now(UTC) + timedelta(hours=hours)).isoformat)
             assert cleared(session.before_call()) == []
 
 
 @pytest.mark.spec("M6")
 def test_old_memories_go_in_the_same_pass_and_not_alone(tmp_path: Path) -> None:
     with begun(opened(tmp_path)) as session:
-        turn.add_context(session._c, "relevant_memories", "an old memory")
+        turn.add_context(conversation_of(session), "relevant_memories", "an old memory")
         for number in range(4):
             work(session, [f"early{number}"])
             session.add_user(f"question {number}")
-        turn.add_context(session._c, "relevant_memories", "a young memory")
+        turn.add_context(conversation_of(session), "relevant_memories", "a young memory")
         assert "an old memory" in json.dumps(session.before_call())
         request = work(session, numbered(UNTIL_FULL))[-1]
         assert cleared(request)
         assert "an old memory" not in json.dumps(request)
         assert "a young memory" in json.dumps(request)
         decision = clearings(session.path)[0]
-        memories = [one.uuid for one in session._c.store.read() if isinstance(one, Attachment)]
+        memories = [one.uuid for one in conversation_of(session).store.read() if isinstance(one, Attachment)]
         assert decision.attachments == (memories[0],)
         assert fates(session.path, decision)[memories[0]].fate == "cleared"
 
@@ -171,7 +172,7 @@ def test_undo_brings_back_every_byte_and_nothing_of_it_is_cleared_again(tmp_path
     with begun(opened(tmp_path)) as session:
         requests = until_cleared(session)
         (decision,) = clearings(session.path)
-        revision.undo(session._c, decision.uuid)
+        revision.undo(conversation_of(session), decision.uuid)
         back = session.before_call()
         assert shown(back) == dict.fromkeys(numbered(len(requests)), LONG)
         assert reasons(session.path) == ["clearing", "undo"]
@@ -306,8 +307,8 @@ def test_a_pinned_result_stays(tmp_path: Path) -> None:
         called(session, "dear")
         record = session.add_tool_result("dear", LONG)
         session.before_call()
-        uuid, parent, time = session._c.head()
-        session._c.append([Pin(uuid, parent, time, target=record)])
+        uuid, parent, time = conversation_of(session).head()
+        conversation_of(session).append([Pin(uuid, parent, time, target=record)])
         request = work(session, numbered(UNTIL_FULL))[-1]
         assert cleared(request)
         assert shown(request)["dear"] == LONG
@@ -337,7 +338,7 @@ def test_a_spilled_result_is_cleared_to_the_file_it_has(tmp_path: Path) -> None:
     with begun(spilling(tmp_path)) as session:
         request = work(session, numbered(90))[-1]
         assert cleared(request)
-        spilled = {one.tool_use_id: one for one in session._c.log.decisions.values() if isinstance(one, Spill)}
+        spilled = {one.tool_use_id: one for one in conversation_of(session).log.decisions.values() if isinstance(one, Spill)}
         for name in cleared(request):
             assert spilled[name].path in shown(request)[name]
             assert Path(spilled[name].path).read_text() == LONG
@@ -348,7 +349,7 @@ def test_a_spilled_result_whose_record_is_lost_keeps_its_file(tmp_path: Path) ->
     """The checkpoint still knows the preview; only the file's name is left to go by, and a preview is never saved as the original."""
     with begun(spilling(tmp_path)) as session:
         work(session, numbered(40))
-        session._c.log.decisions.clear()
+        conversation_of(session).log.decisions.clear()
         request = work(session, numbered(50, 40))[-1]
         assert len(cleared(request)) > 40
         for name in cleared(request):
@@ -370,7 +371,7 @@ def test_a_clearing_that_must_pay_waits_for_a_cold_cache(tmp_path: Path, minutes
     with begun(opened(tmp_path, policy=lean(warning_offset=100_000))) as session:
         work(session, numbered(16))
         session.add_user("words that stay " * 3_000)
-        session._c.clock = (datetime.now(UTC) + timedelta(minutes=minutes)).isoformat
+        conversation_of(session).use_clock((datetime.now(UTC) + timedelta(minutes=minutes)).isoformat)
         assert bool(cleared(session.before_call())) is expected
 
 
@@ -405,13 +406,13 @@ def test_whatever_happens_every_request_is_valid_and_every_break_is_announced(
                 session.add_tool_result(f"c{number}", "x" * size * 4)
             case "say" if not session.window_state.at_blocking:
                 session.add_user(f"words {number}")
-            case "undo" if found := list(session._c.log.decisions):
-                revision.undo(session._c, found[size % len(found)])
+            case "undo" if found := list(conversation_of(session).log.decisions):
+                revision.undo(conversation_of(session), found[size % len(found)])
             case "off" | "on":
-                session._c.settings = replace_switch(on=kind == "on")
+                conversation_of(session).settings = replace_switch(on=kind == "on")
             case "pause":
                 hours += 2
-                session._c.clock = (datetime.now(UTC) + timedelta(hours=hours)).isoformat
+                conversation_of(session).use_clock((datetime.now(UTC) + timedelta(hours=hours)).isoformat)
             case "resume":
                 session.close()
                 session = opened(home, window=12_000, tools=[READ, TODO], settings=switches, resume=session.id)

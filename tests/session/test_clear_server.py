@@ -18,6 +18,7 @@ from lamina.core.errors import ServerFault
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Break
 from lamina.providers import Capabilities
+from lamina.session.base import conversation_of
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 from lamina.testing.request_validation import Limits
@@ -173,7 +174,7 @@ def test_after_a_pause_results_are_cleared_here_and_the_edits_begin_anew(message
         run(session)
         assert "cache_edits" in messages_server.requests[-1].body
         session.add_user("Still there?")
-        session._c.clock = (datetime.now(UTC) + timedelta(hours=2)).isoformat
+        conversation_of(session).use_clock((datetime.now(UTC) + timedelta(hours=2)).isoformat)
         request = session.before_call()
         assert len(cleared(request)) == 19
         assert "extra_body" not in request
@@ -196,7 +197,7 @@ def test_edits_switched_off_stay_as_they_are(messages_server: MessagesServer, tm
         session.add_user("Read everything.")
         run(session)
         before = messages_server.requests[-1].body["cache_edits"]
-        session._c.settings = quiet()
+        conversation_of(session).settings = quiet()
         messages_server.answer_with(reading(60))
         session.add_user("More.")
         for _ in range(15):
@@ -262,7 +263,7 @@ def test_thinking_bound_to_what_was_cleared_is_dropped_and_the_conversation_goes
         session.add_user("Read everything.")
         while not clearings(session.path):
             session.add_tool_result(session.ask().tool_uses[0].id, LONG)
-        revision.undo(session._c, clearings(session.path)[0].uuid)
+        revision.undo(conversation_of(session), clearings(session.path)[0].uuid)
         server.answer_with(None)
         session.ask()
     refusals = [received for received in server.requests if received.status == 400]

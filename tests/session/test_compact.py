@@ -17,6 +17,7 @@ from lamina.hooks.events import HookOutcome
 from lamina.layers.l4_compact import step
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.providers.openai import OpenAIProvider
+from lamina.session.base import working
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 from lamina.testing.request_validation import Limits
@@ -175,12 +176,12 @@ def test_pins_and_instruction_files_survive_compaction_after_compaction_word_for
     messages_server.answer_with(summarising())
     with opened(messages_server, tmp_path) as session:
         versions = iter(["rules, first version", "rules, second version"])
-        with session._working() as c:
+        with working(session) as c:
             uuid, parent, time = c.head()
             c.append([Attachment(uuid, parent, time, "instructions", (words_block("rules as sent"),))])
         pinned = session.add_user("Always use tabs,  and two  spaces here.")
         session.ask()
-        with session._working() as c:
+        with working(session) as c:
             for pin in (Pin("p1", c.log.tree.leaf, "", target=pinned), Pin("p2", c.log.tree.leaf, "", text="Never push.")):
                 c.append([pin])
         rounds(session, messages_server, 4)
@@ -322,7 +323,7 @@ def test_a_preview_changes_nothing_and_tells_what_would_happen(messages_server: 
         rounds(session, messages_server, 6)
         last = session.add_user("What next?")
         before, size, calls = session.messages, len(records(session)), len(messages_server.requests)
-        with session._working() as c:
+        with working(session) as c:
             seen = step.preview(c)
         assert (session.messages, len(records(session)), len(messages_server.requests)) == (before, size, calls)
         assert seen.kept == (last,)
@@ -341,7 +342,7 @@ def test_nothing_to_summarise_is_an_answer_not_an_error(messages_server: Message
     with opened(messages_server, tmp_path) as session:
         session.add_user("Hello")
         assert session.compact().why == "there is nothing to summarise yet"
-        with session._working() as c:
+        with working(session) as c:
             assert step.preview(c).why == "there is nothing to summarise yet"
         assert not summaries(messages_server)
 

@@ -20,6 +20,7 @@ from lamina.disk.transcripts.session_list import TAIL_BYTES, read_session_info
 from lamina.fork.host import Restorable
 from lamina.hooks.events import HookOutcome
 from lamina.layers.l4_compact.plan import Pivot
+from lamina.session.base import conversation_of, working
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 from lamina.tools.read_state import ReadRange, ReadState
@@ -165,7 +166,7 @@ def test_a_title_that_stood_at_the_top_stands_near_the_end_again(
     messages_server.answer_with(summarising())
     with opened(messages_server, tmp_path) as session:
         assert session.path is not None
-        with session._working() as c:
+        with working(session) as c:
             titles = [
                 {"type": "ai-title", "aiTitle": "An old name", "sessionId": session.id},
                 {"type": "tag", "tag": "billing", "sessionId": session.id},
@@ -176,7 +177,7 @@ def test_a_title_that_stood_at_the_top_stands_near_the_end_again(
             rounds(session, messages_server, 3, start=round_ * 3)
             second = session.turns[1].first
             assert session.compact(pivot=Pivot("from", second) if pivot else None).done
-            session._c.record_event("padding", {"x": "y" * 20_000})
+            conversation_of(session).record_event("padding", {"x": "y" * 20_000})
             found = {row["type"]: row for row in tail(session.path)}
             assert found["custom-title"]["customTitle"] == "The migration"
             assert found["ai-title"]["aiTitle"] == "An old name"
@@ -286,7 +287,7 @@ def test_pins_too_large_for_a_smaller_window_are_cut_in_view_told_once_and_opene
         small = session.pin("Never push to main.")
         message = session.add_user("The message: " + text)
         session.ask()
-        with session._working() as c:
+        with working(session) as c:
             large, kept = (
                 Pin("p-large-1", c.log.tree.leaf, c.clock(), text=text),
                 Pin("p-message", c.log.tree.leaf, c.clock(), target=message),

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from lamina.conversation import revision
 from lamina.core.policy import CLASSIC
 from lamina.core.records import Boundary
+from lamina.session.base import working
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
 
@@ -37,14 +38,14 @@ def until_begun(session: Session, server: MessagesServer, start: int = 0) -> int
     """Work until a summary was begun; the next round's number."""
     for number in range(start, start + 60):
         rounds(session, server, 1, start=number)
-        with session._working() as c:
+        with working(session) as c:
             if c.background.running("summary") is not None or summaries(server):
                 return number + 1
     raise AssertionError("no summary was begun")
 
 
 def landed(session: Session) -> None:
-    with session._working() as c:
+    with working(session) as c:
         assert c.background.wait("summary", PATIENCE)
 
 
@@ -72,11 +73,11 @@ def test_a_changed_beginning_makes_it_worthless(messages_server: MessagesServer,
     with opened(messages_server, tmp_path, policy=AHEAD) as session:
         number = until_begun(session, messages_server)
         landed(session)
-        with session._working() as c:
+        with working(session) as c:
             target = next(item.uuid for item in c.log.view.items if item.role == "assistant" and item.key)
             revision.rewind(c, target)
         rounds(session, messages_server, 1, start=number)
-        with session._working() as c:
+        with working(session) as c:
             order = ids(session)
         done = session.compact()
         assert done.done

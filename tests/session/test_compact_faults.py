@@ -18,6 +18,7 @@ from lamina.layers.l3_notes import step as notes
 from lamina.layers.l4_compact import step
 from lamina.layers.l4_compact.expand import page_of, stands_for, text_of
 from lamina.layers.l4_compact.plan import Pivot
+from lamina.session.base import working
 from lamina.session.session import Session
 from lamina.testing import MessagesServer
 from lamina.testing.received_request import Received
@@ -171,7 +172,7 @@ def test_too_long_drops_the_oldest_rounds_and_says_so(messages_server: MessagesS
     messages_server.answer_with(summarising())
     with opened(messages_server, tmp_path) as session:
         rounds(session, messages_server, 9)
-        with session._working() as c:
+        with working(session) as c:
             c.append([Pin("p", c.log.tree.leaf, "", target=ids(session)[0])])
         order = ids(session)
         messages_server.answer_with(narrow(9_000, numbers=numbers))
@@ -217,7 +218,7 @@ def test_a_conversation_refused_as_too_long_is_compacted_and_may_be_sent_again(
         rounds(session, messages_server, 9)
         messages_server.window = 9_000
         session.add_user("One more")
-        with session._working() as c:
+        with working(session) as c:
             request = session.before_call()
             with pytest.raises(PromptTooLong) as caught:
                 session.provider.ask(request)
@@ -249,7 +250,7 @@ def test_one_message_larger_than_the_window(messages_server: MessagesServer, tmp
 
 def opened_again(session: Session) -> list[Item]:
     [boundary] = boundaries(session)
-    with session._working() as c:
+    with working(session) as c:
         return stands_for(c.store, boundary.uuid)
 
 
@@ -298,7 +299,7 @@ def test_what_a_summary_stands_for_can_be_opened_page_by_page(messages_server: M
         first = session.compact()
         rounds(session, messages_server, 3, start=4)
         second = session.compact()
-        with session._working() as c:
+        with working(session) as c:
             items = stands_for(c.store, first.boundary)
             assert [item.uuid for item in items] == order
             later = stands_for(c.store, second.boundary[:12])
@@ -322,7 +323,7 @@ def test_what_a_part_in_the_middle_stands_for_can_be_opened_too(messages_server:
         rounds(session, messages_server, 4, start=2)
         order = ids(session)
         done = session.compact(pivot=Pivot("from", pivot))
-        with session._working() as c:
+        with working(session) as c:
             assert [item.uuid for item in stands_for(c.store, done.boundary)] == order[order.index(pivot) :]
             with pytest.raises(InputError, match="no compaction with this id"):
                 stands_for(c.store, "nothing-like-it")
@@ -352,7 +353,7 @@ def test_stopped_in_the_middle_of_the_call_nothing_has_changed(messages_server: 
     with opened(messages_server, tmp_path) as session:
         rounds(session, messages_server, 4)
         before = session.messages
-        with session._working() as c:
+        with working(session) as c:
             flow = step.compact(c, notes.compact)
             assert isinstance(next(flow), Ask)
             with pytest.raises(Aborted):

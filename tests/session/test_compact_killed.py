@@ -20,6 +20,7 @@ from lamina.core.records import Boundary, Message, Record, Span
 from lamina.core.view import Item
 from lamina.disk.transcripts.store import read_transcript
 from lamina.layers.l4_compact.plan import Pivot
+from lamina.session.base import working
 from lamina.session.session import Session
 from lamina.tools.read_state import ReadRange, ReadState
 
@@ -60,7 +61,7 @@ def compacted(session: Session, directory: Path, part: str) -> bool:
     lend(session, todos=lambda: "1. [ ] more")
     pivot = None
     if part != "all":
-        with session._working() as c:
+        with working(session) as c:
             middle = next(item.uuid for item in c.log.view.items if said_is(item, "Question 4"))
         pivot = Pivot("from" if part == "from" else "up_to", middle)
     return session.compact(pivot=pivot).done

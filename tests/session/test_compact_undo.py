@@ -11,6 +11,7 @@ from lamina.conversation import revision
 from lamina.core.errors import UndoOrder
 from lamina.core.policy import CLASSIC, LEAN, Policy
 from lamina.layers.l4_compact.plan import Pivot
+from lamina.session.base import working
 from lamina.testing import MessagesServer
 
 from .compacting import LONG, boundaries, opened, quiet, rounds, summaries, summarising, until_compacted
@@ -38,7 +39,7 @@ def test_an_undo_gives_the_request_before_byte_for_byte(
         done = session.compact(pivot=side)
         assert done.done
         assert unmarked(session.messages) != before["messages"]
-        with session._working() as c:
+        with working(session) as c:
             revision.undo(c, done.boundary)
         assert same(unmarked(session.before_call()), before)
         session.ask()
@@ -66,7 +67,7 @@ def test_two_undos_in_the_wrong_order_are_refused_with_the_right_one(messages_se
         second = session.compact()
         assert first.done
         assert second.done
-        with session._working() as c:
+        with working(session) as c:
             with pytest.raises(UndoOrder) as refused_now:
                 revision.undo(c, first.boundary)
             assert refused_now.value.first == second.boundary
@@ -83,7 +84,7 @@ def test_after_an_undo_it_pauses_until_blocking_is_near(messages_server: Message
     with opened(messages_server, tmp_path, settings=EARLY) as session:
         number = until_compacted(session, messages_server)
         [made] = boundaries(session)
-        with session._working() as c:
+        with working(session) as c:
             revision.undo(c, made.uuid)
             near = c.limits.blocking - c.limits.scaled(3_000)
             assert c.limits.autocompact <= c.count.judged < near
@@ -99,7 +100,7 @@ def test_after_an_undo_a_compaction_by_hand_ends_the_pause(messages_server: Mess
     messages_server.answer_with(summarising())
     with opened(messages_server, tmp_path) as session:
         number = until_compacted(session, messages_server)
-        with session._working() as c:
+        with working(session) as c:
             revision.undo(c, boundaries(session)[-1].uuid)
         assert session.compact().done
         until_compacted(session, messages_server, start=number)
@@ -110,7 +111,7 @@ def test_the_pause_is_known_to_a_resumed_session(messages_server: MessagesServer
     messages_server.answer_with(summarising())
     with opened(messages_server, tmp_path, settings=EARLY) as session:
         until_compacted(session, messages_server)
-        with session._working() as c:
+        with working(session) as c:
             revision.undo(c, boundaries(session)[-1].uuid)
     count = len(summaries(messages_server))
     with opened(messages_server, tmp_path, settings=EARLY, resume=session.id) as again:
@@ -128,6 +129,6 @@ def test_what_was_put_back_goes_with_the_undo(messages_server: MessagesServer, t
         before = session.messages
         done = session.compact()
         assert "the rules" in "\n".join(said(session.messages))
-        with session._working() as c:
+        with working(session) as c:
             revision.undo(c, done.boundary)
         assert session.messages == before

@@ -18,6 +18,7 @@ from lamina.core.records import Clear
 from lamina.fork.fork import ForkOutcome, is_fork, run_fork
 from lamina.fork.handover import PLACEHOLDER, PrefixChanged
 from lamina.providers.anthropic import AnthropicProvider
+from lamina.session.base import working
 from lamina.session.session import Session
 from lamina.testing import MessagesServer, Received
 
@@ -45,7 +46,7 @@ def opened(messages_server: MessagesServer) -> Iterator[Callable[..., Session]]:
 
 
 def fork(session: Session, directive: str = "Say what matters.", **given: Any) -> ForkOutcome:
-    with session._working() as c:
+    with working(session) as c:
         perform = forks.side(c, tool_runner=given.pop("tool_runner", None))
         return drive(run_fork(forks.hand_over(c), directive, purpose="notes", **given), perform)
 
@@ -152,7 +153,7 @@ def test_after_a_clearing_a_fork_announces_the_break_and_the_one_behind_the_next
     ask(session, "read it")
     session.add_tool_result("c1", LONG)
     session.ask()
-    with session._working() as c:
+    with working(session) as c:
         uuid, parent, time = c.head()
         c.append([Clear(uuid, parent, time, {"c1": "[cleared]"})], reason="clearing")
     fork(session)
@@ -204,7 +205,7 @@ def test_what_a_fork_used_is_told_and_counted_apart(opened: Callable[..., Sessio
     ask(session, LONG)
     before = (session.tokens, session.usage, session.cost)
     outcome = fork(session)
-    with session._working() as c:
+    with working(session) as c:
         forks.ended(c, "notes", outcome, 1.5)
     assert (session.tokens, session.usage, session.cost) == before
     ((name, data),) = told
@@ -226,7 +227,7 @@ def test_a_fork_that_misses_the_cache_is_a_finding(opened: Callable[..., Session
     ask(session, LONG)
     messages_server.cache.clear()
     outcome = fork(session)
-    with session._working() as c:
+    with working(session) as c:
         forks.ended(c, "notes", outcome, 1.0)
     (found,) = session.status.cache_misses
     assert found.cause == "provider"
@@ -238,7 +239,7 @@ def test_a_fork_whose_bytes_are_not_its_parents_is_not_sent_and_is_a_finding(
 ) -> None:
     session = opened()
     ask(session, "hello")
-    with session._working() as c:
+    with working(session) as c:
         handover = forks.hand_over(c)
         handover.messages[0]["content"][0]["text"] = "somebody changed a shared dict"
         with pytest.raises(PrefixChanged) as caught:
@@ -264,7 +265,7 @@ def test_a_side_whose_end_is_wished_asks_nobody(opened: Callable[..., Session], 
     session.add_user("hello")
     abort = threading.Event()
     abort.set()
-    with session._working() as c, pytest.raises(Aborted):
+    with working(session) as c, pytest.raises(Aborted):
         drive(run_fork(forks.hand_over(c), "go", purpose="notes"), forks.side(c).until(abort))
     assert messages_server.requests == []
 
@@ -276,7 +277,7 @@ def test_a_session_that_is_closed_waits_for_its_background_work_and_names_what_i
     opened: Callable[..., Session],
 ) -> None:
     session, stuck = opened(), threading.Event()
-    with session._working() as c:
+    with working(session) as c:
         c.background.start("stuck", lambda abort: stuck.wait(120))
     session.close(timeout=0.0)
     assert any("stuck" in notice for notice in session.notices)
@@ -294,7 +295,7 @@ def test_a_session_that_is_aborted_leaves_a_call_that_waits_for_an_answer(
 
     messages_server.reply(text="too late", fork="notes", when=note, delay=release)
     session.add_user("hello")
-    with session._working() as c:
+    with working(session) as c:
         handover, side = forks.hand_over(c), forks.side(c)
         background = c.background
     background.start("notes", lambda abort: drive(run_fork(handover, "go", purpose="notes"), side.until(abort)))

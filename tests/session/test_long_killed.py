@@ -21,6 +21,7 @@ from lamina.core.policy import CLASSIC, LEAN, Policy
 from lamina.core.receipts import open_receipt, read_receipt
 from lamina.core.records import Message
 from lamina.core.settings import Settings
+from lamina.session.base import working
 from lamina.session.session import Session
 
 from .long import TOOLS, Output, called, decisions, how, image, lines, records, settle, stages
@@ -161,7 +162,7 @@ def test_after_a_snip_a_session_opened_again_counts_the_same(tmp_path: Path) -> 
         loop = Loop(session)
         while loop.calls < CALLS + 1 or session.open_calls:
             loop.move()
-        with session._working() as c:
+        with working(session) as c:
             first, last = (c.log.view.items[index].uuid for index in (3, 8))
         session.hide_messages(first, last)
         session.before_call()

@@ -12,6 +12,7 @@ from lamina.core.settings import Settings
 from lamina.layers.l3_notes.background import state_of
 from lamina.layers.l3_notes.sections import render
 from lamina.layers.l3_notes.template import own_template
+from lamina.session.base import conversation_of
 from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer, Received, Status
 from lamina.testing.script import Step, make_answer
@@ -46,7 +47,7 @@ def test_notes_appear_once_the_conversation_is_long_enough_and_cost_little(
         assert notes_of(session).sections[0].body == ASKED
         (noted,) = told(session).named("notes")
         assert noted["tokens"] >= 10_000
-        assert noted["covered"] == session._c.log.view.items[-1].uuid
+        assert noted["covered"] == conversation_of(session).log.view.items[-1].uuid
         (fork,) = told(session).named("fork")
         assert fork["purpose"] == "notes"
         assert fork["hit_rate"] > 0.8
@@ -104,7 +105,7 @@ def test_updates_never_overlap(messages_server: MessagesServer, tmp_path: Path) 
         for number in range(6):
             session.add_user(f"Step {number}. {LONG}")
             session.ask()
-        assert session._c.background.running("notes") is not None
+        assert conversation_of(session).background.running("notes") is not None
         assert len(under_way) <= 1
         gate.set()
         settle(session)
@@ -130,7 +131,7 @@ def test_an_update_that_fails_records_nothing_and_is_tried_again(messages_server
         assert not notes_file(session).exists()
         assert told(session).named("notes") == []
         assert "# Diary" in told(session).named("notes_failed")[0]["why"]
-        assert state_of(session._c).cursor is None
+        assert state_of(conversation_of(session)).cursor is None
         answering(messages_server)
         talk(session, "go on")
         assert notes_file(session).exists()
@@ -252,10 +253,10 @@ def test_a_resumed_session_knows_what_its_notes_cover(messages_server: MessagesS
     answering(messages_server)
     with connected(messages_server, tmp_path) as session:
         fill(session, 3_000)
-        cursor = state_of(session._c).cursor
+        cursor = state_of(conversation_of(session)).cursor
     assert cursor is not None
     with connected(messages_server, tmp_path, resume=session.id) as again:
-        assert state_of(again._c).cursor == cursor
+        assert state_of(conversation_of(again)).cursor == cursor
         before = len(asked_for_notes(messages_server))
         talk(again, "short")
         assert len(asked_for_notes(messages_server)) == before
@@ -279,11 +280,11 @@ def test_an_update_that_ends_after_its_session_was_aborted_changes_nothing(
         assert begun.wait(120)
         session.abort()
         gate.set()
-        assert session._c.background.wait("notes", 120)
+        assert conversation_of(session).background.wait("notes", 120)
         assert not notes_file(session).exists()
     answering(messages_server)
     with connected(messages_server, tmp_path, resume=session.id) as again:
-        assert state_of(again._c).cursor is None
+        assert state_of(conversation_of(again)).cursor is None
         talk(again, "go on")
         assert notes_file(again).exists()
 
@@ -294,7 +295,7 @@ def test_a_session_continued_under_another_id_begins_its_own_notes(messages_serv
         fill(session, 3_000)
         with connected(messages_server, tmp_path, resume=session.id) as other:
             assert other.id != session.id
-            assert state_of(other._c).cursor is None
+            assert state_of(conversation_of(other)).cursor is None
             talk(other, "go on")
             assert notes_file(other).exists()
             assert notes_file(other) != notes_file(session)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lamina.session.base import conversation_of
 from lamina.session.session import Session
 from lamina.testing import Answer, MessagesServer, Received
 from lamina.testing.script import Step
@@ -38,7 +39,7 @@ def begun(session: Session) -> None:
 
 def compacted(session: Session) -> str:
     """Filled to the threshold, by answers; the first message of the request that leaves then."""
-    fill(session, session._c.limits.autocompact - 1_500, "Go on.")
+    fill(session, conversation_of(session).limits.autocompact - 1_500, "Go on.")
     session.add_user(LONG * 2)
     return said(session.before_call()["messages"])[0]
 

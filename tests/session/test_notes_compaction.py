@@ -29,6 +29,7 @@ from lamina.layers.l3_notes.plan import Cursor
 from lamina.layers.l3_notes.sections import render
 from lamina.layers.l3_notes.template import own_template
 from lamina.providers.anthropic import AnthropicProvider
+from lamina.session.base import conversation_of, working
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer, Received, Status
 from lamina.testing.script import Step
@@ -57,7 +58,7 @@ from .words import answer, call, reasons, refused, said, text
 
 def filled(session: Session) -> None:
     """Almost up to the threshold: the next long message passes it."""
-    fill(session, session._c.limits.autocompact - 1_500)
+    fill(session, conversation_of(session).limits.autocompact - 1_500)
 
 
 def ask(session: Session, words: str = "go on") -> Wire:
@@ -88,7 +89,7 @@ def test_at_the_threshold_the_notes_take_the_place_of_what_they_cover_without_a_
         done = told(session).named("compaction")[-1]
         assert (done["by"], done["tokens_after"]) == ("notes", session.tokens)
         assert reasons(session.path) == ["compaction"]
-        summary = session._c.log.view.items[0].uuid
+        summary = conversation_of(session).log.view.items[0].uuid
         whole = fates(boundary, [*order, order_of(session)[-1]])
         assert {told_of.fate for told_of in whole.values()} == {"kept", "summarised"}
         assert {told_of.where for told_of in whole.values()} == {"", summary}
@@ -103,7 +104,7 @@ def test_the_tail_has_its_least_tokens_and_messages(messages_server: MessagesSer
     with connected(messages_server, tmp_path) as session:
         filled(session)
         ask(session)
-        kept = [item for item in session._c.log.view.items if item.kind == "said"]
+        kept = [item for item in conversation_of(session).log.view.items if item.kind == "said"]
         tokens = sum(len(block.text) for item in kept for block in item.blocks if hasattr(block, "text")) / 4.6
         assert len(kept) >= 5
         assert 2_500 * 0.9 < tokens < 10_000
@@ -120,7 +121,7 @@ def test_an_undo_brings_everything_back_byte_for_byte_and_the_notes_still_know_w
         before = session.messages
         session.before_call()
         assert session.messages != before
-        with session._working() as c:
+        with working(session) as c:
             revision.undo(c, boundaries(session)[-1].uuid)
             assert session.messages == before
             assert isinstance(notes._plan(c), notes.PlannedCompaction)
@@ -131,7 +132,7 @@ def test_pins_and_the_last_words_of_the_person_survive_word_for_word(messages_se
     answering(messages_server)
     with connected(messages_server, tmp_path) as session:
         talk(session, "Never push to main.")
-        with session._working() as c:
+        with working(session) as c:
             uuid, parent, time = c.head()
             c.append([Pin(uuid, parent, time, target=order_of(session)[0])])
             uuid, parent, time = c.head()
@@ -164,7 +165,7 @@ def test_calls_stay_with_their_results(tmp_path: Path) -> None:
                 session.add_tool_result(f"{part}{number}", LONG)
             number += 1
             assert number < 60
-        blocks = [block for _, block in session._c.log.view.blocks()]
+        blocks = [block for _, block in conversation_of(session).log.view.blocks()]
         calls = {block.id for block in blocks if isinstance(block, ToolUse)}
         results = {block.tool_use_id for block in blocks if isinstance(block, ToolResult)}
         assert calls == results
@@ -223,22 +224,22 @@ def test_a_cursor_whose_message_left_moves_to_the_summary_and_is_found_again(
         answering(messages_server, lambda received: Status(status=500))
         for number in range(12):
             talk(session, f"More {number}. {LONG}")
-        state = state_of(session._c)
+        state = state_of(conversation_of(session))
         assert state.cursor is not None
         covered = state.cursor.covered
         assert compacted(session)
         assert covered not in order_of(session)
         cursor = state.cursor
-        assert cursor.covered == session._c.log.view.items[0].uuid
+        assert cursor.covered == conversation_of(session).log.view.items[0].uuid
     with connected(messages_server, tmp_path, resume=session.id) as again:
-        found = state_of(again._c).cursor
+        found = state_of(conversation_of(again)).cursor
         assert found is not None
         assert found.covered == cursor.covered
 
 
 def compacted(session: Session) -> bool:
     """Only this layer's part of a compaction."""
-    with session._working() as c:
+    with working(session) as c:
         return drive(notes.compact(c, CompactHooks(c, "auto")), session._perform) is not None
 
 
@@ -259,7 +260,7 @@ def test_every_reason_for_giving_up_is_told(messages_server: MessagesServer, tmp
         fill(session, 3_000)
         assert reason(session) == "no smaller"
         fill(session, 20_000)
-        mine, state = notes_file(session).read_text(), state_of(session._c)
+        mine, state = notes_file(session).read_text(), state_of(conversation_of(session))
         notes_file(session).write_text("nonsense")
         assert reason(session) == "not notes"
         notes_file(session).write_text(render(own_template().notes))
@@ -268,7 +269,7 @@ def test_every_reason_for_giving_up_is_told(messages_server: MessagesServer, tmp
         cursor, state.cursor = state.cursor, None
         assert reason(session) == "nothing known to be covered"
         state.cursor = cursor
-        session._c.limits = replace(session._c.limits, autocompact=1_000)
+        conversation_of(session).limits = replace(conversation_of(session).limits, autocompact=1_000)
         assert reason(session) == "too large still"
         assert boundaries(session) == []
 
@@ -298,7 +299,7 @@ def test_with_its_switch_off_the_notes_are_kept_but_not_used(messages_server: Me
 
 def update_begun(session: Session) -> None:
     """An update is under way, whatever the cursor says."""
-    with session._working() as c:
+    with working(session) as c:
         state = state_of(c)
         assert state.cursor is not None
         state.cursor = Cursor(0, state.cursor.covered)
@@ -310,7 +311,7 @@ class Hands:
     """A flow carried on by hand: what it asks for, one effect after another."""
 
     def __init__(self, session: Session) -> None:
-        self.flow = turn.before_call(session._c)
+        self.flow = turn.before_call(conversation_of(session))
         self.done = False
 
     def go(self, result: Any = None) -> Effect | None:
@@ -334,7 +335,7 @@ def test_a_compaction_waits_for_an_update_under_way_unless_it_is_old(
 
     answering(messages_server)
     with connected(messages_server, tmp_path) as session:
-        with session._working() as c:
+        with working(session) as c:
             c.background = Background(clock=lambda: now[0])
         filled(session)
         answering(messages_server, slowly)
@@ -347,7 +348,7 @@ def test_a_compaction_waits_for_an_update_under_way_unless_it_is_old(
         if age < 60.0:
             assert effect == Wait("notes", 15.0)
             gate.set()
-            assert session._c.background.wait("notes", 120)
+            assert conversation_of(session).background.wait("notes", 120)
             assert hands.go(True) is None
             assert len(told(session).named("notes")) == before + 1
         else:
@@ -390,7 +391,7 @@ async def _async_session(server: MessagesServer, home: Path) -> list[str]:
         while not seen.named("compaction"):
             session.add_user(f"Step {number}. {LONG}")
             await session.ask()
-            session._c.background.wait("notes", 120)
+            conversation_of(session).background.wait("notes", 120)
             number += 1
             assert number < 100
     await provider.aclose()
@@ -442,7 +443,7 @@ def test_where_a_hook_adds_instructions_a_summary_follows_them_instead_of_the_no
 def test_a_title_stands_near_the_end_again_after_a_compaction_with_notes(messages_server: MessagesServer, tmp_path: Path) -> None:
     answering(messages_server)
     with connected(messages_server, tmp_path) as session:
-        with session._working() as c:
+        with working(session) as c:
             c.store.append_lines([b'{"type":"custom-title","customTitle":"The migration","sessionId":"x"}'])
         fill(session, 20_000)
         assert session.compact().how == "notes"

@@ -11,6 +11,7 @@ from tests.disk.crash.harness import Fail, Kill, Say, every
 from tests.disk.processes import needs_fork
 
 from lamina.core.settings import Settings
+from lamina.session.base import conversation_of
 from lamina.session.session import Session
 
 from .noting import LONG, WINDOW, boundaries, notes_file
@@ -33,7 +34,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with a session that is one message away from its threshold."""
     home = tmp_path_factory.mktemp("full")
     with Session("offline", home=home, cwd=CWD, window=WINDOW, session_id="noted") as session:
-        grow(session, session._c.limits.autocompact - 1_500)
+        grow(session, conversation_of(session).limits.autocompact - 1_500)
         assert notes_file(session).exists()
         session.add_user(LONG * 3)
     return home

@@ -13,6 +13,7 @@ from lamina.core.errors import InputError, NothingToSend
 from lamina.core.policy import LEAN
 from lamina.core.records import Event, Span, Spill
 from lamina.core.settings import Settings
+from lamina.session.base import working
 from lamina.session.session import Session
 
 from .breaking import InHand
@@ -115,13 +116,13 @@ def test_a_model_that_was_never_asked_is_not_taken_for_the_one_that_was(tmp_path
 def test_what_was_learnt_last_counts_whatever_the_clock_says(tmp_path: Path) -> None:
     """Two decisions of one millisecond, or a clock that goes back: the order of the log is the order of what happened."""
     with opened(tmp_path) as session:
-        with session._working() as c:
+        with working(session) as c:
             c.clock = lambda: "2030-01-01T00:00:00.000Z"
         turn(session, 1)
         turn(session, 2, tokens=4_000)
         snipped = session.hide_messages(session.turns[0].first, session.turns[0].last)
         turn(session, 3, tokens=9_000)
-        with session._working() as c:
+        with working(session) as c:
             c.clock = lambda: "2020-01-01T00:00:00.000Z"
         session.undo(snipped)
         tokens = session.tokens
@@ -144,7 +145,7 @@ def test_results_that_are_spilled_together_leave_what_was_reported_as_it_is(tmp_
         entered = session.tokens
         session.before_call()
         assert len(decided(session, Spill)) >= 3
-        with session._working() as c:
+        with working(session) as c:
             assert c.count.measured == 9_100
         tokens = session.tokens
         assert 9_100 < tokens < entered
@@ -193,7 +194,7 @@ def test_a_pin_that_a_compaction_carried_on_is_not_snipped_away(tmp_path: Path) 
         assert session.compact("all").done
         turn(session, 2)
         session.add_user("and now?")
-        with session._working() as c:
+        with working(session) as c:
             (carried,) = [item.uuid for item in c.log.view.items if item.kind.startswith("attachment:pin:")]
         with pytest.raises(InputError, match="is pinned"):
             session.hide_messages(carried)

@@ -15,6 +15,7 @@ from lamina.core.policy import Policy, SurfacingPolicy
 from lamina.core.records import Attachment
 from lamina.core.settings import Settings
 from lamina.memory.memory import Memory
+from lamina.session.base import conversation_of
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer, Received
 
@@ -313,7 +314,7 @@ def test_a_choice_that_comes_after_the_turn_is_dropped_and_may_come_again(
     with at(messages_server, home) as session:
         session.add_user(QUESTION)
         session.ask()
-        assert session._c.background.wait("select", 60)
+        assert conversation_of(session).background.wait("select", 60)
         session.end_turn()
         assert told(session)[-1]["skipped"] == "the turn ended before a model had chosen"
         assert files(with_a_call(session, messages_server, OTHER)) == ["coffee.md"]
@@ -372,9 +373,9 @@ def test_nobody_waits_for_a_model_and_an_abort_ends_its_choice(
         assert session.ask().text == "Done."  # while the other call is still open
         assert session.status.background_jobs == ("select",)
         session.end_turn()
-        assert session._c.background.wait("select", 60)  # it ended, though its server has not answered
+        assert conversation_of(session).background.wait("select", 60)  # it ended, though its server has not answered
         gate.set()
-        assert session._c.background.drain()[0].value is None
+        assert conversation_of(session).background.drain()[0].value is None
 
 
 @pytest.mark.spec("O1", "Q4")
@@ -382,7 +383,7 @@ def test_without_a_model_the_ranker_answers_in_its_place(home: Path, memory: Mem
     with Session("offline", home=home, cwd=home, tools=[READ], settings=Settings(recall_selector="model")) as session:
         session.add_user(QUESTION)
         session.before_call()
-        assert session._c.background.wait("select", 60)
+        assert conversation_of(session).background.wait("select", 60)
         session.after_call(answer("m1", text("I look."), call("c1", file_path="/w/f.py")))
         session.sync(
             [

@@ -16,6 +16,7 @@ import pytest
 from lamina.core.policy import Policy, SurfacingPolicy
 from lamina.core.settings import Mode, Settings
 from lamina.memory.memory import Memory
+from lamina.session.base import conversation_of
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer, Received
 
@@ -397,7 +398,7 @@ def test_a_client_that_can_only_be_awaited_is_asked_in_its_loop(
             async with AsyncSession("anthropic:claude-sonnet-5-5", **given) as session:
                 session.add_user(QUESTION)
                 await session.ask()
-                assert await asyncio.to_thread(session._c.background.wait, "select", PATIENCE)
+                assert await asyncio.to_thread(conversation_of(session).background.wait, "select", PATIENCE)
                 session.sync([user(QUESTION), assistant("Done.", call("c1")), user(result("c1"))])
                 return await session.before_call()
 
@@ -414,7 +415,7 @@ def test_where_such_a_client_cannot_be_awaited_the_ranker_chooses(
     with opened(home, client=client, settings=settings) as session:
         session.add_user(QUESTION)
         session.before_call()
-        assert session._c.background.wait("select", PATIENCE)
+        assert conversation_of(session).background.wait("select", PATIENCE)
         session.after_call(answer("m1", call("c1")))
         session.add_tool_result("c1", "text of the file")
         assert files(session.before_call()) == ["testing-db.md"]

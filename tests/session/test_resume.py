@@ -20,6 +20,7 @@ from lamina.core.records import Boundary, Forked, Message
 from lamina.disk.transcripts.jsonl import BOM, raw_lines_back
 from lamina.disk.transcripts.resume import find_resume_point
 from lamina.disk.transcripts.store import read_transcript
+from lamina.session.base import conversation_of
 from lamina.session.session import Session
 
 from .foreign import SESSION, TEXTS, foreign_rows, foreign_transcript
@@ -45,13 +46,13 @@ class Life(Play):
             case "branch":
                 self.session.sync(user_words(self.session.messages)[: number % 3])
             case "compact" if self.session.messages:
-                items = self.session._c.log.view.items
+                items = conversation_of(self.session).log.view.items
                 kept = tuple(item.uuid for item in items[len(items) - number % 3 :] if item.kind == "said")
                 self.boundaries.append(compact(self.session, f"summary {len(self.boundaries)}", kept))
             case "undo" if self.boundaries and not self.session.open_calls:
                 boundary = self.boundaries.pop()
-                if boundary in self.session._c.log.decisions:
-                    revision.undo(self.session._c, boundary)
+                if boundary in conversation_of(self.session).log.decisions:
+                    revision.undo(conversation_of(self.session), boundary)
             case "ask":
                 expected = self.resumed_request()
                 before = len(self.sent)
@@ -87,7 +88,7 @@ def test_a_resumed_session_announces_the_break_that_was_decided_before_it_stoppe
         else:
             boundary = compact(session, "what was said")
             turns(session, "d")
-            revision.undo(session._c, boundary)
+            revision.undo(conversation_of(session), boundary)
     with Session(home=tmp_path, resume=session.id) as resumed:
         resumed.add_user("go on")
         assert resumed.before_call()["extra_headers"] == {"x-lamina-break": decision}
@@ -352,7 +353,7 @@ def test_records_of_unknown_kinds_keep_their_bytes_and_their_place(tmp_path: Pat
 def test_after_a_compaction_only_what_is_kept_is_read(tmp_path: Path) -> None:
     with Session(home=tmp_path, **PROMPT) as session:
         turns(session, *"abcdef")
-        kept = tuple(item.uuid for item in session._c.log.view.items[-2:])
+        kept = tuple(item.uuid for item in conversation_of(session).log.view.items[-2:])
         compact(session, "all of it", kept)
         session.add_user("g")
         request = session.before_call()
@@ -364,7 +365,7 @@ def test_after_a_compaction_only_what_is_kept_is_read(tmp_path: Path) -> None:
     assert path.read_bytes()[start:].split(b"\n")[0].find(kept[0].encode()) > 0
     everything = Log.load(lambda: read_transcript(path))
     with Session(home=tmp_path, resume=session.id) as again:
-        assert again._c.start == start
+        assert conversation_of(again).start == start
         assert again.messages == everything.view.messages()
         assert again.before_call() == request
 
@@ -372,7 +373,7 @@ def test_after_a_compaction_only_what_is_kept_is_read(tmp_path: Path) -> None:
 def test_a_compacted_session_that_is_open_elsewhere_is_forked_whole(tmp_path: Path) -> None:
     with Session(home=tmp_path, **PROMPT) as session:
         turns(session, *"abcdef")
-        compact(session, "all of it", tuple(item.uuid for item in session._c.log.view.items[-2:]))
+        compact(session, "all of it", tuple(item.uuid for item in conversation_of(session).log.view.items[-2:]))
         turns(session, "g")
         with Session(home=tmp_path, resume=session.id) as fork:
             assert fork.notices == [f"Session {session.id} is continued as {fork.id}: it is open in another process."]
@@ -387,8 +388,8 @@ def test_a_compacted_session_that_is_open_elsewhere_is_forked_whole(tmp_path: Pa
 def test_a_boundary_without_its_summary_has_no_effect(tmp_path: Path, more: bool) -> None:
     with Session(home=tmp_path, **PROMPT) as session:
         turns(session, "a", "b")
-        uuid, leaf, time = session._c.head()
-        session._c.store.append([Boundary(uuid, leaf, time, "auto")])
+        uuid, leaf, time = conversation_of(session).head()
+        conversation_of(session).store.append([Boundary(uuid, leaf, time, "auto")])
     with Session(home=tmp_path, resume=session.id) as again:
         if more:
             turns(again, "c")
@@ -403,9 +404,9 @@ def test_a_boundary_without_its_summary_has_no_effect(tmp_path: Path, more: bool
 def test_a_compaction_that_died_before_its_checkpoint_keeps_the_prompt(tmp_path: Path) -> None:
     with Session(home=tmp_path, **PROMPT) as session:
         turns(session, "a", "b")
-        uuid, leaf, time = session._c.head()
+        uuid, leaf, time = conversation_of(session).head()
         summary = Message("s-1", uuid, time, "user", read_content("a and b"), summary=True)
-        session._c.store.append([Boundary(uuid, leaf, time, "auto"), summary])
+        conversation_of(session).store.append([Boundary(uuid, leaf, time, "auto"), summary])
     with Session(home=tmp_path, resume=session.id) as again:
         again.add_user("c")
         request = again.before_call()
@@ -417,7 +418,7 @@ def test_a_compaction_that_died_before_its_checkpoint_keeps_the_prompt(tmp_path:
 def test_a_checkpoint_that_points_into_nowhere_is_not_believed(tmp_path: Path) -> None:
     with Session(home=tmp_path, **PROMPT) as session:
         turns(session, "a", "b")
-        compact(session, "a and b", tuple(item.uuid for item in session._c.log.view.items[-2:]))
+        compact(session, "a and b", tuple(item.uuid for item in conversation_of(session).log.view.items[-2:]))
         turns(session, "c")
         expected = session.messages
         path = session.path

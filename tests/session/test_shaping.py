@@ -12,6 +12,7 @@ from lamina.core.errors import InputError, UndoOrder, UsageError
 from lamina.core.receipts import open_receipt, read_receipt
 from lamina.core.records import Span
 from lamina.core.settings import Settings
+from lamina.session.base import conversation_of
 from lamina.session.session import AsyncSession, Session
 
 from .play import turns
@@ -42,10 +43,10 @@ def test_a_snip_leaves_a_marker_opens_again_and_is_undone_byte_for_byte(tmp_path
     with Session(home=tmp_path, tools=[READ]) as session:
         long(session, 3)
         before = messages_of(session)
-        items = list(session._c.log.view.items)
+        items = list(conversation_of(session).log.view.items)
         node = session.hide_messages(items[0].uuid, items[3].uuid)
         assert "question 0" not in "".join(messages_of(session)).replace('began with "question 0', "")
-        span = session._c.log.decisions[node]
+        span = conversation_of(session).log.decisions[node]
         assert isinstance(span, Span)
         fates = open_receipt(read_receipt(node, span.receipt), [item.uuid for item in items])
         assert [fates[item.uuid].fate for item in items[:4]] == ["snipped"] * 4
@@ -73,12 +74,12 @@ def test_a_full_window_collapses_its_oldest_turns_and_does_not_compact(tmp_path:
             session.after_call(answer(f"m{number}", f"done {number} " * 20, usage=reported(session)))
         assert "collapse" in told
         assert "compaction" not in told
-        decisions = session._c.log.decisions.values()
+        decisions = conversation_of(session).log.decisions.values()
         assert {decision.kind for decision in decisions if isinstance(decision, Span)} == {"collapse"}
-        assert session.tokens < session._c.limits.blocking
+        assert session.tokens < conversation_of(session).limits.blocking
         folded = next(message for message in session.messages if "Expand" in str(message))
         assert "question 0" in str(folded)
-        node = next(iter(session._c.log.decisions))
+        node = next(iter(conversation_of(session).log.decisions))
         assert "question" in session.expand(node).text
     with Session(home=tmp_path, resume=session.id) as resumed:
         assert messages_of(resumed) == messages_of(session)
@@ -89,7 +90,7 @@ def test_pins_are_listed_and_taken_back(tmp_path: Path) -> None:
     with Session(home=tmp_path) as session:
         turns(session, "hello")
         pin = session.pin("never push to main")
-        message = session._c.log.view.items[0].uuid
+        message = conversation_of(session).log.view.items[0].uuid
         other = session.pin(message=message)
         assert session.pins == {pin: "never push to main", other: f"message {message}"}
         assert session.undo(pin).kind == "pin"
@@ -105,8 +106,12 @@ def test_pins_are_listed_and_taken_back(tmp_path: Path) -> None:
 def test_two_undos_in_the_wrong_order_are_refused_with_the_right_one_named(tmp_path: Path) -> None:
     with Session(home=tmp_path, tools=[READ]) as session:
         long(session, 4)
-        first = session.hide_messages(session._c.log.view.items[0].uuid, session._c.log.view.items[1].uuid)
-        second = session.hide_messages(session._c.log.view.items[4].uuid, session._c.log.view.items[5].uuid)
+        first = session.hide_messages(
+            conversation_of(session).log.view.items[0].uuid, conversation_of(session).log.view.items[1].uuid
+        )
+        second = session.hide_messages(
+            conversation_of(session).log.view.items[4].uuid, conversation_of(session).log.view.items[5].uuid
+        )
         with pytest.raises(UndoOrder, match=second):
             session.undo(first)
         assert session.undo().id == second

@@ -16,6 +16,7 @@ from lamina.core.records import Message
 from lamina.core.settings import Settings
 from lamina.layers.l1_results import step as results
 from lamina.layers.l1_results.reopen import open_spill, receipt_of
+from lamina.session.base import conversation_of, working
 from lamina.session.session import Session
 
 from .spills import LINES, asked, contents, directory, events, hand_in, logged, spills, use
@@ -360,7 +361,7 @@ def test_a_block_of_a_callers_own_list_is_known_again_as_what_the_log_holds() ->
         session.add_tool_result("b", "")
         session.add_tool_result("c", "short")
         held = {block["tool_use_id"]: block for block in logged(session)}
-        with session._working() as c:
+        with working(session) as c:
             for name, said in (("a", LINES), ("b", ""), ("c", "short")):
                 assert results.kept_as(c, tool_result(name, said)).wire == held[name]
             other = tool_result("a", LINES.replace("line 7", "LINE 7"))
@@ -373,10 +374,10 @@ def test_a_result_that_comes_again_after_a_rewind_is_judged_anew() -> None:
     for again in ("short", "other " * 20_000):
         with Session() as session:
             asked(session, use("a"))
-            call = session._c.log.tree.leaf
+            call = conversation_of(session).log.tree.leaf
             session.add_tool_result("a", LINES)
             session.before_call()
-            revision.rewind(session._c, call)
+            revision.rewind(conversation_of(session), call)
             session.add_tool_result("a", again)
             shown = contents(session.before_call())["a"]
             assert shown == "short" or "other other" in shown

@@ -15,6 +15,7 @@ from lamina.core.blocks import tool_result
 from lamina.core.records import Spill
 from lamina.disk.temp_files import is_temp
 from lamina.layers.l1_results.reopen import open_spill
+from lamina.session.base import conversation_of
 from lamina.session.session import Session
 
 from .spills import LINES, asked, contents, directory, spills, use
@@ -64,7 +65,7 @@ def test_killed_anywhere_every_preview_has_its_whole_file_and_the_resumed_reques
         assert refused(first) == [], run
         with Session(home=run.directory, resume="s", cwd=run.directory) as session:
             # What the process died behind without its message is taken back: the result that came then is the one that is shown.
-            standing = [made for made in session._c.log.decisions.values() if isinstance(made, Spill)]
+            standing = [made for made in conversation_of(session).log.decisions.values() if isinstance(made, Spill)]
             assert all(isinstance(open_spill(spill), str) for spill in spills(session)), run
             assert all(contents(first)[spill.tool_use_id] == spill.preview for spill in standing), run
             shown = contents(first)
@@ -117,5 +118,5 @@ def test_a_fork_of_a_live_session_shows_the_same_previews(tmp_path: Path) -> Non
             assert forked.id != "s"
             forked.add_user("go on")
             assert contents(forked.before_call()) == before
-            (spill,) = (made for made in forked._c.log.decisions.values() if isinstance(made, Spill))
+            (spill,) = (made for made in conversation_of(forked).log.decisions.values() if isinstance(made, Spill))
             assert open_spill(spill) == LINES

@@ -19,6 +19,7 @@ from lamina.core.settings import Settings, resolve
 from lamina.disk.crash_points import watched
 from lamina.layers.l1_results.plan import budget_for
 from lamina.layers.l1_results.reopen import open_spill
+from lamina.session.base import conversation_of
 from lamina.session.session import Session
 
 from .spills import LINES, asked, contents, directory, events, hand_in, logged, spills, use
@@ -160,7 +161,7 @@ def test_half_a_stream_on_a_disk_that_fills_up_is_still_shown_from_its_beginning
 def test_one_result_of_any_size_never_blocks_a_small_window(window: int, text: str) -> None:
     with Session(settings=ALONE, window=window) as session:
         asked(session, use("a", "Bash"), use("b", "Bash"))
-        budget = budget_for(ResultPolicy(), session._c.limits.effective)
+        budget = budget_for(ResultPolicy(), conversation_of(session).limits.effective)
         kept = (text * budget.single).encode()[: budget.single].decode("utf-8", "ignore")[: budget.threshold("Bash")]
         session.add_tool_result("b", kept * 40)
         # The words around a preview take a third of a window of 1,000: there a second result has no room beside it.
@@ -178,7 +179,7 @@ def test_switched_off_nothing_new_is_decided_and_what_was_decided_stays() -> Non
         session.add_tool_result("a", LINES)
         before = contents(session.before_call())
         session.after_call(answer("m2", use("b"), use("c"), use("d")))
-        session._c.settings = Settings(spill=False, auto_compact=False, size_clearing=False)
+        conversation_of(session).settings = Settings(spill=False, auto_compact=False, size_clearing=False)
         session.add_tool_result("b", "b" * 300_000)
         session.add_tool_result("c", "")
         hand_in(session, "d", io.BytesIO(b"d" * 60_000))

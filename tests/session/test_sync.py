@@ -16,6 +16,7 @@ from lamina.core.message_list import Flat
 from lamina.core.records import Message
 from lamina.core.settings import Settings
 from lamina.providers import open_provider
+from lamina.session.base import conversation_of
 from lamina.session.session import Session
 
 from .play import compact
@@ -210,7 +211,7 @@ def test_requests_between_syncs_are_valid_and_each_break_has_its_record(steps: l
 def reasons_in_memory(session: Session) -> list[str]:
     from lamina.core.records import Break
 
-    return [record.reason for record in session._c.store.read() if isinstance(record, Break)]
+    return [record.reason for record in conversation_of(session).store.read() if isinstance(record, Break)]
 
 
 def test_a_list_and_what_is_said_directly_go_together(tmp_path: Path) -> None:

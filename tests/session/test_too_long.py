@@ -13,6 +13,7 @@ from lamina.agent.agent import Agent
 from lamina.core.errors import PromptTooLong
 from lamina.core.settings import Settings
 from lamina.providers.anthropic import AnthropicProvider
+from lamina.session.base import conversation_of
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 
@@ -55,7 +56,7 @@ def test_a_session_compacts_and_sends_again(messages_server: MessagesServer, pro
         session.add_user("What is next?")
         script(messages_server, sentence)
         assert session.ask().text == "On we go."
-        assert len(session._c.log.decisions) == 1
+        assert len(conversation_of(session).log.decisions) == 1
         assert "What is next?" in str(session.messages)
 
 

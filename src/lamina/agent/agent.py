@@ -42,6 +42,7 @@ from ..permissions.rules import PermissionRules, read_rules
 from ..prompt.instruction_files import Approved
 from ..prompt.system import system_prompt, with_section
 from ..providers import OnEvent, Provider
+from ..session.base import working
 from ..session.session import Session
 from ..tools.registry import builtin_tools
 from ..tools.todo import render_todos
@@ -131,7 +132,7 @@ class Agent:
         for rule in self.memory.rules:
             self.allow(rule)
         session.lend(self._make_host(interactive, bridge))
-        with session._working() as conversation:
+        with working(session) as conversation:
             recover_dreams(conversation)
 
     def _make_tool_runner(self, ask: AskPermission | None) -> ToolRunner:
@@ -264,7 +265,7 @@ class Agent:
 
     def compact(self, instructions: str = "") -> Compacted:
         """Summarise what was said, now; `abort` leaves everything as it was."""
-        with self._stoppable(), self.session._working() as conversation:
+        with self._stoppable(), working(self.session) as conversation:
             return drive(turn.compact_now(conversation, instructions), self._driver.perform)
 
     def abort(self) -> None:
@@ -292,7 +293,7 @@ class Agent:
 
     def _cut_off(self) -> bool:
         """Whether the conversation ends with an answer that does not."""
-        with self.session._working() as conversation:
+        with working(self.session) as conversation:
             view = conversation.log.view
             messages = view.messages()
             whole = view.items[-1].stop_reason not in (None, *loop.FULL) if view.items else True

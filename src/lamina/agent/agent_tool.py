@@ -31,6 +31,7 @@ from ..fork.tool_runner import CompletedCall, RunOnce
 from ..layers.l7_agents.report import AgentState, describe_launch, describe_loss, list_restorables
 from ..layers.l7_agents.tools import CallRefusal, ForkCall, agent_tool, read_call, wants_fork
 from ..layers.l7_agents.types import AGENT, Catalog
+from ..session.base import working
 from ..tools.tool import Context, ToolOutput, failure
 from .agent_run import STOPPED, AgentRun
 from .main_thread import MainThreadQueue
@@ -74,7 +75,7 @@ class AgentPool:
         self._states_lock = threading.Lock()
         self._news = threading.Event()  # a background agent has done something
         self._progress: Progress | None = None
-        with self._session._working() as conversation:
+        with working(self._session) as conversation:
             self._c = conversation
             self._take_over(conversation)
 
@@ -111,7 +112,7 @@ class AgentPool:
         from ..conversation.forks import ForkDriver, hand_over
 
         abort = tool_runner.context.abort
-        with self._session._working() as c:
+        with working(self._session) as c:
             if tool_runner.ask is not None:
                 tool_runner = replace(tool_runner, ask=self._queue.asking(tool_runner.ask, abort))
             handover = None
@@ -129,7 +130,7 @@ class AgentPool:
 
     def land(self) -> None:
         """At the end of a round of tools and behind what the person says: the reports that came meanwhile, as context."""
-        with self._session._working() as c:
+        with working(self._session) as c:
             take_job_results(c)
             if self._progress is not None:
                 self._progress.begin()

@@ -19,6 +19,7 @@ from ..fork.model_call import ask_until
 from ..fork.tool_runner import CompletedCall
 from ..layers.l1_results.step import HandedIn
 from ..providers.stream import StreamState
+from ..session.base import working
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -32,17 +33,17 @@ class Driver:
 
     def carry_on(self, rounds: int) -> loop.Outcome:
         """Ask and run tools until the model is done."""
-        with self._session._working():
+        with working(self._session):
             return drive(loop.run(self, rounds=rounds), self.perform)
 
     # The conversation, for the loop
 
     def request(self) -> Flow[Wire]:
-        with self._session._working() as c:
+        with working(self._session) as c:
             return (yield from turn.before_call(c))
 
     def answered(self, reply: Reply) -> Reply:
-        with self._session._working() as c:
+        with working(self._session) as c:
             flat = c.log.view.flat
             kept = self._session.after_call(loop.with_unique_ids(reply, lambda call: flat.fate_of_call(call) is not None))
         self._agent.tell({"type": "answer", "reply": kept})
@@ -60,7 +61,7 @@ class Driver:
         self._agent._after_results(())
 
     def recover(self, error: ProviderError) -> Flow[bool]:
-        with self._session._working() as c:
+        with working(self._session) as c:
             return (yield from turn.recover(c, error))
 
     # The effects, of the loop and of the layers
@@ -77,7 +78,7 @@ class Driver:
                 self._abort.wait(effect.seconds)
                 return None
             case Wait():
-                with self._session._working() as c:
+                with working(self._session) as c:
                     return c.background.wait(effect.name, effect.seconds)
             case _:
                 assert_never(effect)

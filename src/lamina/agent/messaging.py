@@ -26,6 +26,7 @@ from ..layers.l7_agents.messages import (
 from ..layers.l7_agents.queues import AskedToEnd, MessageQueues, Put
 from ..layers.l7_agents.tools import CallRefusal, Sending, describe_unknown, read_sending, send_tool
 from ..layers.l7_agents.types import MAIN, SEND
+from ..session.base import working
 from ..session.session import Session
 from ..tools.tool import Context, Tool, ToolOutput, failure
 from .transports import Transports
@@ -82,7 +83,7 @@ class Messaging:
 
     def land(self, session: Session, *, beyond: bool = True) -> None:
         """In the conversation's own thread. `beyond`: the mailbox too; at a session's end it keeps what it has."""
-        with session._working() as c:
+        with working(session) as c:
             if c.log.view.flat.open_calls:
                 return
             found = self.take()

@@ -21,6 +21,7 @@ from ..prompt.git_status import git_status
 from ..prompt.instruction_files import Approved, Instructions
 from ..prompt.instructions import load_instructions, nested_for
 from ..prompt.reminder import LaterKind, date_change, date_said, first_reminder, in_view, later_context, nested_context
+from ..session.base import working
 from ..session.session import Session
 from .memory_binding import MemoryBinding
 
@@ -80,7 +81,7 @@ class Reminders:
 
     def _date_in_view(self) -> str | None:
         """Looked for again only where the view was changed, not where it grew: that is done here alone."""
-        with self._session._working() as conversation:
+        with working(self._session) as conversation:
             view = conversation.log.view
             if self._known is None or self._known[0] != view.generation:
                 said = (date_said(block.text) for item, block in view.blocks() if item.kind in _DATED and isinstance(block, Text))
@@ -114,9 +115,9 @@ class Reminders:
         self._enter(kind, later_context(kind, text))
 
     def _enter(self, kind: str, text: str) -> None:
-        with self._session._working() as conversation:
+        with working(self._session) as conversation:
             turn.add_context(conversation, kind, text)
 
     def _view(self) -> list[tuple[Item, Block]]:
-        with self._session._working() as conversation:
+        with working(self._session) as conversation:
             return list(conversation.log.view.blocks())

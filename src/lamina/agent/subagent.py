@@ -16,6 +16,7 @@ from ..layers.l7_agents.types import AGENT, AgentType, pick_tools
 from ..memory.memory import agent_memory_mode
 from ..prompt.system import system_prompt, with_section
 from ..providers import Provider, read_spec
+from ..session.base import working
 from ..session.open import AGENT_FILE, AgentOf
 from ..session.session import Session
 from ..tools.tool import Tool, definition
@@ -48,7 +49,7 @@ def open_subagent(run: AgentRun, kind: AgentType) -> Agent:
             memory=SubagentMemory(session, kind),
         )
         section = agent.memory.section([tool.name for tool in tools])
-        with session._working() as c:
+        with working(session) as c:
             session._give_prompt(with_section(c.prompt.system, section), c.prompt.tools)
         agent._given = parent._given
         agent.reminders.start(agent._hook, resumed=False, approved=parent.reminders.approved)

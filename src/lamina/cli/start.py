@@ -18,6 +18,7 @@ from ..disk.home.trust import while_trusted
 from ..disk.paths.project import slug
 from ..disk.settings_files import load_settings, user_home
 from ..disk.transcripts.search import newest_transcript
+from ..session.base import working
 
 if TYPE_CHECKING:
     from ..agent.agent import Agent
@@ -158,7 +159,7 @@ def open_agent(
 
 def _warn_of_small_window(agent: Agent) -> list[str]:
     """A window that the prompt fills by half before anything is said: no compaction makes room there."""
-    with agent.session._working() as c:
+    with working(agent.session) as c:
         effective = c.limits.effective
         if effective >= ROOMY:
             return []

@@ -24,6 +24,7 @@ from ..core.usage import Usage
 from ..core.view import Item
 from ..fork.host import Host
 from ..prompt.break_causes import TTL_SECONDS, readable_after
+from ..session.base import working
 from ..session.provider import limits_for
 from ..session.session import Session
 from .comparison import ComparisonModel
@@ -77,7 +78,7 @@ def play(stage: ReplayStage, settings: Settings, *, index: str | None = None, en
         cache_ttl=stage.script.ttl,
     )
     try:
-        with session._working() as conversation:
+        with working(session) as conversation:
             played = _Player(stage, session, provider, conversation, window).run(index)
         session.close()
     except BaseException:  # Ctrl-C too: nothing goes on behind it

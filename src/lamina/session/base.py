@@ -323,12 +323,6 @@ class SessionBase(SessionEdits, Inspection):
         if self._closed:
             raise SessionClosed(self.id)
 
-    @contextmanager
-    def _working(self) -> Iterator[Conversation]:
-        """The conversation itself, for the loop on top of this session; other threads wait meanwhile."""
-        with self._open():
-            yield self._c
-
     def _record(self, response: object) -> Reply:
         reply = response if isinstance(response, Reply) else self.provider.read(response)
         records = turn.after_call(self._c, reply)
@@ -354,3 +348,15 @@ def _home(home: str | Path | None) -> Path | None:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@contextmanager
+def working(session: SessionBase) -> Iterator[Conversation]:
+    """Hold a session and its conversation, for the loop on top of it; other threads wait meanwhile."""
+    with session._open():
+        yield session._c
+
+
+def conversation_of(session: SessionBase) -> Conversation:
+    """The conversation of a session that nobody else works with."""
+    return session._c

@@ -14,6 +14,7 @@ from lamina.core.errors import NothingToSend
 from lamina.core.records import Forked
 from lamina.disk.transcripts.search import find_transcript, list_transcripts, newest_transcript
 from lamina.disk.transcripts.store import read_transcript
+from lamina.session.base import conversation_of
 from lamina.session.session import Session
 
 from ..processes import needs_fork
@@ -46,7 +47,7 @@ def written(directory: Path) -> Path | None:
 
 def check_what_was_said(session: Session, acknowledged: tuple[str, ...]) -> None:
     texts = said(session.messages)
-    uuids = {item.uuid for item in session._c.log.view.items}
+    uuids = {item.uuid for item in conversation_of(session).log.view.items}
     assert set(acknowledged) - {"answered", "done"} <= uuids
     assert "answered" not in acknowledged or "b" in texts
     assert "done" not in acknowledged or "done" in texts
@@ -138,7 +139,7 @@ def a_talk(directory: Path) -> None:
 
 def compact_it(directory: Path, say: Say) -> None:
     with Session(home=directory / "home", resume=NAME) as session:
-        compact(session, "the summary", tuple(item.uuid for item in session._c.log.view.items[-1:]))
+        compact(session, "the summary", tuple(item.uuid for item in conversation_of(session).log.view.items[-1:]))
         say("compacted")
 
 

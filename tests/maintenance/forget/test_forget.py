@@ -27,6 +27,7 @@ from lamina.maintenance.forget.forget import forget
 from lamina.maintenance.forget.subject import Subject
 from lamina.memory.memory import Memory
 from lamina.memory.store.directory import DirectoryStore
+from lamina.session.base import conversation_of
 from lamina.session.session import Session
 
 from ..made import COPIED, NAME, all_of, forgotten, make_home, make_memory, make_session, project, texts
@@ -128,7 +129,7 @@ def test_the_transcript_stays_one_and_its_tool_pairs_hold(home: Path, cwd: Path)
 def test_a_resume_still_starts_where_the_checkpoint_says(home: Path, cwd: Path) -> None:
     with Session(home=home, cwd=cwd) as session:
         turns(session, "a Anna Lee and more of it", "b", "c", "d Anna Lee")
-        kept = tuple(item.uuid for item in session._c.log.view.items[-2:])
+        kept = tuple(item.uuid for item in conversation_of(session).log.view.items[-2:])
         compact(session, "all of it", kept)
         session.add_user("e")
         session.before_call()
@@ -139,7 +140,7 @@ def test_a_resume_still_starts_where_the_checkpoint_says(home: Path, cwd: Path) 
     assert checkpoint is not None
     assert kept[0].encode() in path.read_bytes()[start:].split(b"\n")[0]
     with Session(home=home, cwd=cwd, resume=path.stem) as again:
-        assert again._c.start == start
+        assert conversation_of(again).start == start
         assert again.messages == Log.load(lambda: read_transcript(path)).view.messages()
 
 

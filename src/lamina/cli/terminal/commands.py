@@ -18,6 +18,7 @@ from ...core.errors import LaminaError
 from ...core.records import Event, Record
 from ...core.view import Item
 from ...permissions.request import Mode, read_mode
+from ...session.base import working
 from ..console import counted, shorten
 from ..context_report import find_spills, format_context, report_on
 from . import compact_command as compacting
@@ -90,7 +91,7 @@ def _help(chat: Chat, rest: str) -> None:
 
 
 def _context(chat: Chat, rest: str) -> None:
-    with chat.agent.session._working() as c:
+    with working(chat.agent.session) as c:
         report = report_on(c.log.view, c.count, c.limits, model=c.prompt.model, autocompact=c.autocompact, memo=c.memo)
         report = report._replace(spilled=find_spills(c.log))
     for text, style in format_context(report, chat.screen.width):
@@ -113,7 +114,7 @@ def _model(chat: Chat, rest: str) -> None:
 
 
 def _pin(chat: Chat, rest: str) -> None:
-    with chat.agent.session._working() as c:
+    with working(chat.agent.session) as c:
         if not rest:
             pins = [pin.text or f"message {pin.target}" for pin in c.log.view.pins.values()]
             for text in pins or ["Nothing is pinned; /pin TEXT keeps a text through every compaction."]:
@@ -125,7 +126,7 @@ def _pin(chat: Chat, rest: str) -> None:
 
 def _undo(chat: Chat, rest: str) -> None:
     session = chat.agent.session
-    with session._working() as c:
+    with working(session) as c:
         decision = rest or compacting.newest_decision(c)
         if decision:
             undone = session.undo(decision)
@@ -243,7 +244,7 @@ def _brought(chat: Chat) -> None:
     path = chat.agent.session.path
     if path is None or not path.exists():
         return
-    with chat.agent.session._working() as c:
+    with working(chat.agent.session) as c:
         branch, view = set(c.log.tree.members), {item.uuid for item in c.log.view.items}
     brought = find_recalled(read_transcript(path), branch, view)
     if brought:

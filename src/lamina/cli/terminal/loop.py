@@ -15,6 +15,7 @@ from typing import Any
 from ...agent.agent import Agent, TurnResult
 from ...core.errors import Aborted, LaminaError
 from ...core.view import Item
+from ...session.base import working
 from ..options import find_home
 from ..output import REFUSED, StdoutSink, TurnTally
 from ..signals import StoppableProvider, StopRequest
@@ -115,7 +116,7 @@ class Chat:
         return any(item.kind == "said" for item in self.items())
 
     def items(self) -> list[Item]:
-        with self.agent.session._working() as conversation:
+        with working(self.agent.session) as conversation:
             return list(conversation.log.view.items)
 
     def use_model(self, name: str) -> None:
@@ -142,7 +143,7 @@ class Chat:
 
     def _leave(self, agent: Agent) -> None:
         """What background work brings last is still told; that it is waited for is shown."""
-        with suppress(LaminaError), agent.session._working() as conversation:
+        with suppress(LaminaError), working(agent.session) as conversation:
             if names := conversation.background.names:
                 self.screen.wait(f"finishing {', '.join(names)}")
         try:
