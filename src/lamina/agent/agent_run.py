@@ -19,7 +19,7 @@ from ..core.reply import Reply
 from ..core.usage import Usage
 from ..fork.loop import Ended, ending
 from ..fork.tool_runner import AskPermission
-from ..layers.l7_agents.queues import AskedToEnd
+from ..layers.l7_agents.messages import AskedToEnd
 from ..layers.l7_agents.report import NOTHING_SAID, AgentState, Status, fork_directive
 from ..layers.l7_agents.tools import ForkCall, SubagentCall
 from ..providers.models import Cost, cost

@@ -1,7 +1,7 @@
 """Agents of one conversation (A4): forks and subagents while their call waits, and in the background.
 
 Owns which agents there are and how they stand. The calls of an answer run in other threads, and the conversation belongs to its own:
-what they want of it is done by the conversation's thread (main_thread.py). Invariants: the parent reads nothing of an agent but its
+what they want of it is done by the conversation's thread (driver.py). Invariants: the parent reads nothing of an agent but its
 report; a background report is appended behind results or behind what the person says, never into what was sent; whatever ends an
 agent, it is told once (`agent_ended`) and what it used is counted beside the conversation (T10). Agents are ended by the abort of
 their parent and by `close`. Each event names the agents whose report is still to come: after a crash, the session that goes on says
@@ -33,7 +33,7 @@ from ..layers.l7_agents.tools import CallRefusal, ForkCall, agent_tool, read_cal
 from ..layers.l7_agents.types import AGENT, Catalog
 from ..tools.tool import Context, ToolOutput, failure
 from .agent_run import STOPPED, AgentRun
-from .main_thread import MainThreadQueue
+from .driver import MainThreadQueue
 from .messaging import Messaging
 
 if TYPE_CHECKING:
