@@ -32,7 +32,7 @@ from ..layers.l7_agents.report import AgentState, describe_launch, describe_loss
 from ..layers.l7_agents.tools import CallRefusal, ForkCall, agent_tool, read_call, wants_fork
 from ..layers.l7_agents.types import AGENT, Catalog
 from ..tools.tool import Context, ToolOutput, failure
-from .agent_run import STOPPED, AgentRun
+from .agent_run import ENDED, STARTED, STOPPED, AgentRun, append_report, event_data, left_behind
 from .driver import MainThreadQueue
 from .messaging import Messaging
 
@@ -83,8 +83,6 @@ class AgentPool:
         c.checkpoint_with("agents", lambda: [list(each) for each in self._unreported.items()])
         if not c.log.events and not c.resumed:
             return
-        from .reports import left_behind
-
         for agent, description in left_behind(c):
             self._unreported[agent] = description
             self._reports.append((AgentState(id=agent, type="", description=description, background=True, status="lost"), ""))
@@ -134,8 +132,6 @@ class AgentPool:
             if self._progress is not None:
                 self._progress.begin()
             while self._reports and not c.log.view.flat.open_calls:
-                from .reports import append_report
-
                 state, text = self._reports[0]
                 append_report(c, state, text, [each for each in self._unreported.items() if each[0] != state.id])
                 self._reports.popleft()
@@ -149,8 +145,6 @@ class AgentPool:
         self._tell_end(self._c, run)
 
     def _tell_start(self, c: Conversation, state: AgentState) -> None:
-        from .reports import STARTED, event_data
-
         if state.background:
             self._unreported[state.id] = state.description
         c.record_event(STARTED, event_data(state, [*self._unreported.items()]))
@@ -166,7 +160,6 @@ class AgentPool:
     def _tell_end(self, c: Conversation, run: AgentRun) -> None:
         from ..conversation import forks
         from ..fork.fork import AGENT as PURPOSE
-        from .reports import ENDED, event_data
 
         new = [each for each in run.notices if each not in c.notices]  # what the user knows is not said again in its name
         c.notify_once(*(f"{run.wanted.description}: {each}" for each in new))

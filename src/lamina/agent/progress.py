@@ -17,17 +17,14 @@ from ..conversation import forks
 from ..conversation.side_usage import SideUsage
 from ..conversation.state import Conversation
 from ..core.budget import limits_of, ran_out
-from ..core.cache import FORK_HEADER, SESSION_HEADER
 from ..core.effects import Ask, drive
 from ..core.errors import LaminaError
-from ..core.ids import new_id
 from ..core.usage import Usage
 from ..disk.home.ledger import UsageLedger
-from ..fork.background import JobResult
-from ..fork.budget import LOCAL
+from ..fork.background import LOCAL, JobResult
 from ..fork.fork import run_fork
 from ..fork.handover import of_request
-from ..fork.model_call import Deadline
+from ..fork.model_call import Deadline, own_headers
 from ..layers.l7_agents.summary import (
     MOST_TOKENS,
     PURPOSE,
@@ -105,7 +102,7 @@ class Progress:
         small = self._c.settings.small_model
         with suppress(LaminaError, OSError):  # what fails is tried again in half a minute
             if small is not None and small != model:
-                request = {**summary_query(seen, small, policy), "extra_headers": _named()}
+                request = {**summary_query(seen, small, policy), "extra_headers": own_headers(PURPOSE)}
                 reply = self._c.ask_side(Ask(request, PURPOSE), until)
             else:
                 flow = run_fork(
@@ -118,9 +115,3 @@ class Progress:
                 run.summary = words
                 self._pool.write_states()
                 run.show()
-
-
-def _named() -> dict[str, str]:
-    """It shares no prefix with anything, so a server that keeps watch over prefixes takes it for one of its own."""
-    name = f"{PURPOSE}-{new_id()[-8:]}"
-    return {SESSION_HEADER: name, FORK_HEADER: name}

@@ -276,8 +276,8 @@ def tool_runner_for(
     readable: Sequence[Path] = (),
     scratch: Path | None = None,
 ) -> ToolRunner:
-    """What calls of tools are run with in a directory. `roots`: directories besides `cwd` that tools work in; `readable`: directories they may only read. `scratch`: where output too
-    large to show is kept."""
+    """What calls of tools are run with in a directory. `roots`: directories besides `cwd` that tools work in; `readable`: directories
+    they may only read. `scratch`: where output too large to show is kept."""
     names = {tool.name for tool in tools if tool.read_only}
     permission = PermissionContext(
         cwd=cwd,
