@@ -17,7 +17,7 @@ from threading import Event
 
 from ..conversation.prompt import Prompt
 from ..core.effects import Ask
-from ..core.errors import Aborted, PathRefused
+from ..core.errors import PathRefused
 from ..core.reply import Reply
 from ..core.settings.resolution import Settings
 from ..disk.paths.project import slug
@@ -76,10 +76,7 @@ def run_by_hand(
     )
 
     def ask(asked: Ask, ended: Event) -> Reply:
-        reply = ask_until(ended, side, asked, asked.on_event or (lambda _: None))
-        if reply is None:
-            raise Aborted
-        return reply
+        return ask_until(ended, side, asked)
 
     order = DreamOrder(
         handover=_handover(answers, place, where, chosen),

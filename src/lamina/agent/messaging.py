@@ -26,6 +26,7 @@ from ..layers.l7_agents.messages import (
     Put,
     ShutdownRequest,
     ShutdownResponse,
+    encode_message,
     encode_structured,
     read_structured,
     render_messages,
@@ -296,7 +297,6 @@ class Transports:
     def deliver(self, name: str, letter: AgentMessage) -> None:
         """DiskError where it could not be."""
         from ..disk.home.mailbox import DEFAULT_TEAM, MailboxAddress, deliver
-        from ..layers.l7_agents.messages import encode_message
 
         assert self.session.home is not None, "there are members only where there is a home"
         durability: Durability = "process" if self.session.settings.durability == "process" else "full"

@@ -45,8 +45,6 @@ SECONDS = 20.0
 # Nothing to do until an agent does something, which wakes it; this only bounds the wait.
 IDLE = 30.0
 
-NAME = PURPOSE
-
 
 class Progress:
     def __init__(self, c: Conversation, pool: AgentPool, news: threading.Event) -> None:
@@ -59,16 +57,16 @@ class Progress:
     def begin(self) -> None:
         """In the conversation's own thread."""
         c = self._c
-        if c.settings.agent_summaries and c.background.running(NAME) is None and self._pool.at_work():
-            c.background.start(NAME, self._run, self._take, later=True)
+        if c.settings.agent_summaries and c.background.running(PURPOSE) is None and self._pool.at_work():
+            c.background.start(PURPOSE, self._run, self._take, later=True)
 
     def _take(self, one: JobResult) -> None:
         """Count what its calls have used."""
         if isinstance(spent := one.value, SideUsage) and spent.forks:
-            forks.count(self._c, NAME, spent.usage, spent.cost, seconds=one.seconds, rounds=spent.forks)
+            forks.count(self._c, PURPOSE, spent.usage, spent.cost, seconds=one.seconds, rounds=spent.forks)
         if self._withheld:
             self._withheld = False
-            self._c.background.allows(NAME)  # which says what ran out
+            self._c.background.allows(PURPOSE)  # which says what ran out
 
     def _run(self, abort: threading.Event) -> SideUsage:
         spent, ledger = SideUsage(), UsageLedger(self._c.home)

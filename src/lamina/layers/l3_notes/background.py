@@ -24,6 +24,7 @@ from ...core.effects import drive
 from ...core.errors import Aborted
 from ...fork.background import JobResult
 from ...fork.handover import PrefixChanged
+from ...providers.models import known
 from .plan import Cursor, FailedUpdates, due, lowered
 from .sections import Size
 from .template import How, Limits
@@ -173,8 +174,6 @@ def limits_of(c: Conversation) -> Limits:
 
 
 def _max_tokens(c: Conversation) -> int:
-    from ...providers.models import known
-
     limits = limits_of(c)
     wanted = max(c.prompt.max_tokens, limits.total + SPARE_SECTIONS * limits.section)
     model = known(c.prompt.model)
