@@ -25,7 +25,7 @@ LOOPS = {
     "cli/dream_actions.py:follow_dream": "the dream's own end, after 55 minutes at the latest; its process's; a person's Ctrl-C",
     "cli/terminal/questions.py:yes_or_no": "each pass waits for a person, whose Ctrl-D or y ends it",
     "disk/temp_files.py:_rename": "a deadline",
-    "agent/main_thread.py:asked": "a person's answer; an abort",
+    "agent/driver.py:asked": "a person's answer; an abort",
     "fork/loop.py:run": "its number of rounds; a request is mended once",
     "layers/l3_notes/update.py:_one_try": "the fork's own end",
     "providers/retry.py:asking": "the policy's tries and seconds; a request is reworded a few times at most",
@@ -40,9 +40,9 @@ LOOPS = {
 # Queues that take as much as is put into them, and why that is little.
 QUEUES = {
     "agent/agent_tool.py:__init__": "one report for each agent that was started; at most MOST_AT_ONCE work at once",
-    "agent/main_thread.py:__init__": "each agent waits for what it requests, and they are few",
+    "agent/driver.py:__init__": "each agent waits for what it requests, and they are few",
     "fork/model_call.py:ask_until": "whoever puts an event waits until it is heard",
-    "layers/l7_agents/queues.py:open": "MOST_WAITING: what is more is refused",
+    "layers/l7_agents/messages.py:open": "MOST_WAITING: what is more is refused",
     "fork/background.py:_begin": "jobs and results together never exceed MOST",
 }
 # Caches that forget nothing: of functions without arguments, or of few possible ones.

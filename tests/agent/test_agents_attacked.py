@@ -381,7 +381,7 @@ def test_a_report_of_ten_megabytes_costs_a_file_and_no_window(
 
 
 def test_half_of_a_character_in_a_report_is_replaced(opened: Open, messages_server: MessagesServer) -> None:
-    from lamina.agent.reports import append_report
+    from lamina.agent.agent_run import append_report
     from lamina.layers.l7_agents.report import AgentState
 
     agent = opened()

@@ -2,8 +2,7 @@
 
 agent.py        Agent itself                              agent_tool.py  forks, subagents and background agents
 driver.py       the conversation as the loop drives it    agent_run.py   one agent, from its call to its report
-reminders.py    first reminder, nested rules, hooks       subagent.py    how a subagent is opened
-memory_binding.py, subagent_memory.py  memory of the main agent and of subagents
-messaging.py, transports.py  messages between agents      main_thread.py work for the conversation's own thread
-manual_dream.py a dream by hand                           progress.py, reports.py  what background agents are doing and report
+reminders.py    first reminder, nested rules, hooks       subagent.py    how a subagent is opened, and its memory
+messaging.py    messages between agents                   memory_binding.py  memory of the main agent
+manual_dream.py a dream by hand                           progress.py    what background agents are doing
 """

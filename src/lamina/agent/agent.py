@@ -29,7 +29,7 @@ from ..core.settings import Permissions, Settings
 from ..disk.settings_files import lamina_home, user_home
 from ..fork import loop
 from ..fork.host import Bridge, Host, Source
-from ..fork.tool_runner import AskPermission, CompletedCall, DenialWithWords, PermissionAnswer, ToolRunner
+from ..fork.tool_runner import AskPermission, CompletedCall, DenialWithWords, PermissionAnswer, ToolRunner, tool_runner_for
 from ..hooks.events import Event as HookEvent
 from ..hooks.events import HookOutcome
 from ..hooks.run import run_hooks
@@ -53,7 +53,6 @@ from .driver import Driver, result_event
 from .memory_binding import MemoryBinding
 from .messaging import Messaging
 from .reminders import Reminders
-from .tool_access import tool_runner_for
 
 if TYPE_CHECKING:
     from ..conversation.compaction.commit import Compacted

@@ -1,27 +1,40 @@
 """One agent, from its call to its report: a fork or a subagent, run in a thread that is not the conversation's.
 
-Nothing here touches the parent's conversation. What the agent uses is noted on its AgentRun as it comes, so that one that fails has used
+An AgentRun never touches the parent's conversation. What the agent uses is noted on it as it comes, so that one that fails has used
 it all the same; what it says and calls on the way is told to whoever watches, never to the parent's model.
+
+A background agent's report enters the conversation in that one's own thread: whole, or in a file of the session with its beginning shown
+(layer 1). The report and the note that it came are one append, in this order: a crash in between has it said again that the agent was
+lost, never keeps silent about a report that nobody read. Its file is written before.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, assert_never
 from uuid import uuid4
 
 from msgspec.structs import replace
 
+from ..conversation.state import Conversation
+from ..core.blocks import Wire, text
 from ..core.effects import Ask, Effect, drive
-from ..core.errors import Aborted, LaminaError
+from ..core.errors import Aborted, DiskError, LaminaError
+from ..core.records import Attachment, Event, Record, new_id
 from ..core.reply import Reply
 from ..core.usage import Usage
+from ..disk.temp_files import Durability
 from ..fork.loop import Ended, ending
 from ..fork.tool_runner import AskPermission
-from ..layers.l7_agents.queues import AskedToEnd
-from ..layers.l7_agents.report import NOTHING_SAID, AgentState, Status, fork_directive
+from ..layers.l1_results.plan import ArrivedResult, ResultBudget, budget_for, weigh
+from ..layers.l1_results.source import tape_of
+from ..layers.l1_results.spilling import PreviewRoom, most_that_fits, spill
+from ..layers.l7_agents.messages import AskedToEnd
+from ..layers.l7_agents.report import KIND, MOST_REPORTED, NOTHING_SAID, AgentState, Status, fork_directive, render_report
 from ..layers.l7_agents.tools import ForkCall, SubagentCall
+from ..layers.l7_agents.types import AGENT
 from ..providers.models import Cost, cost
 from ..tools.tool import Context
 from .driver import result_event
@@ -33,6 +46,7 @@ if TYPE_CHECKING:
     from ..fork.handover import Handover
     from ..layers.l7_agents.summary import LastExchange
     from .agent import Agent
+
 
 # Answers of one fork: it cannot compact, and each is one more request over all of the conversation.
 FORK_ROUNDS = 50
@@ -237,3 +251,54 @@ def report_text(text: str, ended: Ended, rounds: int) -> str:
             return f"{said}\n[The agent's model declined to go on.]"
         case _:
             assert_never(ended)
+
+
+STARTED, ENDED, REPORTED = "agent_started", "agent_ended", "agent_reported"
+# What is read of a log that says which agents were under way; a session starts no more at once.
+MOST_LEFT = 64
+
+Unreported = Sequence[tuple[str, str]]  # id and description of agents whose report is still to come
+
+
+def event_data(state: AgentState, unreported: Unreported) -> Wire:
+    """An event's data: how the agent stands, and whose reports are still to come, so that the newest of these events says it all."""
+    return {**state.event(), "unreported": [list(each) for each in unreported]}
+
+
+def left_behind(c: Conversation) -> list[tuple[str, str]]:
+    """Agents whose reports a session before was still to get when it ended."""
+    names = (STARTED, ENDED, REPORTED)
+    newest = next((event for event in reversed(c.log.events.values()) if event.name in names), None)
+    found = newest.data.get("unreported") if newest is not None else c.resumed.get("agents")
+    rows = found[:MOST_LEFT] if isinstance(found, list) else []
+    return [(row[0], row[1]) for row in rows if isinstance(row, list) and len(row) == 2 and all(isinstance(x, str) for x in row)]
+
+
+def append_report(c: Conversation, state: AgentState, said: str, unreported: Unreported) -> None:
+    uuid, parent, time = c.head()
+    budget = budget_for(c.policy.results, c.limits.effective)
+    most = min(MOST_REPORTED, budget.threshold(AGENT))
+    preview, events = _spilled(c, state, said, budget, most)
+    block = text(render_report(state, said, preview=preview, most=most))
+    names = (ENDED, REPORTED) if state.status == "lost" else (REPORTED,)
+    events += [Event(new_id(), uuid, time, name, event_data(state, unreported)) for name in names]
+    records: list[Record] = [Attachment(uuid, parent, time, KIND, (block,)), *events]
+    c.append(records)
+
+
+def _spilled(c: Conversation, state: AgentState, said: str, budget: ResultBudget, most: int) -> tuple[str | None, list[Event]]:
+    """The preview of a report that lies in a file; None for one that is shown as far as there is room."""
+    one = ArrivedResult(AGENT, len(said), weigh(said, most))
+    if not c.settings.spill or c.directory is None or not (one.size > most or budget.exceeds(one)):
+        return None, []
+    room = PreviewRoom(budget.preview_of(AGENT), budget.preview_weight)
+    durability: Durability = "full" if c.settings.transcript_durability == "full" else "process"
+    try:
+        made = spill(
+            c.directory, state.name, tape_of(said, keep=most_that_fits(c)), json=False, preview=room, durability=durability
+        )
+    except DiskError as error:
+        c.notify(f"{error} The report of the agent {state.id} is shown in part.")
+        return None, []
+    data: Wire = {"tool_use_id": state.name, "tool": AGENT, "path": made.path, "bytes": made.size, "sha256": made.sha256}
+    return made.preview, [Event(*c.head(), "spill", data | ({"secrets": list(made.secrets)} if made.secrets else {}))]

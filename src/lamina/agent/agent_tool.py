@@ -1,7 +1,7 @@
 """Agents of one conversation (A4): forks and subagents while their call waits, and in the background.
 
 Owns which agents there are and how they stand. The calls of an answer run in other threads, and the conversation belongs to its own:
-what they want of it is done by the conversation's thread (main_thread.py). Invariants: the parent reads nothing of an agent but its
+what they want of it is done by the conversation's thread (driver.py). Invariants: the parent reads nothing of an agent but its
 report; a background report is appended behind results or behind what the person says, never into what was sent; whatever ends an
 agent, it is told once (`agent_ended`) and what it used is counted beside the conversation (T10). Agents are ended by the abort of
 their parent and by `close`. Each event names the agents whose report is still to come: after a crash, the session that goes on says
@@ -33,8 +33,8 @@ from ..layers.l7_agents.tools import CallRefusal, ForkCall, agent_tool, read_cal
 from ..layers.l7_agents.types import AGENT, Catalog
 from ..session.base import working
 from ..tools.tool import Context, ToolOutput, failure
-from .agent_run import STOPPED, AgentRun
-from .main_thread import MainThreadQueue
+from .agent_run import ENDED, STARTED, STOPPED, AgentRun, append_report, event_data, left_behind
+from .driver import MainThreadQueue
 from .messaging import Messaging
 
 if TYPE_CHECKING:
@@ -84,8 +84,6 @@ class AgentPool:
         c.checkpoint_with("agents", lambda: [list(each) for each in self._unreported.items()])
         if not c.log.events and not c.resumed:
             return
-        from .reports import left_behind
-
         for agent, description in left_behind(c):
             self._unreported[agent] = description
             self._reports.append((AgentState(id=agent, type="", description=description, background=True, status="lost"), ""))
@@ -135,8 +133,6 @@ class AgentPool:
             if self._progress is not None:
                 self._progress.begin()
             while self._reports and not c.log.view.flat.open_calls:
-                from .reports import append_report
-
                 state, text = self._reports[0]
                 append_report(c, state, text, [each for each in self._unreported.items() if each[0] != state.id])
                 self._reports.popleft()
@@ -150,8 +146,6 @@ class AgentPool:
         self._tell_end(self._c, run)
 
     def _tell_start(self, c: Conversation, state: AgentState) -> None:
-        from .reports import STARTED, event_data
-
         if state.background:
             self._unreported[state.id] = state.description
         c.record_event(STARTED, event_data(state, [*self._unreported.items()]))
@@ -167,7 +161,6 @@ class AgentPool:
     def _tell_end(self, c: Conversation, run: AgentRun) -> None:
         from ..conversation import forks
         from ..fork.fork import AGENT as PURPOSE
-        from .reports import ENDED, event_data
 
         new = [each for each in run.notices if each not in c.notices]  # what the user knows is not said again in its name
         c.notify_once(*(f"{run.wanted.description}: {each}" for each in new))

@@ -17,13 +17,14 @@ from threading import Event
 
 from ..conversation.request import Prompt
 from ..core.effects import Ask
-from ..core.errors import Aborted, PathRefused
+from ..core.errors import PathRefused
 from ..core.reply import Reply
 from ..core.settings.resolution import Settings
 from ..disk.paths.project import slug
 from ..disk.settings_files import lamina_home, user_home
 from ..fork.handover import Handover
 from ..fork.model_call import ask_until
+from ..fork.tool_runner import tool_runner_for
 from ..layers.l6_dream.gates import check_empty, find_stop, searchable_places
 from ..layers.l6_dream.run import DreamOrder, DreamOutcome, Heard, run_dream
 from ..layers.l6_dream.step import dream_tool_runner
@@ -35,7 +36,6 @@ from ..providers import Provider
 from ..session.provider import offline, provider_for
 from ..tools.registry import builtin_tools
 from ..tools.tool import definition
-from .tool_access import tool_runner_for
 
 # A long memory fits, and every known model can say as much.
 MAX_TOKENS = 8_000
@@ -76,10 +76,7 @@ def run_by_hand(
     )
 
     def ask(asked: Ask, ended: Event) -> Reply:
-        reply = ask_until(ended, side, asked, asked.on_event or (lambda _: None))
-        if reply is None:
-            raise Aborted
-        return reply
+        return ask_until(ended, side, asked)
 
     order = DreamOrder(
         handover=_handover(answers, place, where, chosen),

@@ -4,12 +4,16 @@ One Messaging for each agent: the main conversation's is `main` and owns what re
 A name is looked for in this process first, then among the mailboxes. Invariants: what comes enters the conversation behind a round of
 tools or behind what the person says, as data; nothing that comes can allow a call; only the main conversation ends an agent, and an
 agent that was asked to end always answers.
+
+`Transports` is what of a session reaches beyond its process: owned by the main conversation, shared by its agents. Nothing is opened
+that the settings do not name; what can't be opened is a notice, and the session goes on without it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import assert_never
+from pathlib import Path
+from typing import TYPE_CHECKING, assert_never
 
 from ..core.blocks import Wire
 from ..core.errors import DiskError, InputError
@@ -17,19 +21,27 @@ from ..layers.l7_agents.messages import (
     MOST_TEXT,
     AgentMessage,
     ArrivedMessage,
+    AskedToEnd,
+    MessageQueues,
+    Put,
     ShutdownRequest,
     ShutdownResponse,
+    encode_message,
     encode_structured,
     read_structured,
     render_messages,
 )
-from ..layers.l7_agents.queues import AskedToEnd, MessageQueues, Put
 from ..layers.l7_agents.tools import CallRefusal, Sending, describe_unknown, read_sending, send_tool
 from ..layers.l7_agents.types import MAIN, SEND
 from ..session.base import working
 from ..session.session import Session
 from ..tools.tool import Context, Tool, ToolOutput, failure
-from .transports import Transports
+
+if TYPE_CHECKING:  # loaded where somebody is written to beyond the process
+    from ..disk.home.mailbox import Mailbox
+    from ..disk.temp_files import Durability
+    from ..layers.l7_agents.sockets import Listener
+
 
 # Who else may be asked to end is not this agent's to decide.
 NOT_YOURS = "Only the conversation that started an agent can ask it to end; say in your report why it should."
@@ -217,3 +229,86 @@ class Messaging:
 
 def _sent(sentence: str, letter: AgentMessage) -> ToolOutput:
     return ToolOutput(sentence, facts={"message": letter.id})
+
+
+class Transports:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.mailbox: Mailbox | None = None
+        self.listener: Listener | None = None
+        self.team = ""
+        self._problems: list[str] = []  # why something could not be opened; notices
+
+    def open(self, post: MessageQueues) -> None:
+        """What is open stays; what could not be opened is tried again."""
+        session = self.session
+        session._withdraw(self._problems)
+        self._problems = []
+        self._open_mailbox(session)
+        if self.listener is None and session.settings.message_socket and session.home is not None:
+            self._listen(session, session.home, post)
+        session._notify(*self._problems)
+
+    def _open_mailbox(self, session: Session) -> None:
+        named = session.settings.mailbox
+        if self.mailbox is not None or named is None or session.home is None:
+            return
+        from ..disk.home.mailbox import Mailbox, read_address
+
+        try:
+            address = read_address(named)
+            self.team = address.team
+            if session.path is None:
+                self._problems.append(f"The mailbox {named} is not opened: this session is kept in memory only.")
+                return
+            self.mailbox = Mailbox.open(session.home, address)
+            if self.mailbox is None:
+                self._problems.append(f"The mailbox {named} belongs to another session that is open, so this one has none.")
+        except (InputError, DiskError) as error:
+            self._problems.append(f"{error} This session has no mailbox.")
+
+    def _listen(self, session: Session, home: Path, post: MessageQueues) -> None:
+        from ..layers.l7_agents.sockets import Listener
+
+        def take(letter: AgentMessage) -> str | None:
+            return None if post.put(MAIN, letter, "socket") == "sent" else "The session has too many unread messages."
+
+        try:
+            self.listener = Listener(home, session.id, take)
+        except (DiskError, OSError) as error:
+            self._problems.append(f"{error} This session listens on no socket.")
+
+    @property
+    def name(self) -> str:
+        return self.mailbox.address.name if self.mailbox is not None else f"session-{self.session.id[:8]}"
+
+    @property
+    def answer_to(self) -> str:
+        return self.listener.address if self.listener is not None else ""
+
+    def members(self) -> list[str]:
+        """The others of the team, whether they are at work or not."""
+        if self.session.home is None:
+            return []
+        from ..disk.home.mailbox import DEFAULT_TEAM, members
+
+        own = self.mailbox.address.name if self.mailbox is not None else ""
+        return [name for name in members(self.session.home, self.team or DEFAULT_TEAM) if name != own]
+
+    def deliver(self, name: str, letter: AgentMessage) -> None:
+        """DiskError where it could not be."""
+        from ..disk.home.mailbox import DEFAULT_TEAM, MailboxAddress, deliver
+
+        assert self.session.home is not None, "there are members only where there is a home"
+        durability: Durability = "process" if self.session.settings.durability == "process" else "full"
+        deliver(self.session.home, MailboxAddress(name, self.team or DEFAULT_TEAM), encode_message(letter), durability=durability)
+
+    def hang_up(self) -> None:
+        if self.listener is not None:
+            self.listener.close()
+            self.listener = None
+
+    def close(self) -> None:
+        self.hang_up()
+        if self.mailbox is not None:
+            self.mailbox.close()

@@ -17,17 +17,14 @@ from ..conversation import forks
 from ..conversation.side_usage import SideUsage
 from ..conversation.state import Conversation
 from ..core.budget import limits_of, ran_out
-from ..core.cache import FORK_HEADER, SESSION_HEADER
 from ..core.effects import Ask, drive
 from ..core.errors import LaminaError
-from ..core.records import new_id
 from ..core.usage import Usage
 from ..disk.home.ledger import UsageLedger
-from ..fork.background import JobResult
-from ..fork.budget import LOCAL
+from ..fork.background import LOCAL, JobResult
 from ..fork.fork import run_fork
 from ..fork.handover import of_request
-from ..fork.model_call import Deadline
+from ..fork.model_call import Deadline, own_headers
 from ..layers.l7_agents.summary import (
     MOST_TOKENS,
     PURPOSE,
@@ -48,8 +45,6 @@ SECONDS = 20.0
 # Nothing to do until an agent does something, which wakes it; this only bounds the wait.
 IDLE = 30.0
 
-NAME = PURPOSE
-
 
 class Progress:
     def __init__(self, c: Conversation, pool: AgentPool, news: threading.Event) -> None:
@@ -62,16 +57,16 @@ class Progress:
     def begin(self) -> None:
         """In the conversation's own thread."""
         c = self._c
-        if c.settings.agent_summaries and c.background.running(NAME) is None and self._pool.at_work():
-            c.background.start(NAME, self._run, self._take, later=True)
+        if c.settings.agent_summaries and c.background.running(PURPOSE) is None and self._pool.at_work():
+            c.background.start(PURPOSE, self._run, self._take, later=True)
 
     def _take(self, one: JobResult) -> None:
         """Count what its calls have used."""
         if isinstance(spent := one.value, SideUsage) and spent.forks:
-            forks.count(self._c, NAME, spent.usage, spent.cost, seconds=one.seconds, rounds=spent.forks)
+            forks.count(self._c, PURPOSE, spent.usage, spent.cost, seconds=one.seconds, rounds=spent.forks)
         if self._withheld:
             self._withheld = False
-            self._c.background.allows(NAME)  # which says what ran out
+            self._c.background.allows(PURPOSE)  # which says what ran out
 
     def _run(self, abort: threading.Event) -> SideUsage:
         spent, ledger = SideUsage(), UsageLedger(self._c.home)
@@ -105,7 +100,7 @@ class Progress:
         small = self._c.settings.small_model
         with suppress(LaminaError, OSError):  # what fails is tried again in half a minute
             if small is not None and small != model:
-                request = {**summary_query(seen, small, policy), "extra_headers": _named()}
+                request = {**summary_query(seen, small, policy), "extra_headers": own_headers(PURPOSE)}
                 reply = self._c.ask_side(Ask(request, PURPOSE), until)
             else:
                 flow = run_fork(
@@ -118,9 +113,3 @@ class Progress:
                 run.summary = words
                 self._pool.write_states()
                 run.show()
-
-
-def _named() -> dict[str, str]:
-    """It shares no prefix with anything, so a server that keeps watch over prefixes takes it for one of its own."""
-    name = f"{PURPOSE}-{new_id()[-8:]}"
-    return {SESSION_HEADER: name, FORK_HEADER: name}

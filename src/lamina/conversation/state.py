@@ -27,8 +27,7 @@ from ..core.reply import Reply
 from ..core.settings import Settings
 from ..core.usage import Usage
 from ..disk.transcripts.store import LiveTranscript, TranscriptStore, load_live
-from ..fork.background import Background
-from ..fork.budget import LOCAL, Meter
+from ..fork.background import LOCAL, Background, Meter
 from ..fork.host import Host, Source
 from ..providers import Capabilities
 from .request import DEFAULT_TTL, CacheEdits, Prompt, RefusedBlocks, read_last_request

@@ -31,7 +31,6 @@ from ..core.prompt_files import prompt_text
 from ..core.reply import Reply
 from ..core.usage import Usage
 from ..prompt.cache_marks import BlockPosition, end_before_last_answer, mark_at, mark_messages
-from ..providers import OnEvent
 from ..providers.models import known
 from . import loop
 from .handover import Handover, check
@@ -171,7 +170,6 @@ def run_fork(
     rounds: int = 1,
     max_tokens: int | None = None,
     tools: bool | None = None,
-    on_event: OnEvent | None = None,
     enough: Callable[[], bool] | None = None,
     mail: Callable[[], Sequence[str]] | None = None,
 ) -> Flow[ForkOutcome]:
@@ -180,7 +178,7 @@ def run_fork(
     (`conversation.forks.side`); else they are refused here, which needs no driver. `mail`: texts that came for it, asked for behind each
     round of tools and put behind its results."""
     fork = Fork(handover, directive, purpose=purpose, rounds=rounds, max_tokens=max_tokens, tools=tools, mail=mail)
-    outcome = yield from loop.run(fork, purpose=purpose, rounds=rounds, on_event=on_event, enough=enough)
+    outcome = yield from loop.run(fork, purpose=purpose, rounds=rounds, enough=enough)
     return ForkOutcome(
         outcome.reply,
         fork.usage,

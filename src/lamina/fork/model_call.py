@@ -13,8 +13,10 @@ from contextvars import copy_context
 from threading import Event, Semaphore, Thread
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..core.cache import FORK_HEADER, SESSION_HEADER
 from ..core.effects import Ask
 from ..core.errors import Aborted
+from ..core.records import new_id
 from ..core.reply import Reply
 from ..providers import OnEvent, Provider
 
@@ -128,3 +130,9 @@ def ask_on_loop(loop: AbstractEventLoop, abort: Event, provider: Provider, ask: 
         return future.result()
     except CancelledError as error:  # by the loop, as it ended
         raise Aborted from error
+
+
+def own_headers(purpose: str) -> dict[str, str]:
+    """Of a call that shares no prefix with the conversation: a server that keeps watch over prefixes takes it for one of its own."""
+    name = f"{purpose}-{new_id()[-8:]}"
+    return {SESSION_HEADER: name, FORK_HEADER: name}

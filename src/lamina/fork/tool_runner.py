@@ -8,7 +8,7 @@ allowed without a question rests on what lies on the disk: behind a call that ma
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from ..core.blocks import ToolResult, ToolUse, tool_result
 from ..core.errors import InputError
 from ..disk.files import remove
-from ..permissions.decision import judge
+from ..permissions.decision import judge, may_read
 from ..permissions.readonly.run import ReadOnlyResult, run_readonly
 from ..permissions.request import Allow, AskUser, Deny, Mode, PermissionContext, UnclearCall, Verdict, read_call
 from ..permissions.rules import WRITERS, PermissionRules
@@ -260,3 +260,38 @@ def _read(done: ReadOnlyResult, context: Context) -> ToolOutput:
     said = "\n".join(part for part in (captured.text.rstrip("\n"), *notes) if part) or "(no output)"
     facts = {"exit_code": done.exit_code} | ({"output_file": str(captured.file)} if captured.file is not None else {})
     return _with_whole(ToolOutput(said, is_error=done.ended != "by itself", facts=facts), context)
+
+
+def tool_runner_for(
+    tools: Sequence[Tool],
+    *,
+    cwd: Path,
+    environ: Mapping[str, str],
+    home: Path | None,
+    memory_dir: Path | None,
+    mode: Callable[[], Mode],
+    rules: Callable[[], PermissionRules],
+    roots: Sequence[Path] = (),
+    readable: Sequence[Path] = (),
+    scratch: Path | None = None,
+) -> ToolRunner:
+    """What calls of tools are run with in a directory. `roots`: directories besides `cwd` that tools work in; `readable`: directories
+    they may only read. `scratch`: where output too large to show is kept."""
+    names = {tool.name for tool in tools if tool.read_only}
+    permission = PermissionContext(
+        cwd=cwd,
+        roots=(*roots, *((scratch,) if scratch is not None else ()), *readable),
+        memory_dir=memory_dir,
+        tool_is_read_only=lambda name: name in names,
+        lamina_home=home,
+        home=Path(environ["HOME"]) if environ.get("HOME") else None,
+    )
+    context = Context(
+        cwd=cwd,
+        roots=(cwd, *roots),
+        environ=environ,
+        scratch=scratch,
+        # A search shows nothing that a Read of the file would not.
+        may_read=lambda path: may_read(path, rules=rules(), context=permission),
+    )
+    return ToolRunner(tools=tuple(tools), context=context, permission=permission, mode=mode, rules=rules)

@@ -52,7 +52,7 @@ def memory_instructions(
         _past(place, transcripts, tools, assistant=assistant) if past else "",
         (extra or "").strip(),
     ]
-    return _joined(parts)
+    return "\n\n".join(filter(None, parts))
 
 
 def _type_sections(*, team: bool) -> list[str]:
@@ -77,10 +77,6 @@ def _past(place: MemoryLocation, transcripts: Path | None, tools: Sequence[str],
     return prompt_sections(__file__, "memory")["past"].format(search_memory=memory, search_transcripts=last)
 
 
-def _joined(parts: Sequence[str]) -> str:
-    return "\n\n".join(filter(None, parts))
-
-
 def agent_instructions(
     place: AgentMemoryLocation, *, mode: Mode, tools: Sequence[str], index: str, extra: str | None = None
 ) -> str:
@@ -100,4 +96,4 @@ def agent_instructions(
         (extra or "").strip(),
         f"{own['index']}\n\n{fence('memory-index', listed) if listed else own['empty']}",
     ]
-    return _joined(parts)
+    return "\n\n".join(filter(None, parts))

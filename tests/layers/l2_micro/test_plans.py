@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.conversation.request import CacheEdits
-from lamina.layers.l2_micro.api import api_options, clears_by_itself, read_applied
 from lamina.layers.l2_micro.plan import Clearing, Cycle, is_cold, pays, plan_edits, plan_idle, plan_size
+from lamina.layers.l2_micro.step import api_options, clears_by_itself, read_applied
 
 from .rows import LEFT, ids, registry_of
 

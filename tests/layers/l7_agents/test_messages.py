@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamina.layers.l7_agents.messages import (
+    MOST_CHARACTERS,
     MOST_TEXT,
+    MOST_WAITING,
     AgentMessage,
     ArrivedMessage,
+    MessageQueues,
     PlanApproval,
     ShutdownRequest,
     ShutdownResponse,
@@ -23,7 +26,6 @@ from lamina.layers.l7_agents.messages import (
     read_structured,
     render_messages,
 )
-from lamina.layers.l7_agents.queues import MOST_CHARACTERS, MOST_WAITING, MessageQueues
 from lamina.layers.l7_agents.tools import CallRefusal, Sending, agent_tool, describe_unknown, read_sending, send_tool
 from lamina.layers.l7_agents.types import AGENT, SEND, AgentType, Catalog, general_type, pick_tools
 from lamina.tools.registry import builtin_tools

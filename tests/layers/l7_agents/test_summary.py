@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from lamina.core.policy import AgentPolicy
-from lamina.layers.l7_agents.offline import answer
 from lamina.layers.l7_agents.summary import (
     BYTES_PER_TOKEN,
     LastExchange,
     accept_summary,
+    answer,
     find_calls,
     render_tail,
     seconds_until_due,

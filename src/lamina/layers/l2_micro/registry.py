@@ -19,17 +19,13 @@ from ...core.record_lines import UNRECORDED_MARKER
 from ...core.view import Item, View
 
 
-class Original(NamedTuple):
-    suffix: str
-    data: bytes
-
-
-def original(block: ToolResult) -> Original:
-    """Text as it is; a result that holds more than text (an image) as the JSON of its parts, so that nothing is lost."""
+def original(block: ToolResult) -> tuple[str, bytes]:
+    """The suffix of its file, and its bytes: text as it is; a result that holds more than text (an image) as the JSON of its parts, so
+    that nothing is lost."""
     parts = block.content
     if isinstance(parts, str) or all(part.get("type") == "text" for part in parts):
-        return Original(".txt", block.text.encode())
-    return Original(".json", canonical(parts))
+        return ".txt", block.text.encode()
+    return ".json", canonical(parts)
 
 
 _BEGINNING = "[Cleared to save room: "

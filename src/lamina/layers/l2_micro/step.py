@@ -6,12 +6,14 @@
     options      what the provider is asked to clear by itself, when a session is opened
 
 What is cleared once keeps its marker for ever; what a person took back is never cleared again. How a clearing is written is in
-clearing.py, what is known of the conversation in micro_state.py.
+clearing.py, with what is known of the conversation. Where the provider clears by itself (M5), the conversation stays whole on our side;
+what the server applied is the same again in the next response until it clears more, so only a change of it is news.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ...conversation.cache_breaks import expect_break
 from ...conversation.state import Conversation
@@ -21,11 +23,9 @@ from ...core.policy import Policy
 from ...core.reply import Reply
 from ...core.settings import Settings
 from ...providers import Capabilities
-from .api import api_options, clears_by_itself, read_applied
-from .clearing import carry_out
+from .clearing import EDITS_EVENT, MicroState, carry_out, followed
 from .plan import Clearing, Cycle, is_cold, pays, plan_edits, plan_idle, plan_size
 from .registry import Clearable, Registry
-from .state import EDITS_EVENT, MicroState, followed
 
 NO_EDITS = "The provider did not carry out the deletions it was asked for: old results are cleared by size from now on."
 
@@ -157,3 +157,44 @@ def _tell_applied(c: Conversation, state: MicroState, reply: Reply) -> None:
             "clearing", {"ids": [], "tokens_saved": applied.tokens, "trigger": "provider", "edits": list(applied.edits)}
         )
     state.applied = applied.tokens
+
+
+CLEAR_RESULTS = "clear_tool_uses_20250919"
+CLEAR_THINKING = "clear_thinking_20251015"
+# M5: what the model thought last is what it goes on from.
+THINKING_TURNS = 1
+
+
+class Applied(NamedTuple):
+    tokens: int
+    edits: tuple[Wire, ...]
+
+
+def api_options(*, trigger: int, clear_at_least: int, excluded: Sequence[str], thinking: bool) -> Wire:
+    """The request's `context_management`. Thinking stands first, as the API demands; it may be cleared only where it is on."""
+    results: Wire = {
+        "type": CLEAR_RESULTS,
+        "trigger": {"type": "input_tokens", "value": trigger},
+        "clear_at_least": {"type": "input_tokens", "value": clear_at_least},
+    }
+    if excluded:
+        results["exclude_tools"] = list(excluded)
+    thoughts = {"type": CLEAR_THINKING, "keep": {"type": "thinking_turns", "value": THINKING_TURNS}}
+    return {"context_management": {"edits": [thoughts, results] if thinking else [results]}}
+
+
+def clears_by_itself(options: Mapping[str, Any]) -> bool:
+    """Whether requests with these options ask the provider to clear results."""
+    return any(edit.get("type") == CLEAR_RESULTS for edit in _mappings(options.get("context_management"), "edits"))
+
+
+def read_applied(note: Any) -> Applied:
+    """What a response says was cleared from its request."""
+    edits = tuple(dict(edit) for edit in _mappings(note, "applied_edits"))
+    counts = (edit.get("cleared_input_tokens") for edit in edits)
+    return Applied(sum(count for count in counts if isinstance(count, int)), edits)
+
+
+def _mappings(value: Any, name: str) -> Iterable[Mapping[str, Any]]:
+    found = value.get(name) if isinstance(value, Mapping) else None
+    return [edit for edit in found if isinstance(edit, Mapping)] if isinstance(found, list | tuple) else []

@@ -24,11 +24,23 @@ from ...core.effects import drive
 from ...core.errors import Aborted
 from ...fork.background import JobResult
 from ...fork.handover import PrefixChanged
-from .file import notes_path
+from ...providers.models import known
 from .plan import Cursor, FailedUpdates, due, lowered
 from .sections import Size
 from .template import How, Limits
-from .update import Draft, NotesOrder, NotUpdated, Updated, UpdateOutcome, begin, finish, is_our_edit, rewrite, with_draft
+from .update import (
+    Draft,
+    NotesOrder,
+    NotUpdated,
+    Updated,
+    UpdateOutcome,
+    begin,
+    finish,
+    is_our_edit,
+    notes_path,
+    rewrite,
+    with_draft,
+)
 
 # The background's name for an update: one of a name runs at a time, so updates never overlap (N4).
 NAME = "notes"
@@ -162,8 +174,6 @@ def limits_of(c: Conversation) -> Limits:
 
 
 def _max_tokens(c: Conversation) -> int:
-    from ...providers.models import known
-
     limits = limits_of(c)
     wanted = max(c.prompt.max_tokens, limits.total + SPARE_SECTIONS * limits.section)
     model = known(c.prompt.model)

@@ -110,8 +110,9 @@ def plan_tail(
     floor = next((index + 1 for index in range(at, -1, -1) if items[index].kind == "summary"), 0)
     start = _widened(items, at + 1, floor, size, keep)
     wanted = {item.uuid for item in items[start:] if not again(item)} | (set(pinned) & {item.uuid for item in items})
-    if (last := _last_words(items)) is not None:
-        wanted.add(last)
+    said_last = next((item.uuid for item in reversed(items) if item.role == "user" and _has_text(item)), None)
+    if said_last is not None:
+        wanted.add(said_last)
     kept = _whole(items, wanted)
     return NotesTail(
         tuple(item.uuid for item in items if item.uuid in kept), tuple(item.uuid for item in items if item.uuid not in kept)
@@ -153,11 +154,6 @@ def _ties(item: Item) -> list[str]:
     ties = [f"call:{block.id}" for block in item.blocks if isinstance(block, ToolUse)]
     ties += [f"call:{block.tool_use_id}" for block in item.blocks if isinstance(block, ToolResult)]
     return [*ties, f"answer:{item.key}"] if item.key is not None else ties
-
-
-def _last_words(items: Sequence[Item]) -> str | None:
-    """What the person said last."""
-    return next((item.uuid for item in reversed(items) if item.role == "user" and _has_text(item)), None)
 
 
 def _has_text(item: Item) -> bool:

@@ -36,10 +36,9 @@ from ...core.effects import Flow, Wait
 from ...core.prompt_files import prompt_sections
 from ...core.view import Item
 from .background import NAME, after_answer, limits_of, state_of
-from .file import notes_path, read_file
 from .plan import Cursor, KeepRule, NotesTail, covered_after, lowered, plan_tail, summary_text
 from .sections import Misfit, Notes, cut, is_fresh
-from .update import load_texts, read_current
+from .update import load_texts, notes_path, read_current, read_file
 
 __all__ = ["after_answer", "compact"]
 

@@ -9,10 +9,16 @@ The notes while a fork edits them: in memory, so that the file changes once, whe
 Owns the Edit tool that a fork of this room is lent in place of the real one: same name and schema, since another list would be
 another prefix, but it works on the draft. Invariant: the draft has the template's headings and descriptions after every edit; one that
 would change them is refused with the reason, and remembered.
+
+Owns `session-memory/summary.md` of a session, and reads the two files in `session-memory/config/` of the home by which a person changes
+how notes are kept (N5). The file is replaced as a whole and only while it holds what the update began with, so a person's change always
+wins; what is no longer notes is moved beside, never removed. A crash at any line leaves the old notes or the new ones; between moving a
+file beside and writing a fresh one there is none, and the next update begins one.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -22,14 +28,73 @@ from ...core.blocks import Wire
 from ...core.effects import Flow, RunTools
 from ...core.errors import DiskError
 from ...core.fence import escape
+from ...disk.files import read
+from ...disk.trees.rootdir import RootDir
+from ...disk.user_files import read_whole
 from ...fork.fork import ForkOutcome, run_fork
 from ...fork.handover import Handover
 from ...tools.edit import SCHEMA, EditRefusal, plan_edit
 from ...tools.tool import Builtin, Context, Tool, ToolOutput, failure
-from . import file
 from .plan import Cursor
 from .sections import Misfit, Notes, Size, Template, is_fresh, merged, read_notes, render, sizes
 from .template import How, Limits, Texts, between_tags, directive, seen, texts_in_force
+
+DIRECTORY = "session-memory"
+NAME = "summary.md"
+
+# Eighty times what the limits allow: a file beyond this holds no notes.
+MAX_NOTES = 4 << 20
+# Templates and prompts are pages, not books.
+MAX_CONFIG = 256 << 10
+# Files moved beside in one session; whoever has more has a program that writes there.
+MAX_BESIDE = 1_000
+
+
+def notes_path(session: Path) -> Path:
+    return Path(os.path.abspath(session / DIRECTORY / NAME))
+
+
+def read_file(path: Path) -> bytes | None:
+    """All of the notes; None where there are none yet."""
+    data = read(path, MAX_NOTES + 1)
+    if data is not None and len(data) > MAX_NOTES:
+        raise DiskError(str(path), f"is larger than {MAX_NOTES >> 20} MiB", "move it away; a fresh one is begun")
+    return data
+
+
+def read_config(home: Path | None, name: str) -> str | None:
+    """The user's `template.md` or `prompt.md`; None where there is none. A person may keep it behind a link."""
+    if home is None:
+        return None
+    path = home / DIRECTORY / "config" / name
+    content = read_whole(path, MAX_CONFIG)
+    if content is None:
+        return None
+    try:
+        return content.data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DiskError(str(path), "is not UTF-8 text", "save it as UTF-8") from error
+
+
+def publish(path: Path, data: bytes, *, expected: bytes | None) -> bool:
+    """Puts the new notes there; False, and nothing written, when the file no longer holds `expected`."""
+    with RootDir.open(path.parent) as root:
+        return root.replace_if(path.name, data, expected=expected)
+
+
+def move_beside(path: Path, *, expected: bytes) -> Path | None:
+    """Frees the name without losing what stood there; None when it no longer holds `expected`."""
+    with RootDir.open(path.parent) as root:
+        if root.read_bytes(path.name, len(expected) + 1) != expected:
+            return None
+        taken = {entry.name for entry in root.listdir()}
+        names = (f"{path.stem}.kept-{number}{path.suffix}" for number in range(1, MAX_BESIDE + 1))
+        free = next((name for name in names if name not in taken), None)
+        if free is None:
+            raise DiskError(str(path), f"can't be moved beside, {MAX_BESIDE:,} files lie there already", "remove some of them")
+        root.rename(path.name, free)
+        return path.with_name(free)
+
 
 CHANGED = "Changed."
 REFUSED = "Not changed: {why}. Headings and the italic lines below them stay as they are; write below them."
@@ -134,7 +199,7 @@ def load_texts(home: Path | None) -> Texts:
     remarks: list[str] = []
     for name in ("template.md", "prompt.md"):
         try:
-            given[name] = file.read_config(home, name)
+            given[name] = read_config(home, name)
         except DiskError as error:
             given[name] = None
             remarks.append(f"{error} Ours is used instead.")
@@ -154,7 +219,7 @@ def read_current(data: bytes | None, template: Template) -> Notes | Misfit | Non
 
 def begin(order: NotesOrder) -> Begun:
     texts = load_texts(order.home)
-    found = file.read_file(order.path)
+    found = read_file(order.path)
     current = read_current(found, texts.template)
     if isinstance(current, Misfit):
         remark = f"{order.path} is no longer used as notes: {current.why}; it is kept beside, and fresh notes are begun."
@@ -246,10 +311,10 @@ def finish(order: NotesOrder, begun: Begun, done: Rewritten | NotUpdated, size: 
     text = render(done.notes)
     beside, expected = "", begun.found
     if begun.nonsense and begun.found is not None:
-        moved = file.move_beside(order.path, expected=begun.found)
+        moved = move_beside(order.path, expected=begun.found)
         if moved is None:
             return NotUpdated("the file was changed meanwhile", done.outcomes, begun.remarks)
         beside, expected = str(moved), None
-    if not file.publish(order.path, text.encode(), expected=expected):
+    if not publish(order.path, text.encode(), expected=expected):
         return NotUpdated("the file was changed meanwhile", done.outcomes, begun.remarks)
     return Updated(order.cursor, size(text), done.outcomes, begun.remarks, beside)

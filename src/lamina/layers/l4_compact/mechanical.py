@@ -2,7 +2,8 @@
 
 It says what can be known by looking: what was asked last, errors and what was done next, the to-do list as it was last written, what
 the last answers said. The person's messages and the files are put in where every summary has them (compose.py). Every part is
-bounded, so it fits whatever it is made of.
+bounded, so it fits whatever it is made of. `answer` is the summariser offline: it reads nothing but the request, as a model would, and
+answers in the form it is asked for.
 
 Lines that state a value in words, found by rule (O1): what a summary made without a model keeps of answers, results and arguments.
 
@@ -15,13 +16,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from ...conversation.compaction.compose import COMMAND_KEYS
+from ...conversation.compaction.compose import COMMAND_KEYS, USERS_HEADING
 from ...conversation.compaction.cuts import is_said
-from ...conversation.compaction.user_messages import escaped, words_of
-from ...core.blocks import Text, ToolResult, ToolUse
+from ...conversation.compaction.user_messages import LEAST_CHARACTERS, escaped, shortened, words_of
+from ...core.blocks import Block, Text, ToolResult, ToolUse, Wire, read_content
+from ...core.errors import InputError
 from ...core.fence import escape
 from ...core.view import Item
 
@@ -202,3 +204,32 @@ def _todos(calls: Sequence[ToolUse]) -> list[str]:
 def _answers(spoken: Sequence[Spoken]) -> list[str]:
     texts = [words for one in spoken if one.role == "assistant" and (words := words_of(_blocks(one)))]
     return [f"- {_line(words, ANSWER)}" for words in texts[-MOST_ANSWERS:]]
+
+
+# Bytes a token at the least, so that an answer by rules is as long as one by a model may be, whatever its letters.
+BYTES_PER_TOKEN = 3
+ANALYSIS = "Put together by rules, without a model."
+INJECTED = "<system-reminder>"
+
+
+def answer(request: Wire) -> list[Wire]:
+    messages = [message for message in request.get("messages") or () if isinstance(message, Mapping)]
+    spoken = [one for message in messages for one in _spoken(message, last=message is messages[-1])]
+    words = digest(spoken)
+    if isinstance(most := request.get("max_tokens"), int):
+        words = shortened(words, most, lambda text: len(text.encode()) // BYTES_PER_TOKEN, least=LEAST_CHARACTERS)
+    return [{"type": "text", "text": f"<analysis>{ANALYSIS}</analysis>\n<summary>\n{words}\n</summary>"}]
+
+
+def _spoken(message: Mapping[str, Any], *, last: bool) -> Iterator[Spoken]:
+    """A message by its blocks: a summary, a reminder and the person's words may stand in one. The directive is the last block of the
+    last message and no part of what is summarised."""
+    try:
+        blocks: tuple[Block, ...] = read_content(message.get("content"))
+    except InputError:
+        blocks = ()
+    role = str(message.get("role"))
+    for block in blocks[:-1] if last and role == "user" else blocks:
+        words = block.text if isinstance(block, Text) and role == "user" else ""
+        summary = USERS_HEADING in words
+        yield Spoken(role, (block,), bool(words.strip()) and not summary and not words.startswith(INJECTED), summary)

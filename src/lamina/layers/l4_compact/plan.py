@@ -64,12 +64,9 @@ def plan(
             end = next(index for index in range(floor, len(legal)) if legal[index])
     elif tail_max > 0:
         end = _tail_from(items, legal, stays, tail_min, tail_max, size)
-    return SummaryPlan(start, end, len(items)) if _worth_it(items[start:end]) else SummaryPlan(0, 0, len(items))
-
-
-def _worth_it(part: Sequence[Item]) -> bool:
-    """A summary of a summary alone, or of what is put back anyway, would only lose."""
-    return any(item.role == "assistant" or is_said(item) for item in part)
+    # A summary of a summary alone, or of what is put back anyway, would only lose.
+    worth_it = any(item.role == "assistant" or is_said(item) for item in items[start:end])
+    return SummaryPlan(start, end, len(items)) if worth_it else SummaryPlan(0, 0, len(items))
 
 
 def _open_from(items: Sequence[Item], legal: Sequence[bool], open_calls: Collection[str]) -> int:

@@ -84,7 +84,8 @@ def _by_itself(
         c.notify(f"Nothing was compacted, because {before.refused.rstrip('.')}. It is asked again after your next message.")
         _write(c, msgspec.structs.replace(ledger, refused=_last_said(c)))
     else:
-        _write(c, _judged(c, ledger, done), done.why)
+        judged = worked(ledger, done.boundary, by_hand=False) if done.done else failed(ledger, c.policy.compact)
+        _write(c, judged, done.why)
     return done.done
 
 
@@ -194,10 +195,6 @@ def _plan(c: Conversation, items: Sequence[Item], pivot: Pivot | None) -> Summar
 def _ledger(c: Conversation) -> BreakerLedger:
     event = c.log.events.get(EVENT)
     return read_ledger(event.data if event is not None else None)
-
-
-def _judged(c: Conversation, before: BreakerLedger, done: Compacted) -> BreakerLedger:
-    return worked(before, done.boundary, by_hand=False) if done.done else failed(before, c.policy.compact)
 
 
 def _paused(c: Conversation, ledger: BreakerLedger, count: int) -> bool:

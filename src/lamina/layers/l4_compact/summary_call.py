@@ -8,7 +8,6 @@ the reason. A call that is too long loses its oldest rounds, and after the last 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import msgspec
 
@@ -47,16 +46,13 @@ class SummaryFailed(msgspec.Struct, frozen=True):
     answered: bool = False  # the model is there, but what it says is no summary
 
 
-SummaryOutcome: TypeAlias = SummaryMade | SummaryFailed
-
-
 def summarise(
     c: Conversation, items: Sequence[Item], made: SummaryPlan, *, instructions: str, partial: bool, too_long: PromptTooLong | None
-) -> Flow[SummaryOutcome]:
+) -> Flow[SummaryMade | SummaryFailed]:
     """`too_long`: the conversation itself was refused as too long, so the same with a directive behind it will be."""
     attempt = _Attempt(c, items, made, instructions, partial)
     if too_long is not None and not attempt.shorten(too_long.gap):
-        return attempt.without_model()
+        return without_model(c, items, made, attempt.usage)
     while True:
         began = c.clock()
         try:
@@ -65,7 +61,7 @@ def summarise(
             )
         except PromptTooLong as error:
             if not attempt.shorten(error.gap):
-                return attempt.without_model()
+                return without_model(c, items, made, attempt.usage)
             continue
         except (ProviderError, PrefixChanged) as error:
             forks.failed(c, PURPOSE, error)
@@ -137,9 +133,6 @@ class _Attempt:
         dropped = [part for part in parts[: self._from] if self._made.start <= part.start < self._made.end]
         unseen = frozenset(item.uuid for part in dropped for item in self._items[part.start : min(part.end, self._made.end)])
         return SummaryMade(text, self.usage, len(dropped), unseen)
-
-    def without_model(self) -> SummaryMade:
-        return without_model(self._c, self._items, self._made, self.usage)
 
 
 def without_model(c: Conversation, items: Sequence[Item], made: SummaryPlan, usage: Usage) -> SummaryMade:

@@ -22,8 +22,7 @@ from ...conversation.isolate import take_job_results
 from ...conversation.state import Conversation
 from ...core.blocks import ToolUse, Wire
 from ...core.effects import Flow, drive
-from ...fork.background import JobResult
-from ...fork.budget import AskSide
+from ...fork.background import AskSide, JobResult
 from ...fork.fork import ForkOutcome
 from ...fork.host import MemoryAccess
 from ...fork.tool_runner import ToolRunner

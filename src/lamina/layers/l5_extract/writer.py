@@ -95,9 +95,10 @@ class ReviewWriter:
 
     def _judged(self, change: FileChange) -> AcceptedMemory | RefusedMemory:
         found = find_memory_file(self._place, change.path) if ".." not in change.path.parts else None
-        problem = self._limit(change, found)
-        if problem is not None or found is None:
-            return RefusedMemory(problem or ELSEWHERE)
+        if found is None:
+            return RefusedMemory(ELSEWHERE)
+        if (problem := self._limit(change, found)) is not None:
+            return RefusedMemory(problem)
         file = _listed(found)
         if change.before is None and file in self._first:
             return RefusedMemory(GONE.format(file=file))
@@ -125,9 +126,7 @@ class ReviewWriter:
         path = team / file.removeprefix(f"{TEAM}/") if team is not None and inside else self._place.path / file
         return not path.exists()
 
-    def _limit(self, change: FileChange, found: MemoryFile | None) -> str | None:
-        if found is None:
-            return ELSEWHERE
+    def _limit(self, change: FileChange, found: MemoryFile) -> str | None:
         if fold(found.file) == fold(INDEX):
             return NO_INDEX
         if not change.data.strip():

@@ -126,8 +126,11 @@ def answer(request: Wire) -> list[Wire]:
     wanted += asked.logs
     if left := [path for path in wanted if path not in read]:
         return [tool_call(DREAM, "Read", number + len(read), file_path=path) for number, path in enumerate(left[:READS])]
-    pages = _pages(asked, read)
-    change = _tidied(asked, pages, read)
+    texts = {file: _whole(read.get(f"{asked.work}/{file}")) for file in asked.listed}
+    pages = [MemoryPage(file, text, date.fromisoformat(asked.listed[file])) for file, text in texts.items() if text is not None]
+    index = _whole(read.get(f"{asked.work}/{INDEX}"))
+    # What is not in the list may be there all the same: only a list that is whole says that a file is gone.
+    change = tidy_pages(pages, index or "", lambda file: file in asked.listed or asked.more)
     new = _distilled(asked, pages, read, change)
     writes = {f"{asked.work}/{file}": text for file, text in {**change.texts, **new}.items()}
     if change.index is not None:
@@ -135,11 +138,6 @@ def answer(request: Wire) -> list[Wire]:
     if left := [path for path in writes if path not in wrote][: MOST_FILES - len(wrote)]:
         return [tool_call(DREAM, "Write", number, file_path=path, content=writes[path]) for number, path in enumerate(left)]
     return [{"type": "text", "text": _told(change, len(new)) if wrote else NOTHING}]
-
-
-def _pages(asked: DreamDirective, read: Mapping[str, Done]) -> list[MemoryPage]:
-    texts = {file: _whole(read.get(f"{asked.work}/{file}")) for file in asked.listed}
-    return [MemoryPage(file, text, date.fromisoformat(asked.listed[file])) for file, text in texts.items() if text is not None]
 
 
 def _distilled(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping[str, Done], change: Tidied) -> dict[str, str]:
@@ -156,12 +154,6 @@ def _distilled(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping
 def _day(path: str) -> date | None:
     found = _LOG_FILE.search(path)
     return log_day(found[0]) if found else None
-
-
-def _tidied(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping[str, Done]) -> Tidied:
-    index = _whole(read.get(f"{asked.work}/{INDEX}"))
-    # What is not in the list may be there all the same: only a list that is whole says that a file is gone.
-    return tidy_pages(pages, index or "", lambda file: file in asked.listed or asked.more)
 
 
 def _whole(read: Done | None) -> str | None:

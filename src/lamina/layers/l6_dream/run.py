@@ -28,7 +28,7 @@ from ...core.settings.resolution import Settings
 from ...core.usage import Usage
 from ...disk.locks.dream_lock import DreamLock, HeldDreamLock, NotWon
 from ...disk.trees.rootdir import RootDir
-from ...fork.budget import LOCAL
+from ...fork.background import LOCAL
 from ...fork.fork import ForkOutcome, run_fork
 from ...fork.handover import Handover, PrefixChanged
 from ...memory.memory import Memory

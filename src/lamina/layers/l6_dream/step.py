@@ -23,8 +23,7 @@ from ...core.blocks import ToolUse, Wire
 from ...core.budget import limits_of
 from ...disk.locks.dream_lock import DreamLock
 from ...disk.trees.rootdir import RootDir
-from ...fork.background import JobResult
-from ...fork.budget import LOCAL, AskSide, Meter
+from ...fork.background import LOCAL, AskSide, JobResult, Meter
 from ...fork.handover import altered
 from ...fork.host import MemoryAccess
 from ...fork.tool_runner import ToolRunner

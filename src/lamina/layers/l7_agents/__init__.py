@@ -2,7 +2,7 @@
 
 Decides  which agent types there are, what a call of Agent or SendMessage asks for, which tools a subagent gets, what its parent reads
          of it, how a message stands in a conversation, which words tell what an agent is doing
-Does     queues messages of one process (queues.py), carries them over sockets (sockets.py), takes them from a mailbox (step.py);
+Does     queues messages of one process (messages.py), carries them over sockets (sockets.py), takes them from a mailbox (step.py);
          agents themselves are run by `agent/`
 Costs    a fork its directive and its answer, the rest is read from the prompt cache; a subagent a conversation of its own; a message
          nothing but its words; an agent summary a call of a few words every half minute

@@ -1,5 +1,5 @@
 """What a background agent is doing, in three to five words (A7): when it is asked, what is shown to who answers, and which answers
-count. Pure; the clock is an argument.
+count; and the answer without a model (O1), told from its newest call. Pure; the clock is an argument.
 
 Invariant: a text that is shown was said of something the agent has before it: it begins with what is being done, and names a file or a
 function of the calls and results it saw. Anything else is rejected, and what was shown before stays.
@@ -8,6 +8,7 @@ function of the calls and results it saw. Anything else is rejected, and what wa
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -174,3 +175,35 @@ def find_calls(messages: Sequence[Wire]) -> Iterator[tuple[str, Wire]]:
                 yield str(block.get("name")), block["input"]
             elif block.get("type") == "text" and message.get("role") == "user":
                 yield from reversed([*_calls(str(block["text"]))])
+
+
+# What each tool's call is in a person's words, and the argument that names what it is about.
+_DOING = {
+    "Read": ("Reading the file", "file_path"),
+    "Write": ("Writing the file", "file_path"),
+    "Edit": ("Changing the file", "file_path"),
+    "Grep": ("Searching files for", "pattern"),
+    "Glob": ("Looking for files", "pattern"),
+    "Bash": ("Running the command", "command"),
+}
+LONGEST_NAMED = 40
+NOTHING = "Nothing yet"
+
+
+def answer(request: Wire) -> list[Wire]:
+    """The first call, from the newest back, that names something; where there is none it says so, which nobody shows."""
+    for tool, given in find_calls(request.get("messages", ())):
+        doing, argument = _DOING.get(tool, ("", ""))
+        about = _named(given.get(argument)) if doing else ""
+        if about:
+            return [{"type": "text", "text": f"{doing} {about}"}]
+    return [{"type": "text", "text": NOTHING}]
+
+
+def _named(value: object) -> str:
+    """The last part of a path, or of a command the first word that is a file's name, else the program's."""
+    if not isinstance(value, str) or not value.strip():
+        return ""
+    words = value.split()
+    word = next((each for each in words[1:] if re.search(r"\w\.\w", each)), words[0])
+    return posixpath.basename(word.rstrip("/").strip("\"'"))[:LONGEST_NAMED]

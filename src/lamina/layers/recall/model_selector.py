@@ -19,14 +19,12 @@ from typing import NamedTuple
 from ...conversation import forks
 from ...conversation.state import Conversation
 from ...core.blocks import Wire
-from ...core.cache import FORK_HEADER, SESSION_HEADER
 from ...core.effects import Ask
 from ...core.errors import Aborted, LaminaError
-from ...core.records import new_id
 from ...core.reply import Reply
 from ...fork.background import JobResult
 from ...fork.fork import ForkOutcome
-from ...fork.model_call import Deadline
+from ...fork.model_call import Deadline, own_headers
 from ...memory.recall.library import MemoryLibrary
 from ...memory.recall.plan import RecallQuestion, SeenMemories
 from ...memory.recall.selection import RecallChoice, SelectorReply, choose_by_model
@@ -69,7 +67,7 @@ class _Asking:
 
     def __call__(self, request: Wire) -> SelectorReply:
         try:
-            self.reply = self._ask_side(Ask({**request, "extra_headers": _named()}, SELECT), self._until)
+            self.reply = self._ask_side(Ask({**request, "extra_headers": own_headers(SELECT)}, SELECT), self._until)
         except Aborted:
             if self._until.stopped:
                 raise
@@ -77,12 +75,6 @@ class _Asking:
         except (LaminaError, OSError) as error:
             return SelectorReply(failed=str(error) or type(error).__name__)
         return SelectorReply(self.reply.text)
-
-
-def _named() -> dict[str, str]:
-    """It shares no prefix with the conversation, so a server that keeps watch over prefixes takes it for one of its own."""
-    name = f"{SELECT}-{new_id()[-8:]}"
-    return {SESSION_HEADER: name, FORK_HEADER: name}
 
 
 def _take(c: Conversation, one: JobResult) -> None:

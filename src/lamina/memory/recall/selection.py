@@ -1,6 +1,6 @@
 """From a message to the memories that stand beside it: the ranker or a model chooses, and what was chosen is read (Q1, Q3, Q4).
 
-Owns the order, and the form of what a model is asked and answers. Decides with `plan` and `threshold`; reads files, writes nothing.
+Owns the order, and the form of what a model is asked and answers. Decides with `plan` and `rank`; reads files, writes nothing.
 Invariants: what is brought was open to the message, at most as many as the policy allows, each once; a model that fails, dawdles or
 answers nonsense is replaced by the ranker, and that is said. A name counts only if it stands in the list that was shown; the list and the
 message are data and cannot end their fence; whatever comes back, reading it never raises.
@@ -24,9 +24,8 @@ from ..store.scopes import path_text
 from ..store.topic_files import MOST_IN_MANIFEST, TopicHeader, choose_manifest
 from .library import STALE_SHARE, MemoryLibrary, Recalled
 from .plan import RecallQuestion, SeenMemories, filter_open
-from .rank import Corpus, SearchDocument, explain
+from .rank import LOOKED_AT, Corpus, SearchDocument, clear_fits, explain
 from .render import age_text, cut_text, render_memory, strip_controls
-from .threshold import LOOKED_AT, clear_fits
 
 ChosenBy: TypeAlias = Literal["local", "model"]
 # The ranker's reasons name terms; so many characters of them say enough.

@@ -248,7 +248,7 @@ class MemoryHistory:
             return b""
         with os.fdopen(fd, "rb") as file:
             file.seek(start)
-            return file.read(max(0, os.fstat(fd).st_size - start))
+            return file.read(max(0, os.fstat(fd).st_size - start))  # what others append meanwhile is read next time
 
 
 def _path(number: int) -> str:
