@@ -373,9 +373,9 @@ def test_a_background_report_comes_with_the_next_turn_behind_what_the_person_say
 def test_a_background_report_comes_at_the_next_round_of_tools(opened: Open, messages_server: MessagesServer) -> None:
     agent = opened()
     messages_server.reply(tool_use=agent_call("look", run_in_background=True))
-    messages_server.reply(text="All is well.", fork="agent")
-
-    it_is_in = threading.Event()
+    asked_again, it_is_in = threading.Event(), threading.Event()
+    # An agent that is done before its parent asks again reports with the results of the call that started it.
+    messages_server.reply(text="All is well.", fork="agent", delay=asked_again)
     with working(agent.session) as conversation:
         jobs = conversation.background
 
@@ -386,6 +386,7 @@ def test_a_background_report_comes_at_the_next_round_of_tools(opened: Open, mess
 
     def comes(received: Received) -> bool:
         if for_parent(received):
+            asked_again.set()
             threading.Thread(target=wait_for_it).start()
         return for_parent(received)
 
