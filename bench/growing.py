@@ -11,7 +11,7 @@ from typing import NamedTuple
 from lamina.core.settings import Settings
 from lamina.core.view import Item
 from lamina.layers.l3_notes import offline as notes
-from lamina.layers.l4_compact import mechanical as summary
+from lamina.layers.l4_compact import offline as summary
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.base import working
 from lamina.session.session import Session

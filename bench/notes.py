@@ -21,7 +21,7 @@ from lamina.core.settings import Settings
 from lamina.fork.fork import directive_in
 from lamina.fork.host import Host
 from lamina.layers.l3_notes import offline as notes
-from lamina.layers.l4_compact import mechanical as summary
+from lamina.layers.l4_compact import offline as summary
 from lamina.providers.anthropic import AnthropicProvider
 from lamina.session.base import working
 from lamina.session.session import Session

@@ -10,7 +10,7 @@ from typing import Any
 
 from lamina.core.reply import Reply, read_response
 from lamina.layers.l3_notes import offline as notes
-from lamina.layers.l4_compact import mechanical as summary
+from lamina.layers.l4_compact import offline as summary
 from lamina.providers import Capabilities, OnEvent
 
 from .words import Wire, answer

@@ -37,7 +37,7 @@ from lamina.core.policy import CLASSIC
 from lamina.core.records import Boundary, Clear, Record
 from lamina.core.settings import Settings
 from lamina.layers.l4_compact.breaker import BreakerLedger, failed, filled
-from lamina.layers.l4_compact.mechanical import answer as by_rules
+from lamina.layers.l4_compact.offline import answer as by_rules
 from lamina.layers.l4_compact.plan import Pivot
 from lamina.session.base import conversation_of, working
 from lamina.session.session import Session

@@ -17,7 +17,7 @@ from ..providers.offline import DEFAULT_TABLE, Local, OfflineProvider
 
 ROOMS = {
     "notes": "lamina.layers.l3_notes.offline",
-    "summary": "lamina.layers.l4_compact.mechanical",
+    "summary": "lamina.layers.l4_compact.offline",
     "select": "lamina.memory.recall.selection",
     "extraction": "lamina.layers.l5_extract.offline",
     "agent_summary": "lamina.layers.l7_agents.summary",

@@ -7,8 +7,8 @@ from tests.core.api_rules import complaints
 
 from lamina.core.blocks import read_block, tool_result
 from lamina.core.view import Item
-from lamina.layers.l4_compact.mechanical import answer as local_answer
-from lamina.layers.l4_compact.mechanical import mechanical
+from lamina.layers.l4_compact.offline import answer as local_answer
+from lamina.layers.l4_compact.offline import mechanical
 from lamina.layers.l4_compact.summary_text import shown, to_drop
 
 from .made import answer, attachment, result, said, summary

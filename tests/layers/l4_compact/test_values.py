@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from lamina.core.blocks import read_block
-from lamina.layers.l4_compact import mechanical as local
-from lamina.layers.l4_compact.mechanical import LONGEST_TEXT, stated
+from lamina.layers.l4_compact import offline as local
+from lamina.layers.l4_compact.offline import LONGEST_TEXT, stated
 
 MANY = 100
 

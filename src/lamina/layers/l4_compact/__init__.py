@@ -9,6 +9,6 @@ Spec     C1-C9, B1-B3, K4, O1
     step.py          when to compact, by itself or by hand     plan.py          which part is summarised, whole pairs only
     summary_call.py  asking the model, with retries            summary_text.py  the directive; is this answer a summary
     apply.py         the summary becomes a compaction          prefetch.py      a summary made ahead of need
-    breaker.py       when to stop by itself                    mechanical.py    a summary without a model
+    breaker.py       when to stop by itself                    offline.py       a summary without a model
     expand.py        what a summary stands for, opened again   collapse.py      old turns folded, messages hidden
 """

@@ -23,7 +23,7 @@ from ...core.view import Item
 from ...fork.fork import ForkOutcome, run_fork
 from ...fork.handover import Handover, PrefixChanged, altered
 from ...providers.models import known
-from .mechanical import mechanical
+from .offline import mechanical
 from .plan import SummaryPlan
 from .summary_text import Rejected, directive, read_summary, shown, to_drop
 
