@@ -12,6 +12,7 @@ import pytest
 
 from lamina.core.errors import DiskError, PathRefused
 from lamina.disk import crash_points as crash
+from lamina.disk.dirfd import Dir
 from lamina.disk.trees.rootdir import ListedEntry, RootDir
 
 from ..processes import needs_fork, together
@@ -261,6 +262,21 @@ def test_a_twin_of_a_directory_on_the_way_is_not_made(root: Path) -> None:
         with pytest.raises(PathRefused, match="spelling"):
             tree.replace("Team/y.md", b"x")
     assert os.listdir(root) == ["team"]
+
+
+def test_a_file_that_another_process_makes_meanwhile_is_no_twin_of_itself(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    look = Dir.stat
+
+    def made_behind_the_look(self: Dir, name: str) -> os.stat_result | None:
+        found = look(self, name)
+        if name == "log" and found is None:
+            os.close(os.open(root / "log", os.O_CREAT | os.O_WRONLY, 0o600))
+        return found
+
+    with RootDir.open(root) as tree:
+        monkeypatch.setattr(Dir, "stat", made_behind_the_look)
+        tree.append("log", [b"a line"], durability="process")
+    assert (root / "log").read_bytes() == b"a line\n"
 
 
 def test_a_file_moves_within_the_root_and_replaces_nothing(root: Path) -> None:

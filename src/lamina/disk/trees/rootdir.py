@@ -294,8 +294,9 @@ def _parts(rel: Relative) -> list[str]:
 
 
 def _refuse_twin(where: Dir, name: str) -> None:
-    """A file whose name is the same but for case or Unicode form is the same file on some systems. One that is there is no second one."""
-    if where.stat(name) is None and (twin := _twin(where, name)) is not None:
+    """A file whose name is the same but for case or Unicode form is the same file on some systems. One that is there, or that another
+    process makes between the two looks, is no second one."""
+    if where.stat(name) is None and (twin := _twin(where, name)) not in (None, name):
         raise PathRefused(where.full(name), f"differs from {twin!r} there only in its spelling", f"use {twin!r}")
 
 
