@@ -7,8 +7,8 @@
     end_turn      what background work brought → leave what a model still chooses → maybe review (l5) → maybe dream (l6)
                   → let the disk catch up
 
-A step changes the conversation only by entering records (conversation/state.py). Steps that may call a model are flows
-(core/effects.py). What a layer does is in steps/; a layer that fails steps aside, and says so.
+A step changes the conversation only by appending records (conversation/state.py). Steps that may call a model are flows
+(core/effects.py). What a layer does in a turn is in its step.py; a layer that fails is recorded and passed over.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .conversation import repair, triggers
-from .conversation.cache_breaks import announce_break, is_handed_in_again, record_answer, remember_prompt
+from .conversation.exchange import announce_break, is_handed_in_again, record_answer, remember_prompt
 from .conversation.isolate import isolate, take_job_results
 from .conversation.state import Conversation
 from .core.blocks import Block, Wire, text, tool_result

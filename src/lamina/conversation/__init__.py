@@ -11,7 +11,7 @@ Spec     T1-T10, K2-K5, B1, B2, C4, C5
     window/          layer 0: tokens, windows, thresholds
     triggers.py      cheap looks that keep the dear layers unloaded
     request.py       what stands before the messages, what was sent last, cache edits, refused blocks
-    cache_breaks.py  a break announced before the request leaves, or detected in its answer; the answer's records
+    exchange.py      a request as it leaves and its answer as it enters the log; cache breaks announced and detected
     repair.py        what a server refused is left out
     forks.py         starting a fork, and accounting for it; side_usage.py: what forks have used
     isolate.py       failures are recorded and passed over; results of background jobs

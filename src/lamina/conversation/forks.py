@@ -22,7 +22,7 @@ from ..fork.handover import PLACEHOLDER, Handover, PrefixChanged, chain_of
 from ..prompt.break_causes import TTL_SECONDS, CacheBreak, judge
 from ..providers.models import Cost, cost
 from . import repair
-from .cache_breaks import coming_break, record_cache_miss
+from .exchange import coming_break, record_cache_miss
 from .state import Conversation
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _with_placeholders(message: Wire, open_calls: frozenset[str]) -> Wire:
 
 
 class ForkDriver(msgspec.Struct, frozen=True):
-    """Carries out what a fork asks for, in any thread: calls go to whoever answers side calls, tools run at the desk lent to it."""
+    """Carries out what a fork asks for, in any thread: calls go to whoever answers side calls, tools run with the runner lent to it."""
 
     ask: Callable[[Ask, Event], Reply]
     abort: Event
@@ -112,7 +112,7 @@ class ForkDriver(msgspec.Struct, frozen=True):
 
 
 def side(c: Conversation, *, tool_runner: ToolRunner | None = None, abort: Event | None = None) -> ForkDriver:
-    """A `perform` for a job: `drive(run_fork(…), side(c, desk=…).until(abort))`. `desk` is a restricted one."""
+    """A `perform` for a job: `drive(run_fork(…), side(c, tool_runner=…).until(abort))`, with a restricted tool runner."""
     return ForkDriver(c.ask_side, abort or Event(), tool_runner)
 
 

@@ -1,7 +1,7 @@
 """What stands before the messages of a request, and the request sent last: its prefix, what its answer left in the provider's cache, and
 why the next one may differ.
 
-A `Prompt` is replaced as a whole. `LastRequest` is written by `cache_breaks.py` alone. A resumed conversation finds it again in the log:
+A `Prompt` is replaced as a whole. `LastRequest` is written by `exchange.py` alone. A resumed conversation finds it again in the log:
 what was last sent is what its last answer replied to.
 """
 

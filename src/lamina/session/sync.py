@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from .. import turn
 from ..conversation import revision
-from ..conversation.cache_breaks import record_answer
+from ..conversation.exchange import record_answer
 from ..conversation.state import Conversation
 from ..core.blocks import Block, RedactedThinking, Thinking, ToolResult, ToolUse, read_content
 from ..core.errors import InputError

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...conversation.cache_breaks import expect_break
+from ...conversation.exchange import expect_break
 from ...conversation.state import Conversation
 from ...conversation.window.thresholds import Thresholds
 from ...core.blocks import Wire

@@ -164,9 +164,9 @@ def _job(c: Conversation, cursor: Cursor) -> Callable[[Abort], UpdateOutcome]:
 
 
 def _how(c: Conversation) -> How:
-    """By edits where the host has our Edit, at its desk and in the prompt; else the fork is asked for the whole file."""
-    at_desk = c.host.tool_runner is not None and any(is_our_edit(tool) for tool in c.host.tool_runner.tools)
-    return "edit" if at_desk and any(tool.get("name") == "Edit" for tool in c.prompt.tools) else "sections"
+    """By edits where the host has our Edit, in its tool runner and in the prompt; else the fork is asked for the whole file."""
+    runs_our_edit = c.host.tool_runner is not None and any(is_our_edit(tool) for tool in c.host.tool_runner.tools)
+    return "edit" if runs_our_edit and any(tool.get("name") == "Edit" for tool in c.prompt.tools) else "sections"
 
 
 def limits_of(c: Conversation) -> Limits:

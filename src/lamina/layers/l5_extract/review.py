@@ -75,7 +75,7 @@ class ReviewFailed(NamedTuple):
 
 ReviewResult: TypeAlias = Reviewed | ReviewSkipped | ReviewFailed
 
-# Drives a fork's flow with this keeper at its desk.
+# Drives a fork's flow with this keeper in its tool runner.
 Performs: TypeAlias = Callable[[Flow[ForkOutcome], ReviewWriter], ForkOutcome]
 
 

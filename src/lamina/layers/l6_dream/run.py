@@ -145,7 +145,7 @@ ENDED: Mapping[str, DreamEnd] = {
 }
 
 # Makes what carries out a dream's effects within these bounds, until the Event.
-AtDesk: TypeAlias = Callable[[DreamBounds, Event], Callable[[Effect], Any]]
+PerformWith: TypeAlias = Callable[[DreamBounds, Event], Callable[[Effect], Any]]
 
 
 class DreamOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,7 +176,7 @@ class DreamOutcome(NamedTuple):
     error: PrefixChanged | None = None
 
 
-def run_dream(order: DreamOrder, at_desk: AtDesk, abort: Event, heard: Heard = lambda _: None) -> DreamOutcome:
+def run_dream(order: DreamOrder, perform_with: PerformWith, abort: Event, heard: Heard = lambda _: None) -> DreamOutcome:
     with Memory.open(order.cwd, home=order.home, settings=order.settings) as memory:
         gated = memory.store("private")
         lock = DreamLock(gated.store.root)
@@ -190,7 +190,7 @@ def run_dream(order: DreamOrder, at_desk: AtDesk, abort: Event, heard: Heard = l
         with hold:
             # Once more, now that nobody else can: an undo may have died while the dream before this one had the lock.
             recovered += tuple(recover(gated, lock, now=time.time(), hold=hold))
-            return _Dream(order, gated, hold, heard).run(at_desk, abort)._replace(recovered=recovered)
+            return _Dream(order, gated, hold, heard).run(perform_with, abort)._replace(recovered=recovered)
 
 
 def recover_memory(cwd: Path, home: Path | None, settings: Settings) -> list[str]:
@@ -220,7 +220,7 @@ class _Dream:
         self._cut = ""  # why it was cut short
         self._new = NEW_BEYOND_REMOVED
 
-    def run(self, at_desk: AtDesk, abort: Event) -> DreamOutcome:
+    def run(self, perform_with: PerformWith, abort: Event) -> DreamOutcome:
         """Whatever goes wrong is a reason, never an error; the lock is the caller's to put back."""
         fork, watch = None, DreamWatch(self._root, self._progress.record.id, self._hold, abort)
         status: Status = "failed"
@@ -228,7 +228,7 @@ class _Dream:
         try:
             with watch:
                 stage = stage_copy(self._gated, self._progress.record)
-                fork = self._asked(stage, at_desk, abort)
+                fork = self._asked(stage, perform_with, abort)
             if not fork.done and not self._cut:
                 why = "the answer was cut off or declined"
             elif not abort.is_set():
@@ -250,7 +250,7 @@ class _Dream:
         record = self._ended(status, why)
         return DreamOutcome(record, fork=fork, error=changed)
 
-    def _asked(self, stage: DreamStage, at_desk: AtDesk, abort: Event) -> ForkOutcome:
+    def _asked(self, stage: DreamStage, perform_with: PerformWith, abort: Event) -> ForkOutcome:
         order = self._order
         scene = read_scene(
             self._gated.store,
@@ -265,7 +265,7 @@ class _Dream:
         self._new = NEW_BEYOND_REMOVED + NEW_A_LOG * len(scene.unseen)
         copy = DreamCopy(stage.path, order.place.path, order.transcripts, stage.listing is not None, bool(stage.base))
         bounds = DreamBounds(copy, order.cwd, read_about_person(self._gated.store, order.place, scene))
-        carry_out = at_desk(bounds, abort)
+        carry_out = perform_with(bounds, abort)
 
         def perform(effect: Effect) -> Any:
             if isinstance(effect, Ask):

@@ -46,7 +46,7 @@ from .gates import (
     transcript_places,
 )
 from .record import DreamRecord
-from .run import AtDesk, DreamOrder, DreamOutcome, run_dream
+from .run import DreamOrder, DreamOutcome, PerformWith, run_dream
 from .trigger import DREAM, ENDING_SECONDS, DreamState, tell_once
 
 PAUSED = f"Memory is not put in order any more in this session: it failed {MOST_FAILURES} times in a row."
@@ -64,8 +64,8 @@ def after_turn(c: Conversation, lent: MemoryAccess) -> None:
     tool_runner = c.host.tool_runner
     assert tool_runner is not None
     order = _order(c, lent)
-    at_desk = dream_tool_runner(tool_runner, c.ask_side, order.cwd)
-    c.background.start(DREAM, lambda abort: run_dream(order, at_desk, abort), partial(_take, c), settles=ENDING_SECONDS)
+    perform_with = dream_tool_runner(tool_runner, c.ask_side, order.cwd)
+    c.background.start(DREAM, lambda abort: run_dream(order, perform_with, abort), partial(_take, c), settles=ENDING_SECONDS)
 
 
 def _stopped(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
@@ -131,7 +131,7 @@ def _order(c: Conversation, lent: MemoryAccess) -> DreamOrder:
     )
 
 
-def dream_tool_runner(tool_runner: ToolRunner, ask: AskSide | Meter, cwd: Path) -> AtDesk:
+def dream_tool_runner(tool_runner: ToolRunner, ask: AskSide | Meter, cwd: Path) -> PerformWith:
     """Where a dream works: what any fork may do (X6), with the copy as its memory directory, less what its bounds say."""
 
     def within(bounds: DreamBounds, abort: Abort) -> ForkDriver:
