@@ -50,12 +50,6 @@ def capped(lines: Sequence[str], most: int, more: str = "… and {:,} more") -> 
     return [*lines[:most], more.format(len(lines) - most)] if len(lines) > most else [*lines]
 
 
-def counted(number: int, thing: str) -> str:
-    """`1 call`, `2 calls`, `1,000 memories`."""
-    more = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
-    return f"{number:,} {thing if number == 1 else more}"
-
-
 def local_time(seconds: float) -> datetime:
     """A file's time; one beyond all calendars becomes the nearest that is in them."""
     try:

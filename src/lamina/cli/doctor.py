@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..core.wording import counted
 from . import options
-from .console import ProgressLine, color, counted, document, printable, sentence, terminal_width
+from .console import ProgressLine, color, document, printable, sentence, terminal_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

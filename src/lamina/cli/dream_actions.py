@@ -14,11 +14,12 @@ from time import monotonic, sleep
 import click
 
 from ..core.errors import DiskError
+from ..core.wording import counted
 from ..disk.locks.dream_lock import DreamLock
 from ..disk.trees.rootdir import RootDir
 from ..layers.l6_dream.record import DreamRecord, read_record, read_records, request_kill
 from ..layers.l6_dream.run import DreamOutcome, recover_memory
-from .console import counted, document, minute, notice, print_result, printable, sentence
+from .console import document, minute, notice, print_result, printable, sentence
 from .dream_status import (
     PUT_RIGHT,
     describe_outcome,

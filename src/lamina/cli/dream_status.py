@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.budget import limits_of, ran_out
 from ..core.errors import DiskError
+from ..core.wording import counted
 from ..disk.home.ledger import UsageLedger
 from ..disk.locks.dream_lock import DreamLock
 from ..disk.locks.dream_lock_owner import DreamLockHolder
@@ -25,7 +26,7 @@ from ..layers.l6_dream.undo import undo
 from ..memory.store.daily_logs import days_to_distil
 from ..memory.store.scopes import locate_memory
 from ..memory.store.topic import INDEX
-from .console import capped, counted, minute, sentence, utc_time
+from .console import capped, minute, sentence, utc_time
 from .options import find_home
 from .start import MemorySource
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..core.wording import counted
 from . import options
-from .console import capped, counted, print_result, printable, waiting
+from .console import capped, print_result, printable, waiting
 
 if TYPE_CHECKING:
     from ..maintenance.forget.forget import ForgetReport, ForgottenFile

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..core.wording import counted
 from . import options
-from .console import counted, notice, print_result
+from .console import notice, print_result
 
 if TYPE_CHECKING:
     from ..memory.store.project_identity import KnownProject

@@ -148,7 +148,8 @@ def _why_none(named: Sequence[Path], files: Sequence[Path], report: ReplayReport
 
 
 def _print_figures(report: ReplayReport) -> None:
-    from ..replay.table import COLUMNS, cells, counted, remarks
+    from ..core.wording import counted
+    from ..replay.table import COLUMNS, cells, remarks
 
     shown = [at for at, name in enumerate(COLUMNS) if name not in _left_out()]
     rows = [cells(name, figures) for name, figures in report.figures.items()]

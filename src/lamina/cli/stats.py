@@ -11,10 +11,11 @@ import click
 
 from ..core.budget import LedgerLine, Limits, Spent, left, limits_of, ran_out, spent_in
 from ..core.errors import InputError
+from ..core.wording import counted
 from ..disk.home.ledger import day_of, list_ledger_days, read_ledger_day
 from ..disk.settings_files import load_settings
 from . import completion, options
-from .console import counted, print_result, print_table, terminal_width, waiting
+from .console import print_result, print_table, terminal_width, waiting
 from .output import price
 from .transcripts import find_sessions, list_homes, locate
 

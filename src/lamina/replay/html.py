@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from ..core.wording import counted
 from .run import ReplayReport
-from .table import COLUMNS, cells, counted, remarks
+from .table import COLUMNS, cells, remarks
 
 # By this a page of before is known.
 BEGINNING = "<!doctype html>"

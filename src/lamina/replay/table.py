@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..core.wording import counted
 from .figures import ReplayFigures
 from .run import ReplayReport
 from .variants import APPEND, RECORDED
@@ -88,7 +89,3 @@ def _remembered(report: ReplayReport) -> list[str]:
         for tokens, (first, *more) in rows.items()
         if tokens
     ]
-
-
-def counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" + ("" if number == 1 else "s")

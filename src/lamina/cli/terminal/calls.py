@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..console import counted
+from ...core.wording import counted
 from .screen import Style
 
 # Lines of a change that are shown on each side; the whole of it is in the call.

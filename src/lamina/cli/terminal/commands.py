@@ -17,9 +17,10 @@ from ...core.blocks import Text, ToolResult, ToolUse
 from ...core.errors import LaminaError
 from ...core.records import Event, Record
 from ...core.view import Item
+from ...core.wording import counted
 from ...permissions.request import Mode, read_mode
 from ...session.base import working
-from ..console import counted, shorten
+from ..console import shorten
 from ..context_report import find_spills, format_context, report_on
 from . import compact_command as compacting
 from . import session_picker as sessions

@@ -15,9 +15,10 @@ from rich.cells import cell_len
 
 from ...conversation.window.thresholds import WindowState
 from ...core.usage import Usage
+from ...core.wording import counted
 from ...layers.l7_agents.report import AgentState
 from ...layers.l7_agents.summary import PURPOSE as SUMMARIES
-from ..console import counted, fit
+from ..console import fit
 from .calls import describe_call, describe_result
 from .screen import Screen, Style, clean
 

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from ...core.wording import counted
 from ...disk.paths.file_names import fold
 from ...disk.temp_files import is_temp
 from ...disk.trees.survey import Survey, SurveyedEntry
 from ...memory.store.history import HISTORY_DIRECTORY
 from ...memory.store.scopes import TEAM
-from .finding import Area, Finding, MakePrivate, PathFix, counted
+from .finding import Area, Finding, MakePrivate, PathFix
 from .memory_snapshot import MemorySnapshot, is_topic
 
 # A living writer has its temporary file for milliseconds.

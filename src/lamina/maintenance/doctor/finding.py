@@ -145,7 +145,3 @@ class Finding(msgspec.Struct, frozen=True):
     @property
     def remedy(self) -> str:
         return KINDS[self.kind].remedy if self.advice is None else self.advice
-
-
-def counted(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"

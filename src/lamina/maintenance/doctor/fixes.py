@@ -17,6 +17,7 @@ from typing import NamedTuple, assert_never
 
 from ...core.dates import dated
 from ...core.errors import DiskError, InputError, LaminaError
+from ...core.wording import counted
 from ...disk.locks.dream_lock import DreamLock
 from ...disk.temp_files import sweep_temps
 from ...disk.transcripts.repairs import drop_fork, make_private, repair_transcript
@@ -31,7 +32,7 @@ from ...memory.store.lint import IndexPlan, find_identical, list_index_backups, 
 from ...memory.store.modes import GatedStore
 from ...memory.store.topic import Topic
 from .examination import DoctorReport
-from .finding import DateIt, Finding, Fix, MakePrivate, PathFix, ToTrash, counted
+from .finding import DateIt, Finding, Fix, MakePrivate, PathFix, ToTrash
 from .memory_snapshot import MemoryDirectory, read_memory
 from .topics import dates_in, may_be_dated
 

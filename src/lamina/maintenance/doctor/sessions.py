@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ...core.errors import DiskError
+from ...core.wording import counted
 from ...disk.home.approvals import FILE_NAME as APPROVALS
 from ...disk.home.trust import FILE_NAME as TRUST
 from ...disk.locks.lock_file import live_holder
@@ -18,7 +19,7 @@ from ...disk.transcripts.repairs import MOST_BYTES
 from ...disk.transcripts.store import FORK_NAME, lock_path, read_origin
 from ...disk.trees.survey import SurveyedEntry, look_at, survey
 from .files import check_private, check_tree
-from .finding import Finding, PathFix, counted
+from .finding import Finding, PathFix
 
 # About two seconds of reading: some hundred sessions of a usual length.
 MOST_READ = 256 << 20

@@ -1,0 +1,15 @@
+"""Number agreement for messages: `1 memory is`, `2 memories are`.
+
+Every message that contains a count goes through these two functions, so no sentence reads "1 memories are"."""
+
+from __future__ import annotations
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """Return `one` for the number 1 and `many` for every other; `many` defaults to the regular English plural of `one`."""
+    return one if number == 1 else many or (f"{one[:-1]}ies" if one[-1:] == "y" and one[-2:-1] not in "aeiou" else f"{one}s")
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return the number with its noun: `1 call`, `2 calls`, `1,000 memories`."""
+    return f"{number:,} {plural(number, one, many)}"
