@@ -133,7 +133,7 @@ def test_it(messages_server):
 """,
     )
     result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["*1 announced breaks, and the layers made only 0 decisions*"])
+    result.stdout.fnmatch_lines(["*1 announced break, but the layers made only 0 decisions*"])
 
 
 def test_the_marker_needs_a_reason(pytester: pytest.Pytester) -> None:
