@@ -164,16 +164,16 @@ def directory(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (broken_json, "is no JSON at line 2, column"),
-        (list_instead, "must hold a JSON object"),
-        (not_utf8, "is no UTF-8 text (byte 12)"),
-        (utf16, "is no UTF-8 text"),
+        (broken_json, "is not valid JSON at line 2, column"),
+        (list_instead, "must contain a JSON object"),
+        (not_utf8, "is not UTF-8 text (byte 12)"),
+        (utf16, "is not UTF-8 text"),
         (too_big, "is larger than 1,000,000 bytes"),
         (too_deep, "is nested more than 32 levels deep"),
         (far_too_deep, "is nested more than 32 levels deep"),
         (not_a_number, "holds NaN"),
-        (endless_number, "holds a number that can't be read"),
-        (directory, "is no regular file"),
+        (endless_number, "contains an invalid number"),
+        (directory, "is not a regular file"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_one_sentence_and_the_others_count(
@@ -193,7 +193,7 @@ def test_a_file_that_cannot_be_used_is_one_sentence_and_the_others_count(
 @unix_only
 def test_a_pipe_in_place_of_a_file_is_refused_without_waiting(place: Place) -> None:
     os.mkfifo(place.project)
-    assert "is no regular file" in place.load().findings[0].text
+    assert "is not a regular file" in place.load().findings[0].text
 
 
 @unix_only
@@ -201,13 +201,13 @@ def test_a_pipe_in_place_of_a_file_is_refused_without_waiting(place: Place) -> N
 def test_a_file_that_may_not_be_read_is_one_sentence(place: Place) -> None:
     write(place.user, {})
     place.user.chmod(0)
-    assert "can't be read" in place.load().findings[0].text
+    assert "cannot be read" in place.load().findings[0].text
 
 
 @unix_only
 def test_a_link_that_leads_to_itself_is_one_sentence(place: Place) -> None:
     place.user.symlink_to(place.user)
-    assert "can't be read" in place.load().findings[0].text
+    assert "cannot be read" in place.load().findings[0].text
 
 
 @unix_only
