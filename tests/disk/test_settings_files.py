@@ -171,7 +171,7 @@ def directory(path: Path) -> None:
         (too_big, "is larger than 1,000,000 bytes"),
         (too_deep, "is nested more than 32 levels deep"),
         (far_too_deep, "is nested more than 32 levels deep"),
-        (not_a_number, "holds NaN"),
+        (not_a_number, "contains NaN"),
         (endless_number, "contains an invalid number"),
         (directory, "is not a regular file"),
     ],
@@ -235,7 +235,7 @@ def test_of_two_equal_keys_the_last_counts_and_it_is_said(place: Place) -> None:
     place.user.write_text('{"lamina": {"recall": true, "recall": false}}', "utf-8")
     settings = place.load()
     assert settings.recall is False
-    assert 'has the key "recall" twice; the last one counts' in settings.findings[0].text
+    assert 'has the key "recall" twice; the last one applies' in settings.findings[0].text
 
 
 def test_a_hundred_thousand_equal_keys_are_read_in_one_pass(place: Place) -> None:
@@ -273,7 +273,7 @@ class TestHome:
 
     def test_only_the_environment_that_is_given_counts(self, place: Place) -> None:
         settings = load_settings(cwd=place.cwd, environ={}, managed_path=place.managed)
-        assert "No home directory is known" in settings.findings[0].text
+        assert "No home directory found" in settings.findings[0].text
 
     def test_one_that_is_relative_is_passed_over_with_a_sentence(self, place: Place) -> None:
         settings = place.load(environ={"LAMINA_HOME": "here"})

@@ -98,7 +98,7 @@ def test_a_file_in_another_state_than_expected_is_not_replaced(tmp_path: Path) -
         replace(path, b"y", expect=FileVersion(0, 0, 0, 0))
     path.write_bytes(b"x")
     seen = state(path)
-    with pytest.raises(DiskError, match="was made by another program"):
+    with pytest.raises(DiskError, match="was created by another program"):
         replace(path, b"y", expect=None)
     path.write_bytes(b"other")
     with pytest.raises(DiskError, match="was changed by another program"):

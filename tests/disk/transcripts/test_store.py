@@ -159,7 +159,7 @@ def test_what_waits_is_bounded_and_the_sentence_says_so(store: FileTranscript, m
         for number in range(3, 9):
             store.append([message(number, number - 1)])
         assert "in memory for the next write" in (store.trouble or "")
-        assert "what came after them is not kept" in (store.trouble or "")
+        assert "later records are lost" in (store.trouble or "")
     store.append([message(9, 8)])
     assert on_disk(store)[:2] == ["m1", "m2"]
     assert on_disk(store)[-1] == "m9"
