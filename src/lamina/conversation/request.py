@@ -168,8 +168,8 @@ def read_last_request(live: LiveTranscript, store: TranscriptStore, prompt: Prom
 def _chain_at_last_answer(live: LiveTranscript, store: TranscriptStore) -> Sequence[bytes]:
     """Fold the records up to the last answer, to learn what was sent before a later change.
 
-    If a compaction removed those records from memory, the chain is unknown: the next request certainly differs, since a summary
-    now comes first, but not where.
+    If a compaction removed those records from memory, the chain is unknown. The next request certainly differs, since a summary now
+    comes first, but the position of the difference cannot be told.
     """
     unknown = (b"",)
     log, partly = live.log, bool(live.start or live.state)  # partly: records before the last compaction are not loaded

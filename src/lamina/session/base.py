@@ -104,7 +104,7 @@ class SessionBase(SessionEdits, Inspection):
             cwd: The working directory. It determines the project the session belongs to.
             home: Directory for transcripts and memory. Defaults to `LAMINA_HOME` or `~/.lamina`.
             in_memory: Keep the session in memory only: no transcript is written.
-            settings: The settings to use. Defaults to `Settings()`; pass `Settings.load(cwd)` to use the settings files.
+            settings: The settings to use. Defaults to `Settings()`, the built-in defaults: settings files are not read.
             policy: The thresholds and budgets of all layers: a `Policy` or its name, `"classic"` or `"lean"`.
             window: Size of the context window in tokens. Defaults to the model's own.
             resume: The session to continue: its id, the start of its id, or its transcript file. A session that is open in another

@@ -136,7 +136,7 @@ class SessionEdits:
         pins = [UndoneDecision(uuid, "pin") for uuid in self._c.log.view.pins]
         if wanted is None:
             if not known:
-                raise UsageError("There is nothing to undo: this session has no compaction, clearing or hidden messages.")
+                raise UsageError("There is nothing to undo: this session has no compactions, clearings or hidden messages.")
             return known[-1]
         matching = [one for one in (*known, *pins) if one.id.startswith(wanted) and len(wanted) >= SHORTEST]
         if not matching and self._c.start and len(wanted) >= SHORTEST:

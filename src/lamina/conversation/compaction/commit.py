@@ -23,7 +23,7 @@ from ...core.receipts import Receipt, Told, open_receipt, write_receipt
 from ...core.records import Attachment, Boundary, Checkpoint, Message, Record, Span
 from ...core.usage import Usage
 from ...core.view import Item
-from ...core.wording import counted
+from ...core.wording import plural
 from ..state import Conversation, seconds_between
 from .compose import SummaryBudget
 from .probes import Fidelity, fidelity
@@ -201,7 +201,8 @@ def _report(c: Conversation, done: Compacted, new: Replacement, trigger: str) ->
     c.record_event("compaction", told)
     if done.left_out:
         c.notify(
-            f"The summary does not cover the oldest {counted(done.left_out, 'round')}, which did not fit into the model call. "
+            f"The summary does not cover the oldest {plural(done.left_out, 'round', f'{done.left_out:,} rounds')}, "
+            "because the model call had no room for more. "
             f"Your own messages are kept. Undo {done.boundary} to restore everything."
         )
     if c.host.post_compact is not None:

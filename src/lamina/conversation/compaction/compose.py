@@ -20,7 +20,7 @@ import msgspec
 from ...core.blocks import Text, ToolUse
 from ...core.prompt_files import prompt_sections
 from ...core.view import Item
-from ...core.wording import counted
+from ...core.wording import counted, plural
 from .user_messages import Tokens, Users, rendered, select
 
 # Argument names that hold a path.
@@ -119,7 +119,7 @@ _SEVENTH = re.compile(r"^#{1,4}\s*7\.", re.MULTILINE)
 
 
 class WayBack(NamedTuple):
-    """Where the original messages can be found."""
+    """The location of the original messages."""
 
     node: str  # id of the decision
     transcript: str = ""  # empty for a session in memory
@@ -134,7 +134,7 @@ class SummaryBudget(msgspec.Struct, frozen=True):
 
 
 class SummaryOrigin(msgspec.Struct, frozen=True):
-    """How a summary was made."""
+    """The circumstances in which a summary was made."""
 
     partial: bool = False  # it replaces only a part of the conversation
     mechanical: bool = False  # by rules instead of a model
@@ -157,7 +157,7 @@ def compose(
     if made.mechanical:
         head.append(texts["mechanical"])
     if made.dropped:
-        head.append(texts["dropped"].format(rounds=counted(made.dropped, "round")))
+        head.append(texts["dropped"].format(rounds=plural(made.dropped, "round", f"{made.dropped:,} rounds")))
     if made.go_on:
         head.append(texts["go on"])
     tail = [listed(files, budget.files, tokens), *_way_back(way)]

@@ -44,7 +44,7 @@ class Thresholds(msgspec.Struct, frozen=True):
 
 
 class WindowState(msgspec.Struct, frozen=True):
-    """How full the window is, relative to its thresholds."""
+    """The fullness of the window, relative to its thresholds."""
 
     percent_left: float
     above_warning: bool

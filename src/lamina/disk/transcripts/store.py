@@ -234,10 +234,10 @@ class FileTranscript(TranscriptStore):
         if self._appender is None:
             return
         self.sync(force=True)
-        if self._waiting:
+        if count := len(self._waiting):
+            last = plural(count, "record", f"{count:,} records")
             self.trouble = (
-                f"{self._where}: the last {counted(len(self._waiting), 'record')} could not be written and "
-                f"{plural(len(self._waiting), 'is', 'are')} lost. "
+                f"{self._where}: the last {last} could not be written and {plural(count, 'is', 'are')} lost. "
                 "Free some space or make the directory writable, then repeat what must be kept."
             )
         self._appender.close()
