@@ -1,4 +1,4 @@
-"""Files of the person's own tree: whole or not at all, in the state the caller has seen, and looking as before."""
+"""The user's own files are replaced whole or not at all, only in the state the caller has seen, and keep their mode."""
 
 from __future__ import annotations
 

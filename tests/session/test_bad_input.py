@@ -1,4 +1,4 @@
-"""What a careless or hostile caller, model or directory hands in: refused in a sentence, or made into something that can be sent."""
+"""Bad input from a careless or hostile caller, model or directory is refused with a message, or made into something valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers 1 to 4 in combinations nobody plans: branches into kept history, undos out of order, files that are gone, hosts that fail."""
+"""Layers 1 to 4 in unusual combinations: branches into kept history, undos out of order, missing files, failing hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session cost, call by call: money where prices are known, and prices of one input token always."""
+"""The cost of a session, call by call: in dollars if prices are known, and always in prices of one input token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pytest plugin as its users meet it: in a test run of their own."""
+"""The pytest plugin as users run it, in a separate test run."""
 
 from __future__ import annotations
 

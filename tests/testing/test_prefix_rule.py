@@ -1,4 +1,4 @@
-"""The prefix rule on its own: which conversations keep their prefix, which don't, and how that is said."""
+"""The prefix rule: which conversations keep their prefix, which do not, and the messages about it."""
 
 from __future__ import annotations
 

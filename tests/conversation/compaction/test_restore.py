@@ -1,4 +1,4 @@
-"""What is put back, within its budgets, and why the rest is not."""
+"""Files and texts are restored within their budgets, and the rest gets a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the marks stand, in every window and under every policy."""
+"""The thresholds keep their order in every window and under every policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores: what is appended is read back in order, by file and in memory alike, whatever the disk does; and finding transcripts."""
+"""Stores return appended records in order, from file and memory alike, whatever the disk does; and transcripts are found."""
 
 from __future__ import annotations
 
