@@ -1,10 +1,11 @@
-"""Recall in a turn: memories that help stand beside the person's message (Q1–Q8).
+"""Recall in a turn: add relevant memories to the user's message (Q1–Q8).
 
-    bring    before a call: the ranker's choice beside a message no answer has seen; a model's choice behind the results that came since
+    bring    before a call: add the ranker's choice to a new user message, or a model's choice after the newest tool results
 
-The ranker is awaited: it takes milliseconds. A model never is (selecting.py). What is brought is one attachment, entered with its event
-in one write before the request leaves, always behind everything that was said, so nothing that was sent changes. A crash leaves both,
-neither, or the attachment without the event: then only why it is there is not known. What cannot be read is one sentence for the person.
+The ranker takes milliseconds, so the call waits for it; it never waits for a model (model_selector.py). The memories are one
+attachment, appended with its event in one write before the request is sent. It always comes last, so nothing that was already
+sent changes. A crash leaves both records, neither, or the attachment without the event, which loses only the reason for the
+recall. If memories cannot be read, the user is notified.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def bring(c: Conversation) -> None:
 
 
 def _begin(c: Conversation, state: RecallState, asked: RecallQuestion, seen: SeenMemories) -> bool:
-    """Whether a model was asked; what that takes is loaded then."""
+    """Start the selection by a model, loading its code first. Return whether it was started."""
     from .model_selector import begin
 
     return begin(c, state, asked, seen)
@@ -68,9 +69,6 @@ def seen_in(c: Conversation, state: RecallState) -> SeenMemories:
     return state.noticed.follow(c.log.view, cwd=str(c.cwd), within=within)
 
 
-# The ranker, at once
-
-
 def _now(c: Conversation, state: RecallState, asked: RecallQuestion, seen: SeenMemories, *, silent: bool) -> None:
     place, began = memory_scopes_of(c, state), time.perf_counter()
     if place is None:
@@ -80,13 +78,10 @@ def _now(c: Conversation, state: RecallState, asked: RecallQuestion, seen: SeenM
             choice = choose_by_ranker(memory, asked, seen, c.policy.surfacing)
             state.looked = memory
     except (DiskError, OSError) as error:
-        c.notify_once(f"{error} No memories are brought to messages until then.")
+        c.notify_once(f"{error} Until this is fixed, no memories are recalled.")
         return
     if choice.brought or not silent:
         enter(c, asked.message, choice, seconds=time.perf_counter() - began)
-
-
-# What is entered
 
 
 def enter(c: Conversation, message: str, choice: RecallChoice, *, seconds: float | None = None) -> None:
@@ -102,7 +97,7 @@ def enter(c: Conversation, message: str, choice: RecallChoice, *, seconds: float
 
 
 def _that_fit(c: Conversation, brought: tuple[SurfacedMemory, ...]) -> tuple[SurfacedMemory, ...]:
-    """A small window takes fewer: what helps must not be what fills it."""
+    """Return the memories that fit, in order. In a small window these are fewer, so that recall never fills it."""
     count, kept = c.count, list[SurfacedMemory]()
     for each in brought:
         more = appended(count, measure_all((text(each.text),), c.memo))
