@@ -139,7 +139,7 @@ def test_a_file_that_is_no_longer_notes_is_kept_beside_and_fresh_notes_are_begun
     assert path.read_text() == NEW
     assert Path(ended.beside).read_text() == nonsense
     assert Path(ended.beside).parent == path.parent
-    assert "kept beside" in ended.remarks[0]
+    assert "It is renamed" in ended.remarks[0]
     assert "shopping" not in model.asked[0]
 
 

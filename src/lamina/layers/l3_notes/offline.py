@@ -1,7 +1,7 @@
-"""Notes without a model: what can be read off the request itself, put where it belongs (O1).
+"""Notes without a model, taken from the request itself (O1).
 
-A pure function of the request. Lines that stand in the notes already stay, new ones are added below, the oldest go first when a section
-is full; a line is never a heading, so the result always fits the template. Sections whose names it does not know stay as they are.
+A pure function of the request. Existing lines stay and new ones are added below them; when a section is full, the oldest lines
+are dropped. A line is never a heading, so the result always matches the template. Sections with unknown names stay unchanged.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from ...fork.fork import directive_in
 from .sections import ADD, Misfit, Notes, Section, read_template, render, says_left_out
 from .template import CLOSE, OPEN, own_template
 
-# Letters of one line: enough to know what was meant.
+# Maximum characters of a line: enough to recognise the message.
 LINE = 300
 TITLE_WORDS = 10
-# Where the request does not say how much a section may hold (N2's own number), and letters that are surely within a token's budget.
+# The section limit if the request names none (a tenth of N2's total).
 SECTION_TOKENS = 1_200
+# A safe estimate: text has more characters per token than this.
 LETTERS_PER_TOKEN = 3
 SECTIONS = 10
 
@@ -34,20 +35,20 @@ _PATHS = ("file_path", "path", "notebook_path")
 class Call(NamedTuple):
     name: str
     input: Mapping[str, Any]
-    failed: str = ""  # the first words of an error
+    failed: str = ""  # the beginning of the error message
 
 
 class Told(NamedTuple):
-    """What the conversation holds, in order."""
+    """The content of the conversation, in order."""
 
     user: tuple[str, ...]
     answers: tuple[str, ...]
     calls: tuple[Call, ...]
-    steps: tuple[str, ...]  # one line for each thing the person asked
+    steps: tuple[str, ...]  # one line for each user message
 
 
 def answer(request: Wire) -> list[Wire]:
-    """What is new in the notes: as Edit calls where those were asked for, else the sections that change."""
+    """Return the changes to the notes, as Edit calls if the directive asks for them, else as sections."""
     asked = directive_in(request) or ""
     current = _current(asked)
     new = updated(current, told(request["messages"]), _letters(asked))
@@ -61,12 +62,12 @@ def _changed(old: Notes, new: Notes) -> Iterator[str]:
     for before, after in zip(old.sections, new.sections, strict=True):
         if before != after:
             added = _behind(before.body, after.body)
-            # A body that begins in italics would be taken for another description.
+            # Only the added lines are sent: a whole body that starts in italics would be taken for a changed description.
             yield _section(after) if added is None else f"{after.head.line}\n{ADD}\n{added}"
 
 
 def _behind(before: str, after: str) -> str | None:
-    """What was only added; None where something else changed too."""
+    """Return the text added at the end, or None if anything else changed too."""
     return after.removeprefix(f"{before}\n") if before and after.startswith(f"{before}\n") else None
 
 
@@ -80,13 +81,13 @@ def _edits(old: Notes, new: Notes, path: str) -> list[Wire]:
 
 
 def _section(section: Section) -> str:
-    """As it stands in the file: where only its end is shown, that end."""
+    """Return a section as it is in the file. If only its end is shown, return that end."""
     first, *rest = section.body.split("\n")
     return "\n".join(rest) if says_left_out(first) else render(Notes((section,))).rstrip("\n")
 
 
-def _text(said: str) -> Wire:
-    return {"type": "text", "text": said}
+def _text(words: str) -> Wire:
+    return {"type": "text", "text": words}
 
 
 def _current(asked: str) -> Notes:
@@ -145,7 +146,7 @@ def _step(said: str, tools: list[str]) -> str:
 
 
 def _line(said: str) -> str:
-    """One line; nothing in it can be a heading or open a code block, since it never stands first."""
+    """Return the text as one line. It cannot become a heading or open a code block, since it never starts a line of the notes."""
     words = " ".join(said.split())
     return words if len(words) <= LINE else words[:LINE].rstrip() + "…"
 
@@ -167,8 +168,8 @@ def _title(body: str, heard: Told, letters: int) -> str:
 
 
 def _state(body: str, heard: Told, letters: int) -> str:
-    rows = [f"- Asked last: {_line(heard.user[-1])}"] if heard.user else []
-    rows += [f"- Said last: {_line(heard.answers[-1])}"] if heard.answers else []
+    rows = [f"- Last request: {_line(heard.user[-1])}"] if heard.user else []
+    rows += [f"- Last answer: {_line(heard.answers[-1])}"] if heard.answers else []
     rows += [f"- {_line(todo)}" for todo in _todos(heard.calls)]
     return _fitting(rows, letters) or body
 
@@ -181,13 +182,13 @@ def _todos(calls: Iterable[Call]) -> Iterator[str]:
 
 
 def _added(rows: Callable[[Told], Iterable[str]], *, first: bool = False) -> Callable[[str, Told, int], str]:
-    """Old lines, then new ones that do not stand there yet. `first`: the oldest line never goes."""
+    """Return a writer that appends the rows not yet in the section. With `first`, the oldest line is never dropped."""
 
     def write(body: str, heard: Told, letters: int) -> str:
         new = dict.fromkeys(f"- {row}" for row in rows(heard) if row)
         if says_left_out(body.split("\n", 1)[0]):
             return "\n".join([body, *_after(body.split("\n"), list(new))])
-        # A line that goes on where an old one ended takes its place.
+        # A new line that extends an old one replaces it.
         old = [row for row in body.split("\n") if not any(one.startswith(f"{row},") for one in new)] if body else []
         every = [*old, *(row for row in new if row not in old)]
         kept = _fitting(every[1:], letters - len(every[0])) if first and every else ""
@@ -197,18 +198,18 @@ def _added(rows: Callable[[Told], Iterable[str]], *, first: bool = False) -> Cal
 
 
 def _after(shown: list[str], rows: list[str]) -> list[str]:
-    """The rows behind the last one that is shown: those before it were written down earlier."""
+    """Return the rows after the last one that is shown. Earlier rows are already in the notes."""
     last = max((at for at, row in enumerate(rows) if row in shown), default=-1)
     return [row for row in rows[last + 1 :] if row not in shown]
 
 
 def _fitting(rows: list[str], letters: int) -> str:
-    """The newest rows that fit, in their order."""
+    """Return the newest rows that fit, in order."""
     left, kept = letters, list[str]()
     for row in reversed(rows):
         left -= len(row) + 1
         if left < 0 and kept:
-            # Half a code block would swallow the headings below it.
+            # Half a code block would turn the headings below it into code.
             kept = [one for one in kept if one.startswith("- ")]
             break
         kept.append(row[:letters])
