@@ -131,7 +131,7 @@ class Spilling:
             return tool_result(call, spilled.preview, is_error=is_error)
         return self._without_disk(call, tape, tool, spilled, is_error=is_error)
 
-    def later(self, block: ToolResult, tool: str) -> None:
+    def spill_logged(self, block: ToolResult, tool: str) -> None:
         """Spill a result that is logged but not sent yet. If the disk cannot be written, it stays whole."""
         tape = tape_of(block.text, keep=most_that_fits(self._c))
         self._written(block.tool_use_id, tape, tool, json=is_json(block.text))
@@ -167,15 +167,15 @@ class Spilling:
         A mixed result keeps its images, so a preview cannot replace all of it: it gets an event and no decision."""
         c = self._c
         uuid, parent, time = c.head()
-        told: Wire = {"tool_use_id": call, "tool": tool, "path": made.path, "bytes": made.size, "sha256": made.sha256}
+        data: Wire = {"tool_use_id": call, "tool": tool, "path": made.path, "bytes": made.size, "sha256": made.sha256}
         if made.secrets:
-            told["secrets"] = list(made.secrets)
+            data["secrets"] = list(made.secrets)
         if not mixed:
             self.records.append(Spill(uuid, parent, time, call, made.preview, made.path, made.size, made.sha256))
-            told["decision"] = uuid
-        self._tell("spill", told)
+            data["decision"] = uuid
+        self._add_event("spill", data)
 
-    def _tell(self, name: str, data: Wire) -> None:
+    def _add_event(self, name: str, data: Wire) -> None:
         uuid, parent, time = self._c.head()
         self.records.append(Event(uuid, parent, time, name, data))
 
@@ -192,7 +192,7 @@ class Spilling:
         if not self._state.trouble:
             self._state.trouble = True
             self._c.notify(f"{error} Until this is fixed, large tool results stay in the conversation and are cut if necessary.")
-            self._tell("spill_failed", {"why": str(error), "path": error.path})
+            self._add_event("spill_failed", {"why": str(error), "path": error.path})
 
     def _without_disk(self, call: str, tape: Tape, tool: str, why: str, *, is_error: bool) -> ToolResult:
         text, least = tape.wind(), self._budget.preview_of(tool)
@@ -204,7 +204,7 @@ class Spilling:
         if block is None:
             block = self._cut(call, text, limit, least, why, is_error=is_error)
             self._state.cut.add(call)
-            self._tell("result_cut", {"tool_use_id": call, "tool": tool, "why": why, "kept": len(block.text)})
+            self._add_event("result_cut", {"tool_use_id": call, "tool": tool, "why": why, "kept": len(block.text)})
             if why == IN_MEMORY and not self._state.trouble:
                 self._state.trouble = True
                 self._c.notify(f"A tool result was too large for the context window and was cut: {why}.")

@@ -131,7 +131,7 @@ def settle(c: Conversation) -> None:
     work = Spilling(c, budget)
     for block, one, fate in zip(unsent, arrived, together(arrived, ["keep"] * len(unsent), budget), strict=True):
         if fate == "spill":
-            work.later(block, one.tool)
+            work.spill_logged(block, one.tool)
     if work.records:
         c.append(work.records)
 

@@ -35,7 +35,7 @@ class MicroState:
         self.marker_tokens = 0
 
 
-def followed(c: Conversation) -> MicroState:
+def updated_state(c: Conversation) -> MicroState:
     state = c.layer_state(MicroState)
     if not state.begun:
         _begin(c, state)
@@ -98,11 +98,11 @@ def carry_out(c: Conversation, state: MicroState, rows: Sequence[Clearable], *, 
     uuid, parent, time = c.head()
     receipt = write_receipt(uuid, [item.uuid for item in c.log.view.items], _fates(c, done, paths, memories)).to_json()
     gone = tuple(one.record for one in memories)
-    told: Wire = {"ids": list(markers), "attachments": list(gone), "tokens_saved": saved, "trigger": trigger}
+    data: Wire = {"ids": list(markers), "attachments": list(gone), "tokens_saved": saved, "trigger": trigger}
     # The calibrated token count is stored with the decision in one write: the usages it came from measured the view before it
     # (T10).
-    told |= {"decision": uuid, "count": c.count.to_json()}
-    event = Event(new_id(), parent, time, "clearing", told)
+    data |= {"decision": uuid, "count": c.count.to_json()}
+    event = Event(new_id(), parent, time, "clearing", data)
     c.append([Clear(uuid, parent, time, markers, gone, trigger, saved, receipt), event], reason="clearing")
     return True
 

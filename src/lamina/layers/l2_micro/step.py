@@ -23,7 +23,7 @@ from ...core.policy import Policy
 from ...core.reply import Reply
 from ...core.settings import Settings
 from ...providers import Capabilities
-from .clearing import EDITS_EVENT, MicroState, carry_out, followed
+from .clearing import EDITS_EVENT, MicroState, carry_out, updated_state
 from .plan import Clearing, Cycle, is_cold, pays, plan_edits, plan_idle, plan_size
 from .registry import Clearable, Registry
 
@@ -35,7 +35,7 @@ def clear(c: Conversation) -> None:
 
     A clearing after a pause comes first. Otherwise results are deleted in the provider's cache if it supports that, else by size.
     Neither happens if the provider clears results itself."""
-    state = followed(c)
+    state = updated_state(c)
     if c.settings.idle_clearing and _after_pause(c, state):
         return
     if c.capabilities.context_management and clears_by_itself(c.prompt.options):
@@ -50,7 +50,7 @@ def with_edits(c: Conversation, request: Wire) -> Wire:
     """Add the pending cache edits to a request. They make the provider read fewer cached tokens, which is expected and not
     reported as a cache break."""
     if c.capabilities.cache_edits:
-        followed(c)
+        updated_state(c)
     if not c.cache_edits.send(c.capabilities.cache_edits):
         return request
     if c.cache_edits.open:
@@ -60,8 +60,8 @@ def with_edits(c: Conversation, request: Wire) -> Wire:
 
 def confirmed(c: Conversation, reply: Reply) -> None:
     """After an answer, record once what the provider deleted on request or cleared itself."""
-    state = followed(c)
-    _tell_applied(c, state, reply)
+    state = updated_state(c)
+    _record_applied(c, state, reply)
     if not c.cache_edits.sent or not reply.complete:
         return
     done = c.cache_edits.confirm(reply.notes.get("cache_edits"))
@@ -153,7 +153,7 @@ def _pays(c: Conversation, registry: Registry, rows: Sequence[Clearable], count:
     )
 
 
-def _tell_applied(c: Conversation, state: MicroState, reply: Reply) -> None:
+def _record_applied(c: Conversation, state: MicroState, reply: Reply) -> None:
     applied = read_applied(reply.notes.get("context_management"))
     if applied.tokens not in (0, state.applied):
         c.record_event(

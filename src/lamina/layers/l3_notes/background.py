@@ -66,7 +66,7 @@ def state_of(c: Conversation) -> NotesState:
         # A session continued under a new id has the cursor of the old session but not its files.
         if c.directory is not None and notes_path(c.directory).exists():
             cursor = _recorded(c)
-            state.cursor = _fallen(c, cursor) if cursor is not None else None
+            state.cursor = _lowered_by_usage(c, cursor) if cursor is not None else None
         c.checkpoint_with(NAME, lambda: msgspec.to_builtins(state.cursor))
     return state
 
@@ -79,7 +79,7 @@ def _recorded(c: Conversation) -> Cursor | None:
     return next((cursor for cursor in found if cursor is not None and cursor.covered in shown), found[0] or found[1])
 
 
-def _fallen(c: Conversation, cursor: Cursor) -> Cursor:
+def _lowered_by_usage(c: Conversation, cursor: Cursor) -> Cursor:
     """Return the cursor, lowered if the token count fell after the update (by a clearing).
 
     The usage of the answers since then shows how far it fell, so a resumed session measures the same growth as an uninterrupted
@@ -113,7 +113,7 @@ def after_answer(c: Conversation) -> None:
         state.cursor,
         tokens=tokens,
         calls=lambda: _calls_since(c, state.cursor.covered if state.cursor else ""),
-        called=_called(c),
+        called=_last_answer_calls_tool(c),
         policy=c.policy.notes,
         scaled=c.limits.scaled,
         failed=state.failed,
@@ -132,7 +132,7 @@ def _calls_since(c: Conversation, covered: str) -> int:
     return calls
 
 
-def _called(c: Conversation) -> bool:
+def _last_answer_calls_tool(c: Conversation) -> bool:
     """Return whether the last answer calls a tool. Each block of an answer is a separate record, so several are checked."""
     items = c.log.view.items
     last = items[-1]

@@ -38,7 +38,7 @@ class Call(NamedTuple):
     failed: str = ""  # the beginning of the error message
 
 
-class Told(NamedTuple):
+class Dialogue(NamedTuple):
     """The content of the conversation, in order."""
 
     user: tuple[str, ...]
@@ -51,7 +51,7 @@ def answer(request: Wire) -> list[Wire]:
     """Return the changes to the notes, as Edit calls if the directive asks for them, else as sections."""
     asked = directive_in(request) or ""
     current = _current(asked)
-    new = updated(current, told(request["messages"]), _letters(asked))
+    new = updated(current, read_dialogue(request["messages"]), _letters(asked))
     path = _EDITS.search(asked)
     if path is not None and any(tool.get("name") == "Edit" for tool in request.get("tools") or ()):
         return _edits(current, new, path[1]) or [_text("The notes are up to date.")]
@@ -105,7 +105,7 @@ def _letters(asked: str) -> int:
     return max(1, tokens) * LETTERS_PER_TOKEN
 
 
-def told(messages: Iterable[Mapping[str, Any]]) -> Told:
+def read_dialogue(messages: Iterable[Mapping[str, Any]]) -> Dialogue:
     user: list[str] = []
     answers: list[str] = []
     calls: dict[str, Call] = {}
@@ -124,7 +124,7 @@ def told(messages: Iterable[Mapping[str, Any]]) -> Told:
                 steps[-1][1].append(str(block.get("name")))
         elif kind == "tool_result" and block.get("is_error") and (call := calls.get(str(block.get("tool_use_id")))):
             calls[str(block.get("tool_use_id"))] = call._replace(failed=_words(block.get("content")))
-    return Told(tuple(user), tuple(answers), tuple(calls.values()), tuple(_step(said, tools) for said, tools in steps))
+    return Dialogue(tuple(user), tuple(answers), tuple(calls.values()), tuple(_step(said, tools) for said, tools in steps))
 
 
 def _blocks(messages: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -151,10 +151,10 @@ def _line(said: str) -> str:
     return words if len(words) <= LINE else words[:LINE].rstrip() + "…"
 
 
-def updated(notes: Notes, heard: Told, letters: int) -> Notes:
+def updated(notes: Notes, dialogue: Dialogue, letters: int) -> Notes:
     return notes._replace(
         sections=tuple(
-            section._replace(body=_WRITERS[key](section.body, heard, letters))
+            section._replace(body=_WRITERS[key](section.body, dialogue, letters))
             if (key := section.head.name.casefold()) in _WRITERS
             else section
             for section in notes.sections
@@ -162,15 +162,15 @@ def updated(notes: Notes, heard: Told, letters: int) -> Notes:
     )
 
 
-def _title(body: str, heard: Told, letters: int) -> str:
-    words = heard.user[0].replace("#", " ").split()[:TITLE_WORDS] if heard.user else []
+def _title(body: str, dialogue: Dialogue, letters: int) -> str:
+    words = dialogue.user[0].replace("#", " ").split()[:TITLE_WORDS] if dialogue.user else []
     return body or " ".join(words)[: min(LINE, letters)].strip("`~ ")
 
 
-def _state(body: str, heard: Told, letters: int) -> str:
-    rows = [f"- Last request: {_line(heard.user[-1])}"] if heard.user else []
-    rows += [f"- Last answer: {_line(heard.answers[-1])}"] if heard.answers else []
-    rows += [f"- {_line(todo)}" for todo in _todos(heard.calls)]
+def _state(body: str, dialogue: Dialogue, letters: int) -> str:
+    rows = [f"- Last request: {_line(dialogue.user[-1])}"] if dialogue.user else []
+    rows += [f"- Last answer: {_line(dialogue.answers[-1])}"] if dialogue.answers else []
+    rows += [f"- {_line(todo)}" for todo in _todos(dialogue.calls)]
     return _fitting(rows, letters) or body
 
 
@@ -181,11 +181,11 @@ def _todos(calls: Iterable[Call]) -> Iterator[str]:
             yield f"To do ({todo.get('status') or 'pending'}): {todo.get('content')}"
 
 
-def _added(rows: Callable[[Told], Iterable[str]], *, first: bool = False) -> Callable[[str, Told, int], str]:
+def _added(rows: Callable[[Dialogue], Iterable[str]], *, first: bool = False) -> Callable[[str, Dialogue, int], str]:
     """Return a writer that appends the rows not yet in the section. With `first`, the oldest line is never dropped."""
 
-    def write(body: str, heard: Told, letters: int) -> str:
-        new = dict.fromkeys(f"- {row}" for row in rows(heard) if row)
+    def write(body: str, dialogue: Dialogue, letters: int) -> str:
+        new = dict.fromkeys(f"- {row}" for row in rows(dialogue) if row)
         if says_left_out(body.split("\n", 1)[0]):
             return "\n".join([body, *_after(body.split("\n"), list(new))])
         # A new line that extends an old one replaces it.
@@ -216,32 +216,32 @@ def _fitting(rows: list[str], letters: int) -> str:
     return "\n".join(reversed(kept))
 
 
-def _files(heard: Told) -> Iterator[str]:
+def _files(dialogue: Dialogue) -> Iterator[str]:
     done: dict[str, dict[str, None]] = {}
-    for call in heard.calls:
+    for call in dialogue.calls:
         path = next((call.input[name] for name in _PATHS if isinstance(call.input.get(name), str)), None)
         if path:
             done.setdefault(_line(path), {})[call.name] = None
     return (f"{path}: {', '.join(names)}" for path, names in done.items())
 
 
-def _commands(heard: Told) -> Iterator[str]:
-    return (f"`{_line(str(call.input['command']))}`" for call in heard.calls if isinstance(call.input.get("command"), str))
+def _commands(dialogue: Dialogue) -> Iterator[str]:
+    return (f"`{_line(str(call.input['command']))}`" for call in dialogue.calls if isinstance(call.input.get("command"), str))
 
 
-def _errors(heard: Told) -> Iterator[str]:
-    for call in heard.calls:
+def _errors(dialogue: Dialogue) -> Iterator[str]:
+    for call in dialogue.calls:
         if call.failed:
             what = next((str(call.input[name]) for name in ("command", *_PATHS) if call.input.get(name)), "")
             yield f"{call.name} {_line(what)[: LINE // 3]} failed: {call.failed}"
 
 
-_WRITERS: dict[str, Callable[[str, Told, int], str]] = {
+_WRITERS: dict[str, Callable[[str, Dialogue, int], str]] = {
     "session title": _title,
     "current state": _state,
-    "task specification": _added(lambda heard: (_line(said) for said in heard.user), first=True),
+    "task specification": _added(lambda dialogue: (_line(said) for said in dialogue.user), first=True),
     "files and functions": _added(_files),
     "workflow": _added(_commands),
     "errors & corrections": _added(_errors),
-    "worklog": _added(lambda heard: heard.steps),
+    "worklog": _added(lambda dialogue: dialogue.steps),
 }

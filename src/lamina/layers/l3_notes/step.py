@@ -72,7 +72,7 @@ class PlannedCompaction(NamedTuple):
     tokens: int  # tokens of the view without the restored attachments
 
 
-def compact(c: Conversation, asked: CompactHooks) -> Flow[Compacted | None]:
+def compact(c: Conversation, hooks: CompactHooks) -> Flow[Compacted | None]:
     """Compact with the notes. Return None and change nothing if that is not possible or a hook vetoes it."""
     if not (c.settings.notes_compaction and c.settings.compaction):
         return None
@@ -83,7 +83,7 @@ def compact(c: Conversation, asked: CompactHooks) -> Flow[Compacted | None]:
     done = (
         planned
         if isinstance(planned, GivenUp)
-        else _asked(asked) or _commit(c, items, planned, CompactionRequest(asked.trigger, began, before))
+        else _ask_hooks(hooks) or _commit(c, items, planned, CompactionRequest(hooks.trigger, began, before))
     )
     if isinstance(done, GivenUp):
         detail = {"detail": done.detail} if done.detail else {}
@@ -92,11 +92,11 @@ def compact(c: Conversation, asked: CompactHooks) -> Flow[Compacted | None]:
     return done
 
 
-def _asked(wanted: CompactHooks) -> GivenUp | None:
+def _ask_hooks(hooks: CompactHooks) -> GivenUp | None:
     """Return why the hooks rule out notes: a veto, or extra instructions, which only a summary can follow."""
-    if not wanted.ask():
+    if not hooks.ask():
         return GivenUp("a hook said no")
-    return GivenUp("a hook adds instructions") if wanted.instructions else None
+    return GivenUp("a hook adds instructions") if hooks.instructions else None
 
 
 def _wait(c: Conversation) -> Flow[None]:
@@ -163,10 +163,10 @@ def _summary(c: Conversation, notes: Notes, tail: NotesTail, node: str) -> str:
     assert c.directory is not None
     shown = cut(notes, lambda words: tokens_of(c, words), limits_of(c).section, prompt_sections(__file__, "summary")["cut"])
     summary = escaped(summary_text(shown, path=str(notes_path(c.directory)), transcript=str(c.store.path), node=node))
-    return "\n\n".join([summary, *_beside(c, tail, summary)])
+    return "\n\n".join([summary, *_sections_from_log(c, tail, summary)])
 
 
-def _beside(c: Conversation, tail: NotesTail, summary: str) -> Iterator[str]:
+def _sections_from_log(c: Conversation, tail: NotesTail, summary: str) -> Iterator[str]:
     """Yield the parts that do not depend on the notes: the user's own messages and the list of files used, both from the log.
 
     A summary contains the same parts, so the next compaction finds them again, whichever way it is made."""
@@ -199,11 +199,11 @@ def _commit(c: Conversation, items: Sequence[Item], planned: PlannedCompaction, 
     if large := _too_large(c, _tokens(c, blocks, planned.text)):
         return large
     new = Replacement(planned.node, summary, planned.text, "notes", planned.tail.gone, put)
-    return commit(c, items, new, wanted, during=_moved(c, planned, summary))
+    return commit(c, items, new, wanted, during=_moving_cursor(c, planned, summary))
 
 
 @contextmanager
-def _moved(c: Conversation, planned: PlannedCompaction, summary: str) -> Iterator[None]:
+def _moving_cursor(c: Conversation, planned: PlannedCompaction, summary: str) -> Iterator[None]:
     """Move the cursor before the write, so that the checkpoint after the boundary contains it. A failed write moves it back."""
     state = state_of(c)
     before = state.cursor, state.earlier

@@ -246,7 +246,7 @@ def rewrite(order: NotesOrder, begun: Begun, handover: Handover, draft: Draft, s
     answer = between_tags(tried.outcome.reply.text)
     new = read_notes(draft.text, template) if answer is None else _with_sections(answer, before, begun, size, order.limits)
     if answer is None and draft.text == before:
-        return NotUpdated(_nothing(tried.outcome), outcomes)
+        return NotUpdated(_why_no_notes(tried.outcome), outcomes)
     return _checked(new, begun, size, order.limits, outcomes)
 
 
@@ -282,7 +282,7 @@ def _one_try(handover: Handover, prompt: str, order: NotesOrder) -> Flow[_Tried]
         flow.close()
 
 
-def _nothing(outcome: ForkOutcome) -> str:
+def _why_no_notes(outcome: ForkOutcome) -> str:
     stop = outcome.reply.stop_reason
     if stop == "refusal":
         return "the model declined"

@@ -39,7 +39,7 @@ def snip(c: Conversation, first: str, last: str) -> Span:
     found = plan_snip(c.log.view.items, first, last, size=_size(c), pinned=_pinned(c))
     before = c.count.tokens
     span = _enter(c, "snip", "snipped", found)
-    _tell(c, span, {"messages": len(span.ids), "tokens_before": before})
+    _record(c, span, {"messages": len(span.ids), "tokens_before": before})
     return span
 
 
@@ -58,7 +58,7 @@ def collapse(c: Conversation) -> None:
     # Newest first, so that the positions of the older ones stay valid.
     spans = [_enter(c, "collapse", "folded", one) for one in reversed(folded)]
     if spans:
-        _tell(c, spans[-1], {"turns": len(spans), "tokens_before": before})
+        _record(c, spans[-1], {"turns": len(spans), "tokens_before": before})
 
 
 def _enter(c: Conversation, kind: str, fate: Fate, found: Folded) -> Span:
@@ -75,7 +75,7 @@ def _enter(c: Conversation, kind: str, fate: Fate, found: Folded) -> Span:
     return span
 
 
-def _tell(c: Conversation, last: Span, data: Wire) -> None:
+def _record(c: Conversation, last: Span, data: Wire) -> None:
     """Log the event with the calibrated token count, attached to the last decision as in a clearing."""
     c.record_event(last.kind, {**data, "tokens_after": c.count.tokens, "decision": last.uuid, "count": c.count.to_json()})
 

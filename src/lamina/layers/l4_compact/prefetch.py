@@ -45,7 +45,7 @@ def begin(c: Conversation, count: int) -> None:
     state = c.layer_state(SummaryAhead)
     if not ahead or _notes_will_do(c) or count < c.limits.autocompact - ahead:
         return
-    if _stands(c, state) or c.background.running(PURPOSE) is not None:
+    if _is_current(c, state) or c.background.running(PURPOSE) is not None:
         return
     items = tuple(c.log.view.items)
     if not any(item.role == "assistant" for item in items) or not c.background.allows(PURPOSE):
@@ -89,21 +89,21 @@ def _take(c: Conversation, one: JobResult) -> None:
 def ready(c: Conversation, items: Sequence[Item]) -> Flow[SummaryAhead | None]:
     """Return a summary that can be used now, waiting briefly for one that is being made."""
     state = c.layer_state(SummaryAhead)
-    if not _stands(c, state):
+    if not _is_current(c, state):
         return None
     age = c.background.running(PURPOSE)
     if age is not None and age < c.policy.notes.stale_seconds:
         yield Wait(PURPOSE, c.policy.notes.wait_seconds)
         take_job_results(c)
     since = items[len(state.items) :]
-    if not state.text or not _stands(c, state) or any(item.kind in FOLDED for item in since):
+    if not state.text or not _is_current(c, state) or any(item.kind in FOLDED for item in since):
         return None
     used = msgspec.structs.replace(state)
     state.links = 0  # a summary is used only once
     return used
 
 
-def _stands(c: Conversation, state: SummaryAhead) -> bool:
+def _is_current(c: Conversation, state: SummaryAhead) -> bool:
     chain, items = c.log.view.flat.chain, c.log.view.items
     if not state.links or len(chain) < state.links or chain[state.links - 1] != state.last:
         return False

@@ -66,23 +66,23 @@ def if_needed(c: Conversation, quick: QuickCompaction) -> Flow[None]:
         ahead.begin(c, count)
         return
     ledger = _ledger(c)
-    if ledger.stopped or _paused(c, ledger, count) or _waits(c, ledger):
+    if ledger.stopped or _paused(c, ledger, count) or _is_vetoed(c, ledger):
         return
-    ledger = filled(ledger, _since(c), c.policy.compact)
+    ledger = filled(ledger, _turns_since_compaction(c), c.policy.compact)
     if ledger.stopped:
         _write(c, ledger)
     else:
-        yield from _by_itself(c, ledger, quick)
+        yield from _compact_automatically(c, ledger, quick)
 
 
-def _by_itself(
+def _compact_automatically(
     c: Conversation, ledger: BreakerLedger, quick: QuickCompaction, refused: PromptTooLong | None = None
 ) -> Flow[bool]:
     """Try `quick` first, then a summary, and record the result in the breaker's state."""
-    before = CompactHooks(c, "auto")
-    done = (yield from quick(c, before)) or (yield from _full(c, before, refused=refused))
-    if before.refused:
-        c.notify(f"The conversation was not compacted: {before.refused.rstrip('.')}. Lamina tries again after your next message.")
+    hooks = CompactHooks(c, "auto")
+    done = (yield from quick(c, hooks)) or (yield from _full(c, hooks, refused=refused))
+    if hooks.refused:
+        c.notify(f"The conversation was not compacted: {hooks.refused.rstrip('.')}. Lamina tries again after your next message.")
         _write(c, msgspec.structs.replace(ledger, refused=_last_said(c)))
     else:
         judged = worked(ledger, done.boundary, by_hand=False) if done.done else failed(ledger, c.policy.compact)
@@ -99,9 +99,9 @@ def compact(c: Conversation, quick: QuickCompaction, *, instructions: str = "", 
     """Compact on request. `quick` is used unless there are instructions or a pivot message."""
     if not c.settings.compaction:
         return Compacted(why="compaction is turned off (setting lamina.compaction or LAMINA_DISABLE_COMPACT)")
-    before = CompactHooks(c, "manual", instructions)
-    by_notes = None if before.instructions or pivot is not None else (yield from quick(c, before))
-    done = by_notes or (yield from _full(c, before, pivot=pivot))
+    hooks = CompactHooks(c, "manual", instructions)
+    by_notes = None if hooks.instructions or pivot is not None else (yield from quick(c, hooks))
+    done = by_notes or (yield from _full(c, hooks, pivot=pivot))
     if done.done:
         _write(c, worked(BreakerLedger(), done.boundary, by_hand=True))
     return done
@@ -110,9 +110,9 @@ def compact(c: Conversation, quick: QuickCompaction, *, instructions: str = "", 
 def too_long(c: Conversation, error: PromptTooLong, quick: QuickCompaction) -> Flow[bool]:
     """Compact once after the provider rejected the conversation as too long. Return whether the call can be retried."""
     ledger = _ledger(c)
-    if not c.autocompact or ledger.stopped or _waits(c, ledger):
+    if not c.autocompact or ledger.stopped or _is_vetoed(c, ledger):
         return False
-    return (yield from _by_itself(c, ledger, quick, error))
+    return (yield from _compact_automatically(c, ledger, quick, error))
 
 
 def preview(c: Conversation, *, pivot: Pivot | None = None) -> CompactionPreview:
@@ -138,16 +138,16 @@ def preview(c: Conversation, *, pivot: Pivot | None = None) -> CompactionPreview
 
 
 def _full(
-    c: Conversation, before: CompactHooks, *, pivot: Pivot | None = None, refused: PromptTooLong | None = None
+    c: Conversation, hooks: CompactHooks, *, pivot: Pivot | None = None, refused: PromptTooLong | None = None
 ) -> Flow[Compacted]:
-    wanted = CompactionRequest(before.trigger, c.clock(), c.count.tokens, pivot is not None)
+    wanted = CompactionRequest(hooks.trigger, c.clock(), c.count.tokens, pivot is not None)
     items = tuple(c.log.view.items)
     made = _plan(c, items, pivot)
-    if made.empty and not before.refused:
+    if made.empty and not hooks.refused:
         return Compacted(why=NOTHING, tokens_before=wanted.before)
-    if not before.ask():
-        return Compacted(why=before.refused, tokens_before=wanted.before)
-    instructions = before.instructions
+    if not hooks.ask():
+        return Compacted(why=hooks.refused, tokens_before=wanted.before)
+    instructions = hooks.instructions
     how: How = "summary"
     made_ahead = None if instructions or pivot is not None else (yield from ahead.ready(c, items))
     if made_ahead is not None:
@@ -160,16 +160,16 @@ def _full(
         # The model answers but not with a summary, and the window is full: a summary by rules is better than a dead end.
         asked = without_model(c, items, made, asked.usage)
     now = tuple(c.log.view.items)
-    if not isinstance(asked, SummaryFailed) and not _goes_on(items, now):
+    if not isinstance(asked, SummaryFailed) and not _is_unchanged(items, now):
         asked = SummaryFailed(CHANGED, asked.usage)
     if isinstance(asked, SummaryFailed):
-        c.record_event("compaction_failed", {"trigger": before.trigger, "why": asked.why})
+        c.record_event("compaction_failed", {"trigger": hooks.trigger, "why": asked.why})
         return Compacted(why=asked.why, usage=asked.usage, tokens_before=wanted.before)
     made = SummaryPlan(made.start, made.end, len(now))
     return apply_summary(c, now, made, asked, "rules" if asked.mechanical else how, wanted)
 
 
-def _goes_on(items: Sequence[Item], now: Sequence[Item]) -> bool:
+def _is_unchanged(items: Sequence[Item], now: Sequence[Item]) -> bool:
     """Return whether the summarised items are unchanged. Items added while the model was writing (async sessions) are kept."""
     same = [item.uuid for item in now[: len(items)]] == [item.uuid for item in items]
     return same and not any(item.kind in FOLDED for item in now[len(items) :])
@@ -202,7 +202,7 @@ def _paused(c: Conversation, ledger: BreakerLedger, count: int) -> bool:
     return ledger.boundary in c.log.revoked and count < c.limits.blocking - c.limits.scaled(NEAR)
 
 
-def _waits(c: Conversation, ledger: BreakerLedger) -> bool:
+def _is_vetoed(c: Conversation, ledger: BreakerLedger) -> bool:
     """Return whether a hook vetoed compaction and there is no new user message. Asking before every call would get the same
     veto."""
     return bool(ledger.refused) and ledger.refused == _last_said(c)
@@ -213,7 +213,7 @@ def _last_said(c: Conversation) -> str:
     return next((item.uuid for item in reversed(c.log.view.items) if is_said(item)), "none")
 
 
-def _since(c: Conversation) -> int | None:
+def _turns_since_compaction(c: Conversation) -> int | None:
     newest = next((made for made in reversed(c.log.decisions.values()) if isinstance(made, Boundary)), None)
     if newest is None:
         return None

@@ -2,7 +2,7 @@
 
     begin         start a side call that nothing waits for
     _take         hold the model's choice for the turn it was made for
-    put_in_held   append the held choice after the newest tool results, or drop it if the turn has ended
+    append_held   append the held choice after the newest tool results, or drop it if the turn has ended
 
 This module is loaded only if a model is to choose. The job gets frozen values and its own view of the memories; the
 conversation's thread appends the result. If the model takes longer than the policy allows, counted from when the call can start,
@@ -29,7 +29,7 @@ from ...memory.recall.library import MemoryLibrary
 from ...memory.recall.plan import RecallQuestion, SeenMemories
 from ...memory.recall.selection import RecallChoice, SelectorReply, choose_by_model
 from .state import EVENT, SELECT, TOO_LATE, RecallState, memory_scopes_of
-from .step import enter, seen_in, tell
+from .step import enter, record_recall, seen_in
 
 
 class ModelSelection(NamedTuple):
@@ -93,10 +93,10 @@ def _take(c: Conversation, one: JobResult) -> None:
     if state.message == chosen.message:
         state.held = chosen
     else:
-        tell(c, chosen.message, RecallChoice(by=chosen.choice.by), skipped=TOO_LATE)
+        record_recall(c, chosen.message, RecallChoice(by=chosen.choice.by), skipped=TOO_LATE)
 
 
-def put_in_held(c: Conversation, state: RecallState, asked: RecallQuestion | None) -> None:
+def append_held(c: Conversation, state: RecallState, asked: RecallQuestion | None) -> None:
     """Append the held choice after the newest tool results, if the conversation is still about the same message."""
     held = state.held
     if held is None or (asked is not None and asked.message == held.message):
@@ -104,7 +104,7 @@ def put_in_held(c: Conversation, state: RecallState, asked: RecallQuestion | Non
     state.held = None
     there = any(item.uuid == held.message for item in reversed(c.log.view.items))
     if asked is not None or not there:
-        tell(c, held.message, RecallChoice(by=held.choice.by), skipped=TOO_LATE)
+        record_recall(c, held.message, RecallChoice(by=held.choice.by), skipped=TOO_LATE)
         return
     seen = seen_in(c, state)
     left = tuple(each for each in held.choice.brought if each.path not in seen.surfaced | seen.read)
