@@ -1,4 +1,4 @@
-"""What stands in the place of a result: bytes that depend on the result alone, and that it cannot break out of."""
+"""The text that replaces a result depends on the result alone, and the result cannot break out of it."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from lamina.layers.l1_results.source import CHUNK, is_json, read_small, tape_of
 
 
 class Pipe:
-    """Gives what it has in pieces of a size of its own, once, and counts how often it was asked."""
+    """A stream that returns its data once, in chunks of a fixed size, and counts the reads."""
 
     def __init__(self, data: bytes, size: int) -> None:
         self.left = data

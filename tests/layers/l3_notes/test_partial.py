@@ -1,4 +1,4 @@
-"""What of the notes an update is shown, and answers that name only the sections that change."""
+"""Updates see a part of the notes, and answers contain only the sections that change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the fork is asked, and what of its answer counts."""
+"""The directive of an update, and the part of the answer that counts."""
 
 from __future__ import annotations
 
