@@ -12,7 +12,7 @@ from lamina.layers.l1_results.source import CHUNK, is_json, read_small, tape_of
 
 
 class Pipe:
-    """A stream that returns its data once, in chunks of a fixed size, and counts the reads."""
+    """A stream that returns its data once, in chunks of a fixed size, and remembers the largest size requested."""
 
     def __init__(self, data: bytes, size: int) -> None:
         self.left = data

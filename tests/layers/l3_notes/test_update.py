@@ -127,7 +127,7 @@ def test_a_persons_change_during_the_update_wins(tmp_path: Path) -> None:
     begun = begin(job)
     done = drive(rewrite(job, begun, handed(), draft, letters), Model(draft, whole(NEW)))
     path.write_text(mine)
-    assert "meanwhile" in why(finish(job, begun, done, letters))
+    assert "in the meantime" in why(finish(job, begun, done, letters))
     assert path.read_text() == mine
 
 

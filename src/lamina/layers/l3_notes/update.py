@@ -315,8 +315,8 @@ def finish(order: NotesOrder, begun: Begun, done: Rewritten | NotUpdated, size: 
     if begun.nonsense and begun.found is not None:
         moved = move_beside(order.path, expected=begun.found)
         if moved is None:
-            return NotUpdated("the file was changed meanwhile", done.outcomes, begun.remarks)
+            return NotUpdated("the file changed in the meantime", done.outcomes, begun.remarks)
         beside, expected = str(moved), None
     if not publish(order.path, text.encode(), expected=expected):
-        return NotUpdated("the file was changed meanwhile", done.outcomes, begun.remarks)
+        return NotUpdated("the file changed in the meantime", done.outcomes, begun.remarks)
     return Updated(order.cursor, size(text), done.outcomes, begun.remarks, beside)
