@@ -199,7 +199,7 @@ def test_what_a_program_wrote_into_a_transcript_is_not_the_persons(
     writes(messages_server, again.memory / "t.md", topic(FORCE, said=FORCE, name="t"))
     again.run("Go on please.")
     assert again.files == []
-    assert "did not say" in again.events[-1]["refused"][0]
+    assert "did not write" in again.events[-1]["refused"][0]
 
 
 @pytest.mark.spec("B6")
@@ -324,4 +324,4 @@ def test_a_memory_that_the_person_removed_meanwhile_is_not_saved_again(
     writes(messages_server, one.memory / name, RULE, when=removes)
     one.run(WORDS)
     assert one.files == ["MEMORY.md"]
-    assert "was removed meanwhile" in one.events[-1]["refused"][0]
+    assert "was removed in the meantime" in one.events[-1]["refused"][0]

@@ -1,9 +1,9 @@
-"""The keeper that a review's Write and Edit ask about every file: guard first, then the store.
+"""The keeper that approves every Write and Edit of a review: guard first, then the store.
 
-Owns what one run may write: memory files only, no index, no removal, at most MOST_FILES files and MOST_BYTES in all. Invariants: it
-answers for every path, so the tools never write by themselves; every refusal is one sentence for the model, and is counted; what the
-run itself has looked up is data like everything that was before it; what it tells holds no secret. Crashes:
-each file is written by the store, whole or not at all; what a killed run had saved stays saved.
+Owns what one run may write: memory files only, no index, no removals, at most MOST_FILES files and MOST_BYTES in total. Invariants: it
+decides about every path, so the tools never write by themselves; every refusal is one sentence for the model, and is counted; what the
+run itself looked up is data like everything before it; its reports contain no secrets. Crashes: the store writes each file completely
+or not at all, and files saved by a killed run stay saved.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from .guard import GONE, AcceptedMemory, ExistingMemory, RefusedMemory, WantedMe
 from .sources import Sources, strip_line_numbers
 from .trigger import EXTRACTION
 
-# A turn says one or two things worth keeping; more files are a model that copies.
+# A turn contains one or two things worth keeping; a model that writes more files is copying.
 MOST_FILES = 8
 # Eight pages: a memory is a paragraph or two.
 MOST_BYTES = 32 << 10
-# What is refused may be said better once or twice; looking at it costs too.
+# A refused memory may be improved once or twice, but checking it costs too.
 MOST_TRIES = 4
 
 _WRITERS = frozenset({"Write", "Edit"})
-ELSEWHERE = "Only memory files are written here: names that end in .md, in the memory directory."
-NO_INDEX = f"{INDEX} is not written here: a memory's line in it is made from its name and description."
-NO_REMOVAL = "A review removes no memory: the person does, or asks for it. Correct it instead, or leave it."
-TOO_MANY = f"A review writes at most {MOST_FILES} files; that was the last."
-TOO_OFTEN = "Too much was refused in this review; leave it."
-TOO_LARGE = f"A review writes at most {MOST_BYTES >> 10} KiB in all; say it in a few sentences."
+ELSEWHERE = "A review may only write memory files: names that end in .md, in the memory directory."
+NO_INDEX = f"A review cannot write {INDEX}: its lines are generated from each memory's name and description."
+NO_REMOVAL = "A review cannot remove memories; only the user can. Correct the memory or leave it."
+TOO_MANY = f"The limit of {MOST_FILES} files per review is reached."
+TOO_OFTEN = "Too many changes were refused in this review. Stop here."
+TOO_LARGE = f"A review may write at most {MOST_BYTES >> 10} KiB in total. Shorten the memory to a few sentences."
 
 Store: TypeAlias = Callable[[FileChange, ChangeReason], WriteOutcome | None]
 
 
 class MemoriesWritten(NamedTuple):
-    """What a run has written: the name of each memory by its file, what waits for a yes, what was refused and why, what to tell."""
+    """The result of a run: the saved memories' names by file, the number of pending changes, the refusals, and the notices."""
 
     saved: dict[str, str]
     waiting: int
@@ -109,8 +109,8 @@ class ReviewWriter:
         return judge(WantedMemory(file, text, before), heard, self._there, self._is_gone)
 
     def saw(self, ran: CompletedCall) -> None:
-        """What the run looked up, from any thread. A memory is known already; so is what may hold one, however it was looked up: only
-        Read says which file it showed."""
+        """Note what the run looked up; callable from any thread. Only Read tells which file it showed. All other results may
+        contain memories, so they count as known, like the memory files."""
         if ran.call.name in _WRITERS:
             return
         text = strip_line_numbers(ran.result.text)
@@ -153,5 +153,5 @@ class ReviewWriter:
 
 
 def _listed(found: MemoryFile) -> str:
-    """A file as the list of memories names it."""
+    """Return the file's name as the list of memories shows it."""
     return f"{TEAM}/{found.file}" if found.scope == "team" else found.file
