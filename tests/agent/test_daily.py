@@ -212,5 +212,5 @@ def test_the_first_turn_after_midnight_starts_a_dream_that_makes_memories_of_the
     [topic] = memory.topics()
     assert (topic.description, topic.file in memory.index()) == ("deploys happen on Thursdays", True)
     assert "**Why:** Friday is short." in topic.body
-    assert [notice for notice in agent.session.notices if notice.startswith("Dreamt: ")]
+    assert [notice for notice in agent.session.notices if notice.startswith("Dream finished: ")]
     assert (memory.path / "logs/2026/03/2026-03-31.md").read_text().count("\n") == 1, "the log stays as it is"
