@@ -181,7 +181,7 @@ def test_a_no_reaches_the_model_and_nothing_happens(opened: Open, messages_serve
     messages_server.reply(tool_use=("Bash", {"command": "touch made"}, "b1"))
     messages_server.reply(text="As you wish.")
     assert opened(mode="ask", ask=lambda *_: "no").run("Make it.").text == "As you wish."
-    assert "said no" in results(messages_server.requests[1])["b1"]
+    assert "Denied by the user" in results(messages_server.requests[1])["b1"]
     assert not (project / "made").exists()
 
 

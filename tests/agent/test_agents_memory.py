@@ -173,7 +173,7 @@ def test_an_agent_that_may_write_nothing_writes_its_memory_and_nothing_else(
     place = directory(project, "user")
     said = work(agent, messages_server, write(project / "a.txt"), write(place / "e.md", TOPIC.format(name="e", more=""), "w2"))
     assert said["w1"].startswith("!")
-    assert "may write nothing but memories" in said["w1"]
+    assert "may only write memories" in said["w1"]
     assert not (project / "a.txt").exists()
     assert said["w2"].startswith("Saved")
     names = [tool["name"] for tool in of_subagent(messages_server)[0].body["tools"]]
@@ -239,7 +239,7 @@ def test_a_link_in_a_working_tree_leads_an_agents_memory_nowhere(
     assert said["w1"].startswith("!")
     assert list(elsewhere.rglob("*")) == []
     assert "Memory directory" not in system(of_subagent(messages_server)[0])
-    assert [each for each in agent.session.notices if "goes on without memory" in each]
+    assert [each for each in agent.session.notices if "continues without memory" in each]
 
 
 def sendable(text: str) -> bool:
@@ -285,7 +285,7 @@ def test_a_projects_own_type_has_a_memory_once_the_person_trusts_the_tree(
 ) -> None:
     lay_out(project, {".claude/agents/r.md": TYPE.format(name="reviewer", more="memory: user\n")})
     stranger = opened()
-    assert [each for each in stranger.session.notices if "its memory waits until you trust this directory" in each]
+    assert [each for each in stranger.session.notices if "its memory is off until you trust this directory" in each]
     work(stranger, messages_server, ("Read", {"file_path": "calc.py"}, "r1"))
     assert "Memory directory" not in system(of_subagent(messages_server)[0])
     assert not (home() / "agent-memory").exists()

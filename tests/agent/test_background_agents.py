@@ -203,7 +203,7 @@ def test_a_long_report_of_a_session_without_files_is_cut_and_says_so(opened: Ope
     messages_server.reply(text="I see.", when=for_parent)
     agent.run("And?")
     said = texts(last_of_parent(messages_server).messages[-1])[-1]
-    assert "[20,000 more characters are left out.]" in said
+    assert "[20,000 characters left out.]" in said
 
 
 # Limits of a fork
@@ -219,7 +219,7 @@ def test_a_fork_that_never_ends_is_ended_after_its_rounds_and_says_so(opened: Op
     agent.run("Go")
     assert len(of_fork(messages_server)) == FORK_ROUNDS
     said = results(last_of_parent(messages_server))["a1"]
-    assert said == f"I look once more.\n[The agent was not done after {FORK_ROUNDS} answers.]"
+    assert said == f"I look once more.\n[The agent was not finished after {FORK_ROUNDS} answers.]"
     [ended] = events(agent, "agent_ended")
     assert (ended["status"], ended["rounds"], ended["calls"]) == ("done", FORK_ROUNDS, FORK_ROUNDS)
 
@@ -228,8 +228,8 @@ def test_a_fork_that_never_ends_is_ended_after_its_rounds_and_says_so(opened: Op
 @pytest.mark.parametrize(
     ("reason", "note"),
     [
-        ("max_tokens", "[The report was cut off at the length an answer may have.]"),
-        ("refusal", "[The agent's model declined to go on.]"),
+        ("max_tokens", "[The report was cut off at the maximum length of an answer.]"),
+        ("refusal", "[The agent's model declined to continue.]"),
     ],
 )
 def test_a_report_that_is_none_says_why(

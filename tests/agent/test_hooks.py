@@ -211,7 +211,7 @@ def test_rounds_of_all_returns_count_together_and_each_is_bounded(opened: Open, 
 def test_a_hook_that_hangs_is_told_and_the_turn_goes_on(opened: Open, messages_server: MessagesServer) -> None:
     answer = opened(settings=hooks(timeout=0.2, UserPromptSubmit="sleep 1000")).run("Hello.")
     assert answer.ended == "answered"
-    assert any("did not end in time" in notice for notice in answer.notices)
+    assert any("exceeded its timeout" in notice for notice in answer.notices)
 
 
 def test_ctrl_c_ends_a_hook_at_the_start_and_leaves_no_session_open(opened: Open, project: Path) -> None:

@@ -134,7 +134,7 @@ def test_a_session_that_crashed_listens_again_and_old_sockets_are_swept(home: Pa
 def test_garbage_is_answered_and_nothing_is_taken(listener: Listener, box: Box, said: bytes) -> None:
     with connected(listener.path) as calling:
         calling.sendall(said)
-        assert b"That is no message." in rest(calling)
+        assert b"This is not a valid message." in rest(calling)
     assert box.came == []
 
 
@@ -189,7 +189,7 @@ def test_another_persons_process_is_not_heard(listener: Listener, box: Box, monk
     monkeypatch.setattr(os, "geteuid", lambda: own + 1)
     with connected(listener.path) as calling:
         assert rest(calling) == b""
-    assert "belongs to somebody else" in str(call_session(str(listener.path), AgentMessage.new("a", "b")))
+    assert "belongs to another user" in str(call_session(str(listener.path), AgentMessage.new("a", "b")))
     assert box.came == []
 
 
@@ -206,11 +206,13 @@ def test_nothing_is_written_to_a_socket_that_is_no_sessions(home: Path) -> None:
 
     serving = threading.Thread(target=serve, daemon=True)
     serving.start()
-    assert "is no session, so nothing was sent" in str(call_session(str(path), AgentMessage.new("a", "b"), seconds=PATIENCE))
+    assert "is not a Lamina session, so nothing was sent" in str(
+        call_session(str(path), AgentMessage.new("a", "b"), seconds=PATIENCE)
+    )
     serving.join(PATIENCE)
     assert heard == [b""]
     (stopped := threading.Event()).set()  # one that never says anything is left
-    assert "so nothing was sent" in str(call_session(str(path), AgentMessage.new("a", "b"), seconds=PATIENCE, abort=stopped))
+    assert "nothing was sent" in str(call_session(str(path), AgentMessage.new("a", "b"), seconds=PATIENCE, abort=stopped))
     listening.close()
 
 
@@ -221,10 +223,10 @@ def test_a_full_session_says_so_and_a_path_that_is_none_is_a_sentence(listener: 
         == "The session has too many unread messages."
     )
     for path in ("relative.sock", "/x\0y", "/" + "x" * 200):
-        assert "is no full path of a socket" in str(call_session(path, AgentMessage.new("a", "b")))
+        assert "is not an absolute socket path" in str(call_session(path, AgentMessage.new("a", "b")))
     os.symlink(listener.path, home / "link.sock")
     for path in (str(home / "link.sock"), f"{listener.path.parent}/../sockets/{listener.path.name}"):
-        assert f"own path is {listener.path}" in str(call_session(path, AgentMessage.new("a", "b")))
+        assert f"own path: {listener.path}" in str(call_session(path, AgentMessage.new("a", "b")))
     assert call_session(str(home / "none.sock"), AgentMessage.new("a", "b")) == f"No session listens at {home / 'none.sock'}."
 
 
