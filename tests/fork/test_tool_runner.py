@@ -225,7 +225,7 @@ def test_a_person_is_asked_before_anything_of_the_answer_runs(cwd: Path) -> None
     assert not (cwd / "y.txt").exists()
     assert not first.result.is_error
     assert not second.result.is_error
-    assert "said no" in text_of(third)
+    assert "Denied by the user" in text_of(third)
     assert isinstance(third.verdict, Deny)
 
 

@@ -85,7 +85,7 @@ def test_a_failing_hook_is_reported_and_passed_over(tmp_path: Path) -> None:
 def test_a_hook_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     hangs = "sleep 1000 & echo $! > child.pid; wait"
     found = run("Stop", hooks("Stop", hangs, timeout=1.0), tmp_path)
-    assert "did not end in time" in found.faults[0]
+    assert "exceeded its timeout" in found.faults[0]
     assert ends(int((tmp_path / "child.pid").read_text()))
 
 
