@@ -279,7 +279,7 @@ def append_report(c: Conversation, state: AgentState, said: str, unreported: Unr
     uuid, parent, time = c.head()
     budget = budget_for(c.policy.results, c.limits.effective)
     most = min(MOST_REPORTED, budget.threshold(AGENT))
-    preview, events = _spilled(c, state, said, budget, most)
+    preview, events = _spill_report(c, state, said, budget, most)
     block = text(render_report(state, said, preview=preview, most=most))
     names = (ENDED, REPORTED) if state.status == "lost" else (REPORTED,)
     events += [Event(new_id(), uuid, time, name, event_data(state, unreported)) for name in names]
@@ -287,7 +287,9 @@ def append_report(c: Conversation, state: AgentState, said: str, unreported: Unr
     c.append(records)
 
 
-def _spilled(c: Conversation, state: AgentState, said: str, budget: ResultBudget, most: int) -> tuple[str | None, list[Event]]:
+def _spill_report(
+    c: Conversation, state: AgentState, said: str, budget: ResultBudget, most: int
+) -> tuple[str | None, list[Event]]:
     """Return the preview of a report that was moved to a file. None: it is shown in the conversation, as far as there is room."""
     one = ArrivedResult(AGENT, len(said), weigh(said, most))
     if not c.settings.spill or c.directory is None or not (one.size > most or budget.exceeds(one)):

@@ -126,7 +126,7 @@ class AgentPool:
             return once.came.result()
 
     def land(self) -> None:
-        """Add the reports that arrived as context, after a round of tools or after a user message."""
+        """Add reports as context as they arrive, after a round of tools or after a user message."""
         with working(self._session) as c:
             take_job_results(c)
             if self._progress is not None:

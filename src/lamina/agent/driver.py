@@ -61,7 +61,7 @@ class Driver:
 
     def run(self, calls: tuple[ToolUse, ...]) -> Flow[None]:
         ran: tuple[CompletedCall, ...] = yield RunTools(calls)
-        self._session._add_results([_handed_in(one) for one in ran])
+        self._session._add_results([_hand_in(one) for one in ran])
         self._agent._after_results(ran)
         if self._abort.is_set():
             raise Aborted
@@ -117,7 +117,7 @@ class Driver:
         return reply
 
 
-def _handed_in(ran: CompletedCall) -> HandedIn:
+def _hand_in(ran: CompletedCall) -> HandedIn:
     """Return the result. Output too large to show is already in a file, and is not written a second time."""
     file = ran.output.facts.get("output_file")
     return HandedIn(ran.result, file if isinstance(file, str) else None)
@@ -146,18 +146,18 @@ class MainThreadQueue:
         done.add_done_callback(lambda _: self.put(lambda _: None))  # wakes the waiting thread
         while not done.done():
             try:
-                self._do(self._requests.get(timeout=GLANCE), c)
+                self._handle(self._requests.get(timeout=GLANCE), c)
             except queue.Empty:
                 continue
             except KeyboardInterrupt:
                 abort.set()
         while not self._requests.empty():
-            self._do(self._requests.get(), c)
+            self._handle(self._requests.get(), c)
         failed, self._failed = self._failed, None
         if failed is not None:
             raise failed
 
-    def _do(self, request: MainThreadRequest, c: Conversation) -> None:
+    def _handle(self, request: MainThreadRequest, c: Conversation) -> None:
         try:
             request(c)
         except Exception as error:  # noqa: BLE001  # running agents must be waited for, whatever went wrong here

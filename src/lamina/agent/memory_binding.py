@@ -44,7 +44,7 @@ class MemoryBinding:
             try:
                 self.place = self._find(**self._base(session.home))
             except DiskError as error:
-                self._without(error)
+                self._disable(error)
 
     def _base(self, home: Path) -> dict[str, Any]:
         """Return the arguments by which every memory directory is found."""
@@ -59,7 +59,7 @@ class MemoryBinding:
         place = locate_memory(**base)
         return place._replace(team=None) if self._session.settings.memory_mode["team"] == "off" else place
 
-    def _without(self, error: DiskError) -> None:
+    def _disable(self, error: DiskError) -> None:
         self._session._notify(f"{error} This session continues without memory.")
 
     def _open(self) -> Memory:
@@ -92,7 +92,7 @@ class MemoryBinding:
                 self._session._notify(*memory.notices)
                 return [IndexText(str(index.path), index.text) for index in memory.indexes()]
         except DiskError as error:
-            self._without(error)
+            self._disable(error)
             return []
 
     @property
@@ -146,11 +146,11 @@ class MemoryBinding:
         wish = RequestedWrite(change.path, change.data.decode("utf-8", "replace"), change.before, change.unread)
         try:
             with self._open() as memory:
-                return write_memory_file(memory, found, wish, why=why, now=self._logged())
+                return write_memory_file(memory, found, wish, why=why, now=self._log_time())
         except DiskError as error:
             return WriteOutcome(str(error), is_error=True)
 
-    def _logged(self) -> datetime | None:
+    def _log_time(self) -> datetime | None:
         """Return the local time if daily logs are kept."""
         return self._session._local_time() if self._session.settings.assistant else None
 

@@ -80,7 +80,7 @@ class Messaging:
     def take(self) -> list[ArrivedMessage]:
         """Return the pending messages. Raises AskedToEnd if the main conversation wants this agent to end; the rest stays unread."""
         found = self._post.take(self.name)
-        asking = [one for one in found if self._is_end(one)]
+        asking = [one for one in found if self._is_shutdown(one)]
         if not asking:
             return found
         self._post.give_back(self.name, [one for one in found if one not in asking])
@@ -91,7 +91,7 @@ class Messaging:
     def take_texts(self) -> list[str]:
         """Return the pending messages as texts, for a fork, which has no log."""
         found = self.take()
-        return [render_messages(found, self._doing(found))] if found else []
+        return [render_messages(found, self._sender_tasks(found))] if found else []
 
     def land(self, session: Session, *, beyond: bool = True) -> None:
         """Add pending messages to the conversation, in its own thread. `beyond`: from the mailbox too; at a session's end it keeps them."""
@@ -105,14 +105,14 @@ class Messaging:
             from ..layers.l7_agents import step as mail
 
             if found:
-                mail.enter(c, found, self._doing(found))
+                mail.enter(c, found, self._sender_tasks(found))
             if mailbox is not None and session.path is not None:
                 mail.from_mailbox(c, mailbox, session.path)
 
-    def _doing(self, found: Sequence[ArrivedMessage]) -> list[str]:
+    def _sender_tasks(self, found: Sequence[ArrivedMessage]) -> list[str]:
         return [self._post.about(one.message.sender) if one.way == "agent" else "" for one in found]
 
-    def _is_end(self, one: ArrivedMessage) -> bool:
+    def _is_shutdown(self, one: ArrivedMessage) -> bool:
         asks = isinstance(read_structured(one.message.text), ShutdownRequest)
         return asks and self.name != MAIN and one.way == "agent" and one.message.sender == MAIN
 
@@ -130,9 +130,9 @@ class Messaging:
         """Close the queue of an agent that has ended, and return its number of unread messages. A request to end is still answered."""
         left = self._post.close(self.name)
         for one in left:
-            if self._is_end(one):
+            if self._is_shutdown(one):
                 self._answer(one.message, "had already ended")
-        return sum(not self._is_end(one) for one in left)
+        return sum(not self._is_shutdown(one) for one in left)
 
     def hang_up(self) -> None:
         """Stop listening. Messages accepted before are read with the last `land`. Only for the main conversation."""
@@ -159,7 +159,7 @@ class Messaging:
                 letter = self._letter_beyond(wanted)
                 problem = call_session(wanted.to, letter, abort=context.abort)
                 sent = f"Delivered to the session at {wanted.to} as message {letter.id}."
-                return failure(problem) if problem else _sent(sent, letter)
+                return failure(problem) if problem else _sent_output(sent, letter)
             case "bridge":
                 return self._over_bridge(wanted)
             case _:
@@ -176,7 +176,7 @@ class Messaging:
             letter = self._letter(wanted)
             match self._post.put(name, letter):
                 case "sent":
-                    return _sent((ENDING if ends else QUEUED).format(name=name, id=letter.id), letter)
+                    return _sent_output((ENDING if ends else QUEUED).format(name=name, id=letter.id), letter)
                 case "full":
                     return failure(FULL.format(name=name))
                 case "unknown":  # it has just ended
@@ -184,7 +184,7 @@ class Messaging:
         elif name in self._transports.members():
             letter = self._letter_beyond(wanted)
             self._transports.deliver(name, letter)
-            return _sent(f"Message {letter.id} is in the mailbox of {name}, who reads it when next at work.", letter)
+            return _sent_output(f"Message {letter.id} is in the mailbox of {name}, who reads it when next at work.", letter)
         return failure(describe_unknown(name, self._post.names(but=self.name), self._transports.members()))
 
     def _letter(self, wanted: Sending) -> AgentMessage:
@@ -227,7 +227,7 @@ class Messaging:
         return AgentMessage.new(sender, wanted.text, summary=wanted.summary, answer_to=self._transports.answer_to)
 
 
-def _sent(sentence: str, letter: AgentMessage) -> ToolOutput:
+def _sent_output(sentence: str, letter: AgentMessage) -> ToolOutput:
     return ToolOutput(sentence, facts={"message": letter.id})
 
 

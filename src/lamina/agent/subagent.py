@@ -155,7 +155,7 @@ class SubagentMemory(MemoryBinding):
                 self._session._notify(*memory.notices)
                 index = memory.store("private").index()
         except DiskError as error:
-            self._without(error)
+            self._disable(error)
             self.place = self._own = None
             return ""
         extra = self._session.settings.extra_guidelines
@@ -165,7 +165,7 @@ class SubagentMemory(MemoryBinding):
         """Return nothing: its own index is part of its system prompt."""
         return []
 
-    def _logged(self) -> None:
+    def _log_time(self) -> None:
         """Return None: daily logs belong to the main conversation."""
 
     def access(self, *, interactive: bool) -> None:
@@ -175,15 +175,15 @@ class SubagentMemory(MemoryBinding):
     def transcripts(self) -> Path | None:
         return None
 
-    def _inboxed(self, sentence: str) -> str:
+    def _with_own_inbox(self, sentence: str) -> str:
         """Name the inbox of the agent's own memory in the command that accepts a proposal."""
         return sentence.replace("lamina inbox accept", f"lamina inbox --agent {self._kind.name} accept")
 
     def keep(self, change: FileChange) -> KeeperVerdict | None:
         if self.place is not None and find_memory_file(self.place, change.path) is not None:
             kept = super().keep(change)
-            self._notices = [self._inboxed(each) for each in self._notices]
-            return replace(kept, said=self._inboxed(kept.said)) if kept is not None else None
+            self._notices = [self._with_own_inbox(each) for each in self._notices]
+            return replace(kept, said=self._with_own_inbox(kept.said)) if kept is not None else None
         if any(_within(root, change.path) for root in self._others):
             return KeeperVerdict(NOT_YOURS.format(path=change.path), is_error=True)
         if not can_write(self._kind):

@@ -83,7 +83,7 @@ class Background:
         self._threads: list[Thread] = []
         self._landed: deque[JobResult] = deque()
 
-    def _here(self) -> Lock:
+    def _own_lock(self) -> Lock:
         """Return the lock. In a forked child, whose threads are gone, make a new one: the old one may be held forever."""
         if os.getpid() != self._process:
             self._begin()
@@ -111,7 +111,7 @@ class Background:
         `later`: it may never call a model, and checks the budget itself before it does."""
         if not asked and not later and not self.allows(name):
             return False
-        with self._here():
+        with self._own_lock():
             if self._closed or name in self._running or len(self._running) + len(self._landed) >= MOST:
                 return False
             running = _Running(name, self._clock(), asked, settles, take)
@@ -127,30 +127,30 @@ class Background:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the running jobs."""
-        with self._here():
+        with self._own_lock():
             return tuple(self._running)
 
     def running(self, name: str) -> float | None:
         """Return the seconds since the job was started, or None if no job of that name runs."""
-        with self._here():
+        with self._own_lock():
             found = self._running.get(name)
             return self._clock() - found.began if found is not None else None
 
     def wait(self, name: str, seconds: float) -> bool:
         """Wait up to `seconds`, and return whether the job has ended. Its result can then be drained."""
-        with self._here():
+        with self._own_lock():
             found = self._running.get(name)
         return found is None or found.ended.wait(seconds)
 
     def drain(self) -> list[JobResult]:
-        with self._here():
+        with self._own_lock():
             landed = list(self._landed)
             self._landed.clear()
             return landed
 
     def abort(self, name: str | None = None) -> None:
         """Ask one job to stop at once, or all of them, after which no job is started."""
-        with self._here():
+        with self._own_lock():
             self._closed = self._closed or name is None
             for running in self._running.values():
                 if name in (None, running.name):
@@ -159,7 +159,7 @@ class Background:
     def close(self, timeout: float = 60.0) -> list[str]:
         """Start nothing more and wait for running jobs. Returns the names of those still running; they are told to stop and dropped."""
         until = time.monotonic() + timeout
-        with self._here():
+        with self._own_lock():
             self._closed = True
             threads = [thread for thread in self._threads if thread is not current_thread()]
         try:

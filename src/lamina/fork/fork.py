@@ -90,7 +90,7 @@ class Fork:
         self._own = Flat()  # the messages from the directive on
         self._own.add("user", [text(tagged(directive, purpose))])
         self._head = _with_max_tokens(handover, max_tokens)
-        self._options = _named(handover, purpose)
+        self._options = _with_headers(handover, purpose)
         self._calls: set[str] | None = None
         self.usage = Usage()
         self.first: Usage | None = None
@@ -235,7 +235,7 @@ def _with_max_tokens(handover: Handover, wanted: int | None) -> Wire:
     return {**handover.head, "max_tokens": min(most, wanted + (budget if isinstance(budget, int) else 0))}
 
 
-def _named(handover: Handover, tag: str) -> Wire:
+def _with_headers(handover: Handover, tag: str) -> Wire:
     """Add headers that a provider ignores; a server that checks prefixes recognises the fork by them."""
     headers = {**(handover.options.get("extra_headers") or {}), FORK_HEADER: f"{tag}-{uuid4().hex[:8]}"}
     if handover.broken is not None:

@@ -225,17 +225,17 @@ class ToolRunner(msgspec.Struct, frozen=True, kw_only=True):
                 # If several calls run in parallel, each prints under its own id.
                 heard = partial(self.on_output, call) if self.on_output is not None else context.on_output
                 own = replace(context, on_output=heard, call=call.id, target=settled.real)
-                return _with_whole(run_call(self.tools, call, own), context)
+                return _with_output_file(run_call(self.tools, call, own), context)
             case Allow(plan=plan):
                 if context.abort.is_set():
                     return ToolOutput(STOPPED, is_error=True)
                 assert plan is not None
-                return _read(run_readonly(plan, abort=context.abort), context)
+                return _read_only_output(run_readonly(plan, abort=context.abort), context)
             case _:
                 assert_never(verdict)
 
 
-def _with_whole(output: ToolOutput, context: Context) -> ToolOutput:
+def _with_output_file(output: ToolOutput, context: Context) -> ToolOutput:
     """Tell the model where output too large to show is kept, or delete the file if such files are not kept."""
     path = output.facts.get("output_file")
     if not isinstance(path, str):
@@ -246,7 +246,7 @@ def _with_whole(output: ToolOutput, context: Context) -> ToolOutput:
     return replace(output, content=f"{output.content}\n[The whole output is in {path}; Read shows it page by page.]")
 
 
-def _read(done: ReadOnlyResult, context: Context) -> ToolOutput:
+def _read_only_output(done: ReadOnlyResult, context: Context) -> ToolOutput:
     """Return the output of a read-only command, with the wording and limits of the Bash tool."""
     capture = Capture(context.scratch or Path(tempfile.gettempdir()))
     try:
@@ -259,7 +259,7 @@ def _read(done: ReadOnlyResult, context: Context) -> ToolOutput:
         notes.append(f"[exit code {done.exit_code}]")
     said = "\n".join(part for part in (captured.text.rstrip("\n"), *notes) if part) or "(no output)"
     facts = {"exit_code": done.exit_code} | ({"output_file": str(captured.file)} if captured.file is not None else {})
-    return _with_whole(ToolOutput(said, is_error=done.ended != "by itself", facts=facts), context)
+    return _with_output_file(ToolOutput(said, is_error=done.ended != "by itself", facts=facts), context)
 
 
 def tool_runner_for(

@@ -90,9 +90,9 @@ def _run(planned: HookCommand, given: bytes, cwd: Path, environ: Mapping[str, st
     except OSError as error:
         return HookRun(planned.command, 127, "", str(error))
     out, err = bytearray(), bytearray()
-    readers = [_started(_read, process.stdout, out), _started(_read, process.stderr, err)]
-    _started(_feed, process.stdin, given)
-    code = _waited(process, time.monotonic() + planned.timeout, stop)
+    readers = [_start_thread(_read, process.stdout, out), _start_thread(_read, process.stderr, err)]
+    _start_thread(_feed, process.stdin, given)
+    code = _wait(process, time.monotonic() + planned.timeout, stop)
     # Children that outlive the command would keep the pipes open.
     _end(process)
     for reader in readers:
@@ -100,7 +100,7 @@ def _run(planned: HookCommand, given: bytes, cwd: Path, environ: Mapping[str, st
     return HookRun(planned.command, code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
 
-def _waited(process: subprocess.Popen[bytes], deadline: float, stop: _HookStop) -> int | None:
+def _wait(process: subprocess.Popen[bytes], deadline: float, stop: _HookStop) -> int | None:
     """Return the exit code, or None if the command had to be stopped."""
     while not stop.is_set() and (left := deadline - time.monotonic()) > 0:
         with suppress(subprocess.TimeoutExpired):
@@ -108,7 +108,7 @@ def _waited(process: subprocess.Popen[bytes], deadline: float, stop: _HookStop) 
     return None
 
 
-def _started(target: Callable[..., None], *args: object) -> threading.Thread:
+def _start_thread(target: Callable[..., None], *args: object) -> threading.Thread:
     thread = threading.Thread(target=target, args=args, daemon=True)
     thread.start()
     return thread

@@ -171,7 +171,7 @@ def test_after_its_end_nothing_is_taken_and_nobody_is_left_waiting(home: Path, b
         assert early.recv(4_096) == made._greeting
         early.sendall(b'{"id":"0123')
         made.close()
-        assert made._taken(AgentMessage.new("a", "b")) == uds.ENDING, "by a caller who was in the middle of it"
+        assert made._accept(AgentMessage.new("a", "b")) == uds.ENDING, "by a caller who was in the middle of it"
         assert rest(early) == b""
     assert box.came == []
     assert not made.path.exists()

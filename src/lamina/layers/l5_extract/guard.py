@@ -130,19 +130,19 @@ def judge(
         return RefusedMemory(EMPTIED)
     said = Runs().union(*(word_runs(one.words) for one in heard.said))
     kind = next((each for each in (topic.type, old.type if old is not None else None) if each in PERSONAL), None)
-    support = _support(quotes, topic, heard)
+    support = _find_support(quotes, topic, heard)
     if kind is not None and isinstance(support, str):
         return RefusedMemory(support or NO_QUOTE.format(kind=kind))
     if old is not None and kind is not None and old.type not in PERSONAL:
         # A fact would become the user's own statement: all of it counts as new, and none of it as theirs.
         heard, old = heard._replace(data=(*heard.data, wanted.before or "")), None
-    before = Runs().union(*map(word_runs, _says(old))) if old is not None else frozenset()
-    if kind is not None and _is_taken(topic, heard.data, said, before):
+    before = Runs().union(*map(word_runs, _visible_texts(old))) if old is not None else frozenset()
+    if kind is not None and _is_copied(topic, heard.data, said, before):
         return RefusedMemory(TAKEN_OVER.format(kind=kind))
-    if wanted.before is None and (twin := _twin(topic, there)) is not None:
+    if wanted.before is None and (twin := _find_duplicate(topic, there)) is not None:
         why = GONE if gone(twin.file) else TWICE
         return RefusedMemory(why.format(file=twin.file, about=twin.description))
-    if _is_taken(topic, heard.known, said, before):
+    if _is_copied(topic, heard.known, said, before):
         return RefusedMemory(ECHO)
     if isinstance(support, str):
         return AcceptedMemory(topic, text, FOUND)
@@ -159,24 +159,24 @@ def _without_quotes(text: str) -> tuple[str, list[str]]:
         if found is None or not bare[found.end() :].strip():
             kept.append(line)
         else:
-            quotes.append(_bare(bare[found.end() :]))
+            quotes.append(_unquote(bare[found.end() :]))
     return "\n".join(kept).rstrip() + "\n", quotes[:MOST_QUOTES]
 
 
-def _bare(quote: str) -> str:
+def _unquote(quote: str) -> str:
     return quote.strip().strip("\"'“”„‘’「」『』«»").strip()
 
 
-def _says(topic: Topic) -> list[str]:
+def _visible_texts(topic: Topic) -> list[str]:
     """Return everything a later conversation sees of a memory."""
     stem = topic.file.rsplit("/", 1)[-1].removesuffix(".md")
     return [stem, topic.name, topic.description, topic.body, *strings_in(topic.fields, keys=True)]
 
 
-def _is_taken(topic: Topic, texts: Sequence[str], said: Runs, before: Runs) -> bool:
+def _is_copied(topic: Topic, texts: Sequence[str], said: Runs, before: Runs) -> bool:
     """Whether half of the new content, or a whole sentence, is copied from these texts and is not in the user's own words."""
-    parts = [words(part) for part in _says(topic)]
-    sentences = [words(each) for part in _says(topic) for each in _SENTENCE_END.split(part)]
+    parts = [words(part) for part in _visible_texts(topic)]
+    sentences = [words(each) for part in _visible_texts(topic) for each in _SENTENCE_END.split(part)]
     every = frozenset(run for part in parts for run in runs_of(part))
     new, own = every - before, said | before
     found = set[tuple[str, ...]]()
@@ -185,14 +185,14 @@ def _is_taken(topic: Topic, texts: Sequence[str], said: Runs, before: Runs) -> b
         if hits <= own:
             continue
         found |= hits - own
-        if len(found) >= TAKEN * len(new) or any(_stands(part, hits, own, PART, whole=False) for part in parts):
+        if len(found) >= TAKEN * len(new) or any(_has_copied_run(part, hits, own, PART, whole=False) for part in parts):
             return True
-        if any(_stands(each, hits, own, SENTENCE, whole=True) for each in sentences):
+        if any(_has_copied_run(each, hits, own, SENTENCE, whole=True) for each in sentences):
             return True
     return False
 
 
-def _stands(found: Sequence[str], hits: Runs, own: Runs, least: float, *, whole: bool) -> bool:
+def _has_copied_run(found: Sequence[str], hits: Runs, own: Runs, least: float, *, whole: bool) -> bool:
     """Whether `least` words in a row are hits and not all the user's own. With `whole`, all of the words must be."""
     begin, foreign = 0, False
     for at, run in enumerate(zip(*(found[at:] for at in range(RUN)), strict=False)):
@@ -207,10 +207,10 @@ def _stands(found: Sequence[str], hits: Runs, own: Runs, least: float, *, whole:
     return whole and foreign and weigh_words(found) >= least
 
 
-def _support(quotes: Sequence[str], topic: Topic, heard: Sources) -> BackedQuote | str:
+def _find_support(quotes: Sequence[str], topic: Topic, heard: Sources) -> BackedQuote | str:
     """Return the first quotation that is the user's and fits the memory, else the problem with the last one ("" without quotations)."""
     problem = ""
-    spoken = [(one, _spoken(one.words)) for one in heard.said] if quotes else []
+    spoken = [(one, _split_message(one.words)) for one in heard.said] if quotes else []
     for quote in quotes:
         shown = quote[:QUOTED_CHARS]
         found = [(one, _is_whole(quote, message)) for one, message in spoken]
@@ -227,7 +227,7 @@ def _support(quotes: Sequence[str], topic: Topic, heard: Sources) -> BackedQuote
     return problem
 
 
-class _SpokenMessage(NamedTuple):
+class _MessageWords(NamedTuple):
     """A message as words, with the positions where its sentences and their parts begin. Both end with the end of the message."""
 
     words: list[str]
@@ -235,7 +235,7 @@ class _SpokenMessage(NamedTuple):
     parts: frozenset[int]
 
 
-def _spoken(text: str) -> _SpokenMessage:
+def _split_message(text: str) -> _MessageWords:
     found: list[str] = []
     sentences, parts, at = [0], {0}, 0
     for mark in _MARK.finditer(text):
@@ -245,10 +245,10 @@ def _spoken(text: str) -> _SpokenMessage:
         if mark["end"] is not None:
             sentences.append(len(found))
     found += words(text[at:])
-    return _SpokenMessage(found, [*sentences, len(found)], frozenset({*parts, len(found)}))
+    return _MessageWords(found, [*sentences, len(found)], frozenset({*parts, len(found)}))
 
 
-def _is_whole(quote: str, spoken: _SpokenMessage) -> bool | None:
+def _is_whole(quote: str, spoken: _MessageWords) -> bool | None:
     """Whether the quotation is a full sentence of this message, or a part with the same meaning. None: the message does not contain it."""
     wanted = words(quote)
     if not 0 < len(wanted) <= LONGEST_QUOTE:
@@ -257,10 +257,10 @@ def _is_whole(quote: str, spoken: _SpokenMessage) -> bool | None:
     places = [at for at in starts if spoken.words[at : at + len(wanted)] == wanted]
     if not places:
         return None
-    return weigh_words(wanted) >= FEWEST_WORDS and any(_says_all(spoken, at, at + len(wanted)) for at in places)
+    return weigh_words(wanted) >= FEWEST_WORDS and any(_keeps_meaning(spoken, at, at + len(wanted)) for at in places)
 
 
-def _says_all(spoken: _SpokenMessage, begin: int, end: int) -> bool:
+def _keeps_meaning(spoken: _MessageWords, begin: int, end: int) -> bool:
     first = begin
     while first not in spoken.parts and _FILLER.fullmatch(spoken.words[first - 1]):
         first -= 1
@@ -280,7 +280,7 @@ def _is_about(quote: str, said: UserWords, topic: Topic) -> bool:
     return APPROVES.search(quote) is not None and len(answered) >= ANSWERED * max(1, len(about))
 
 
-def _twin(topic: Topic, there: Sequence[ExistingMemory]) -> ExistingMemory | None:
+def _find_duplicate(topic: Topic, there: Sequence[ExistingMemory]) -> ExistingMemory | None:
     """Return a memory with the same subject under another name."""
     mine = set(terms(topic.description))
     if len(mine) < FEWEST_TERMS:

@@ -77,11 +77,11 @@ def find_signals(text: str, today: str) -> Iterator[FoundSignal]:
         return  # explicit requests to remember are saved in their own turn
     for found in _SENTENCE.finditer(_MASKED.sub(" ", text)):
         sentence = found[0].strip(" \t\r\n-*•,，、")
-        if (signal := _signal(sentence, today)) is not None:
+        if (signal := _find_signal(sentence, today)) is not None:
             yield FoundSignal(signal, sentence)
 
 
-def _signal(sentence: str, today: str) -> Signal | None:
+def _find_signal(sentence: str, today: str) -> Signal | None:
     if not FEWEST_CHARS <= len(sentence) <= SENTENCE_CHARS or no_memory(sentence) is not None:
         return None
     for pattern, signal in _SIGNALS:
@@ -118,13 +118,13 @@ def answer(request: Wire) -> list[Wire]:
         return [tool_call(EXTRACTION, "Read", number, file_path=plan.path) for number, plan in enumerate(reads)]
     if writes := [plan for plan in plans if plan.path not in run.wrote]:
         return [
-            tool_call(EXTRACTION, "Write", number, file_path=plan.path, content=_content(plan, run.read.get(plan.path)))
+            tool_call(EXTRACTION, "Write", number, file_path=plan.path, content=_render_file(plan, run.read.get(plan.path)))
             for number, plan in enumerate(writes)
         ]
     return [{"type": "text", "text": "Saved." if run.wrote else "There is nothing to keep."}]
 
 
-def _content(plan: PlannedMemory, read: Done | None) -> str:
+def _render_file(plan: PlannedMemory, read: Done | None) -> str:
     return text_of(plan.note, plan.path, read).rstrip("\n") + f'\n\n**Said:** "{plan.quote}"\n'
 
 
@@ -146,12 +146,12 @@ def user_texts(messages: Sequence[Wire], count: int, first: str = "") -> list[Us
     tails = [(number, own[at:]) for number, own in enumerate(found) for at in range(len(own))]
     for number, tail in reversed(tails):
         rest = [*tail, *(text for own in found[number + 1 :] for text in own)]
-        if first and len(rest) >= count and _begins(tail, first):
+        if first and len(rest) >= count and _begins_with(tail, first):
             return rest
     return [text for own in found[-count:] for text in own]
 
 
-def _begins(texts: Sequence[UserText], first: str) -> bool:
+def _begins_with(texts: Sequence[UserText], first: str) -> bool:
     words = "\n".join(text.words for text in texts).strip()
     return escape(printable(words, FIRST_CHARS)).startswith(first.removesuffix("…"))
 
@@ -161,14 +161,14 @@ def plan_memories(asked: ExtractDirective, texts: Sequence[UserText]) -> list[Pl
     plans: dict[str, PlannedMemory] = {}
     for text in texts:
         for found in find_signals(text.words, asked.today):
-            note = _note(found, text.before, asked.today)
-            plan = _placed(asked, note, found.sentence, known, plans) if note is not None else None
+            note = _make_note(found, text.before, asked.today)
+            plan = _place(asked, note, found.sentence, known, plans) if note is not None else None
             if plan is not None and (len(plans) < MOST or plan.path in plans):
                 plans[plan.path] = plan
     return list(plans.values())
 
 
-def _note(found: FoundSignal, before: str, today: str) -> Note | None:
+def _make_note(found: FoundSignal, before: str, today: str) -> Note | None:
     kind = _TYPES[found.signal]
     if found.signal == "deadline" and (days := _ISO.findall(found.sentence)) and max(days) < today:
         return None  # the deadline has passed
@@ -181,21 +181,21 @@ def _note(found: FoundSignal, before: str, today: str) -> Note | None:
     return Note(named(what), kind, _KEEP.format(what=what))
 
 
-def _placed(
+def _place(
     asked: ExtractDirective, note: Note, quote: str, known: Mapping[str, ListedMemory], plans: Mapping[str, PlannedMemory]
 ) -> PlannedMemory | None:
     """Decide where the note goes. None if a memory has the same meaning already, or if no name is free."""
     quote = quote.replace('"', "").replace("\n", " ")
     for path, plan in plans.items():
         there = ListedMemory(plan.note.type, plan.note.rule)
-        if _instead(note, there):
+        if _replaces(note, there):
             return plan._replace(note=note._replace(name=title(path)), quote=quote)
-        if _says_it(note, there):
+        if _is_covered(note, there):
             return None
     for path, there in known.items():
-        if _instead(note, there):
+        if _replaces(note, there):
             return PlannedMemory(path, note, quote, there=True)
-        if _says_it(note, there):
+        if _is_covered(note, there):
             return None
     directory = asked.team if asked.team and note.type in ("project", "reference") else asked.memory
     if not directory:
@@ -205,28 +205,28 @@ def _placed(
     return PlannedMemory(free, note._replace(name=title(free)), quote) if free is not None else None
 
 
-def _instead(note: Note, there: ListedMemory) -> bool:
+def _replaces(note: Note, there: ListedMemory) -> bool:
     """Whether the note replaces the memory: it has another value, or the same wish in more detail."""
     if says_instead(note.rule, there.about):
         return True
-    mine, theirs = _wish(note, there)
+    mine, theirs = _wish_terms(note, there)
     return len(theirs) > 1 and theirs < mine
 
 
-def _says_it(note: Note, there: ListedMemory) -> bool:
-    mine, theirs = _wish(note, there)
+def _is_covered(note: Note, there: ListedMemory) -> bool:
+    mine, theirs = _wish_terms(note, there)
     return alike(note.rule, there.about) or (bool(mine) and mine == theirs) or (len(mine) > 1 and mine < theirs)
 
 
-def _wish(note: Note, there: ListedMemory) -> tuple[frozenset[str], frozenset[str]]:
+def _wish_terms(note: Note, there: ListedMemory) -> tuple[frozenset[str], frozenset[str]]:
     """Return what the two wishes ask for, without the phrasing; empty if one is not a wish, or if only one of them is negative."""
     both = note.type == there.type == "feedback"
     if not both or bool(NEGATIVE.search(note.rule)) != bool(NEGATIVE.search(there.about)):
         return frozenset(), frozenset()
-    return _core(note.rule), _core(there.about)
+    return _core_terms(note.rule), _core_terms(there.about)
 
 
-def _core(rule: str) -> frozenset[str]:
+def _core_terms(rule: str) -> frozenset[str]:
     for pattern, word in SAME:
         rule = pattern.sub(word, rule)
     return frozenset(terms(rule)) - FRAME

@@ -52,24 +52,28 @@ def read_sources(items: Sequence[Item], start: int) -> Sources:
     answer = ""
     for at, item in enumerate(items):
         if item.role == "assistant":
-            answer = "\n".join([answer, *_texts(item)]) if at and items[at - 1].role == "assistant" else "\n".join(_texts(item))
-            data += _of_provider(item)
+            answer = (
+                "\n".join([answer, *_block_texts(item)])
+                if at and items[at - 1].role == "assistant"
+                else "\n".join(_block_texts(item))
+            )
+            data += _provider_results(item)
             continue
         words = user_words(item) if not item.synthetic else ""
         if words and at >= start:
             said.append(UserWords(item.uuid, words, answer))
         if item.kind in _FROM_MEMORY:
-            known += _texts(item)
+            known += _block_texts(item)
         else:
-            data += _data(item)
+            data += _data_texts(item)
     return Sources(tuple(said), tuple(data), tuple(known))
 
 
-def _texts(item: Item) -> list[str]:
+def _block_texts(item: Item) -> list[str]:
     return [block.text for block in item.blocks if isinstance(block, Text)]
 
 
-def _data(item: Item) -> Iterator[str]:
+def _data_texts(item: Item) -> Iterator[str]:
     for block in item.blocks:
         if isinstance(block, ToolResult):
             yield strip_line_numbers(block.text)
@@ -81,7 +85,7 @@ def _data(item: Item) -> Iterator[str]:
             yield "\n".join(strings_in(block.wire))
 
 
-def _of_provider(item: Item) -> Iterator[str]:
+def _provider_results(item: Item) -> Iterator[str]:
     """Yield the results of tools that the provider runs itself; they are part of the answer."""
     for block in item.blocks:
         if isinstance(block, Unknown) and block.kind.endswith("_result"):

@@ -1,7 +1,7 @@
 """Layer 5 in a turn: a fork reviews the new messages and writes memories in the background.
 
-    after_turn   end of a turn: start a review, or leave the turn to the running one
-    _take        results of reviews: the cursor, saved memories, cost
+    after_turn      end of a turn: start a review, or leave the turn to the running one
+    _take_results   results of reviews: the cursor, saved memories, cost
 
 The cursor is part of every `extraction` event and every checkpoint, so a resumed session knows what was reviewed. It moves when a result
 lands. A crash before that leaves complete memories and an older cursor, and the next review covers the same messages again.
@@ -86,7 +86,7 @@ def after_turn(c: Conversation) -> None:
     if running:
         if not c.background.allows(EXTRACTION):  # a queued review costs as much as any other
             return
-        order = _order(c, lent)
+        order = _make_order(c, lent)
         if not state.slot.put(order):
             c.background.wait(EXTRACTION, ENDING_SECONDS)
             _start(c, state, order, state.slot.reached)
@@ -94,7 +94,7 @@ def after_turn(c: Conversation) -> None:
     state.turns += 1
     if state.turns < c.settings.extraction_every or not c.background.allows(EXTRACTION):
         return
-    order = _order(c, lent)
+    order = _make_order(c, lent)
     if (passed := find_skip(order, state.cursor)) is None:
         _start(c, state, order, state.cursor)
     elif passed.cursor != state.cursor:  # the range is done; if the user wrote nothing new, the next turn is checked again
@@ -102,7 +102,7 @@ def after_turn(c: Conversation) -> None:
         c.record_event(EXTRACTION, {"skipped": passed.why, "cursor": state.cursor})
 
 
-def _order(c: Conversation, lent: MemoryAccess) -> ExtractionOrder:
+def _make_order(c: Conversation, lent: MemoryAccess) -> ExtractionOrder:
     """Copy everything a review needs. The job gets no reference to the conversation."""
     return ExtractionOrder(
         items=tuple(c.log.view.items),
@@ -119,13 +119,13 @@ def _order(c: Conversation, lent: MemoryAccess) -> ExtractionOrder:
 
 def _start(c: Conversation, state: ExtractState, order: ExtractionOrder, cursor: str | None) -> None:
     state.slot.open(cursor)
-    if c.background.start(EXTRACTION, _job(c, state.slot, order, cursor), partial(_take, c)):
+    if c.background.start(EXTRACTION, _make_job(c, state.slot, order, cursor), partial(_take_results, c)):
         state.turns = 0
     else:
         state.slot.close()
 
 
-def _job(
+def _make_job(
     c: Conversation, slot: ReviewSlot, first: ExtractionOrder, cursor: str | None
 ) -> Callable[[Abort], tuple[ReviewResult, ...]]:
     """Return a job that runs a review, and then one for the turn that ended in the meantime."""
@@ -138,7 +138,7 @@ def _job(
         slot.watch(abort)
         try:
             while order is not None:
-                perform = partial(_perform, ask, abort, _lent(tool_runner, order, abort))
+                perform = partial(_perform, ask, abort, _restrict_tools(tool_runner, order, abort))
                 ran.append(run_review(order, ran[-1].cursor if ran else cursor, perform))
                 order = slot.take(ran[-1].cursor)
         finally:
@@ -157,7 +157,7 @@ def _perform(ask: AskSide, abort: Abort, tool_runner: ToolRunner, flow: Flow[For
     )
 
 
-def _lent(tool_runner: ToolRunner, order: ExtractionOrder, abort: Abort) -> ToolRunner:
+def _restrict_tools(tool_runner: ToolRunner, order: ExtractionOrder, abort: Abort) -> ToolRunner:
     """Restrict the tools to the memory directories. A team directory outside the private one gets the same permissions."""
     private, team = order.place.path, order.place.team
     if team is None or team.is_relative_to(private):
@@ -176,35 +176,37 @@ def _lent(tool_runner: ToolRunner, order: ExtractionOrder, abort: Abort) -> Tool
 # Results
 
 
-def _take(c: Conversation, one: JobResult) -> None:
+def _take_results(c: Conversation, one: JobResult) -> None:
     state = state_of(c)
     if one.error is not None:  # our own fault: record it; the next turn's review covers the range
-        _failed(c, state, ReviewFailed(state.cursor, str(one.error) or type(one.error).__name__))
+        _record_failure(c, state, ReviewFailed(state.cursor, str(one.error) or type(one.error).__name__))
         return
     for ran in one.value:
         match ran:
             case Reviewed():
                 state.cursor, state.failures = ran.cursor, 0
                 ended(c, EXTRACTION, ran.outcome, one.seconds)
-                written = _written(ran.written, ran.outcome.denied)
+                written = _describe_written(ran.written, ran.outcome.denied)
                 c.record_event(EXTRACTION, {"cursor": ran.cursor, **cache_figures(ran.outcome), **written})
                 c.notify_once(*ran.written.notices)
             case ReviewSkipped():
                 state.cursor = ran.cursor
                 c.record_event(EXTRACTION, {"skipped": ran.why, "cursor": ran.cursor})
             case ReviewFailed():
-                _failed(c, state, ran)
+                _record_failure(c, state, ran)
             case _:
                 assert_never(ran)
 
 
-def _failed(c: Conversation, state: ExtractState, ran: ReviewFailed) -> None:
+def _record_failure(c: Conversation, state: ExtractState, ran: ReviewFailed) -> None:
     """Record the failure. The cursor stays, so the next range includes the messages that were not reviewed."""
     if ran.error is not None:
         failed(c, EXTRACTION, ran.error)
     if ran.outcome is not None:
         ended(c, EXTRACTION, ran.outcome, 0.0)
-    written = _written(ran.written, ran.outcome.denied if ran.outcome is not None else 0) if ran.written is not None else {}
+    written = (
+        _describe_written(ran.written, ran.outcome.denied if ran.outcome is not None else 0) if ran.written is not None else {}
+    )
     c.record_event(EXTRACTION, {"failed": ran.why, "cursor": state.cursor, **written})
     c.notify_once(*(ran.written.notices if ran.written is not None else ()))
     state.failures += not ran.stopped
@@ -212,7 +214,7 @@ def _failed(c: Conversation, state: ExtractState, ran: ReviewFailed) -> None:
         c.notify(f"{PAUSED} Last reason: {ran.why}")
 
 
-def _written(written: MemoriesWritten, denied: int) -> Wire:
+def _describe_written(written: MemoriesWritten, denied: int) -> Wire:
     """Describe the saved topic files, without the index. `denied` counts refusals by permissions and by the guard."""
     told: Wire = {"files": list(written.saved), "names": list(written.saved.values()), "denied": denied + len(written.refused)}
     if written.waiting:

@@ -79,7 +79,7 @@ class ReviewWriter:
         self._waiting = 0
 
     def __call__(self, change: FileChange) -> KeeperVerdict:
-        verdict = self._judged(change)
+        verdict = self._judge(change)
         if isinstance(verdict, RefusedMemory):
             why_not = redact(verdict.why).text
             self._refused.append(why_not)
@@ -90,16 +90,16 @@ class ReviewWriter:
             return KeeperVerdict(ELSEWHERE, is_error=True)
         self._files.add(change.path)
         self._size += len(verdict.text.encode("utf-8", "replace"))
-        self._note(change, verdict, done)
+        self._record(change, verdict, done)
         return KeeperVerdict(done.said, done.data, done.is_error, done.beside)
 
-    def _judged(self, change: FileChange) -> AcceptedMemory | RefusedMemory:
+    def _judge(self, change: FileChange) -> AcceptedMemory | RefusedMemory:
         found = find_memory_file(self._place, change.path) if ".." not in change.path.parts else None
         if found is None:
             return RefusedMemory(ELSEWHERE)
-        if (problem := self._limit(change, found)) is not None:
+        if (problem := self._check_limits(change, found)) is not None:
             return RefusedMemory(problem)
-        file = _listed(found)
+        file = _listed_name(found)
         if change.before is None and file in self._first:
             return RefusedMemory(GONE.format(file=file))
         self._tried += len(change.data)
@@ -126,7 +126,7 @@ class ReviewWriter:
         path = team / file.removeprefix(f"{TEAM}/") if team is not None and inside else self._place.path / file
         return not path.exists()
 
-    def _limit(self, change: FileChange, found: MemoryFile) -> str | None:
+    def _check_limits(self, change: FileChange, found: MemoryFile) -> str | None:
         if fold(found.file) == fold(INDEX):
             return NO_INDEX
         if not change.data.strip():
@@ -137,7 +137,7 @@ class ReviewWriter:
             return TOO_OFTEN
         return TOO_LARGE if self._size + len(change.data) > MOST_BYTES else None
 
-    def _note(self, change: FileChange, accepted: AcceptedMemory, done: WriteOutcome) -> None:
+    def _record(self, change: FileChange, accepted: AcceptedMemory, done: WriteOutcome) -> None:
         if done.is_error:
             self._refused.append(redact(done.said).text)
         elif done.data is None:
@@ -152,6 +152,6 @@ class ReviewWriter:
         return MemoriesWritten(dict(self._saved), self._waiting, tuple(self._refused), tuple(self._notices))
 
 
-def _listed(found: MemoryFile) -> str:
+def _listed_name(found: MemoryFile) -> str:
     """Return the file's name as the list of memories shows it."""
     return f"{TEAM}/{found.file}" if found.scope == "team" else found.file

@@ -45,10 +45,10 @@ def plan_changes(gated: GatedStore, stage: DreamStage, *, now: float, new: int =
     judged = plan_dream(stage.base, real, work.texts, authors=authors, ignored=work.ignored, new=new, lately=lately)
     listing = work.listing if work.listing is not None and work.listing.encode() != stage.listing else None
     skipped = (*judged.skipped, *(SkippedChange(file, why) for file, why in work.ignored.items()))
-    return _checked(gated, judged._replace(listing=listing, skipped=skipped))
+    return _drop_invalid(gated, judged._replace(listing=listing, skipped=skipped))
 
 
-def _checked(gated: GatedStore, wanted: DreamPlan) -> DreamPlan:
+def _drop_invalid(gated: GatedStore, wanted: DreamPlan) -> DreamPlan:
     """Drop changes that the store would refuse: no front matter, a forbidden path, too long."""
     refused = dict[str, str]()
     for change in wanted.changes:
@@ -58,11 +58,11 @@ def _checked(gated: GatedStore, wanted: DreamPlan) -> DreamPlan:
             check_child(gated.store.root.path, change.file)
             read_draft(change.file, change.text, gated.store.get(change.file))
         except (InputError, DiskError) as error:
-            refused[change.file] = _problem(change.file, error)
+            refused[change.file] = _problem_text(change.file, error)
     return without(wanted, refused)
 
 
-def _problem(file: str, error: LaminaError) -> str:
+def _problem_text(file: str, error: LaminaError) -> str:
     """Return the error without the file name, for a message that already names the file."""
     return str(error).removeprefix(f"{file}: ")
 
@@ -76,8 +76,8 @@ def apply_dream(
     if is_kill_requested(gated.store.root, record.id):
         return msgspec.structs.replace(record, status="killed", ended=now)
     with hold.fence():
-        wanted, record = _prepared(gated, stage, wanted, record)
-    doing = _Doing(gated, stage, record, hold)
+        wanted, record = _write_rollback(gated, stage, wanted, record)
+    doing = _Application(gated, stage, record, hold)
     try:
         doing.all(wanted)
         return doing.applied(now)
@@ -89,7 +89,9 @@ def apply_dream(
         raise
 
 
-def _prepared(gated: GatedStore, stage: DreamStage, wanted: DreamPlan, record: DreamRecord) -> tuple[DreamPlan, DreamRecord]:
+def _write_rollback(
+    gated: GatedStore, stage: DreamStage, wanted: DreamPlan, record: DreamRecord
+) -> tuple[DreamPlan, DreamRecord]:
     """Write everything that a rollback needs to disk before anything changes."""
     root, changes = gated.store.root, list[ChangedFile]()
     found = {change.file: (root.read_bytes(change.file, MOST_READ), root.stat(change.file)) for change in wanted.changes}
@@ -107,7 +109,7 @@ def _prepared(gated: GatedStore, stage: DreamStage, wanted: DreamPlan, record: D
     return wanted, record
 
 
-class _Doing:
+class _Application:
     """Applies one plan and collects the results."""
 
     def __init__(self, gated: GatedStore, stage: DreamStage, record: DreamRecord, hold: HeldDreamLock) -> None:
@@ -130,9 +132,9 @@ class _Doing:
         later = [change for change in wanted.done if self._has_other_owner(change)]
         for change in (*(each for each in wanted.done if each not in later), *later, *wanted.waiting):
             with self._hold.fence():
-                self._one(change)
+                self._apply_change(change)
         if self._writes and wanted.listing is not None:
-            self._index(wanted.listing)
+            self._apply_index(wanted.listing)
 
     def _has_other_owner(self, change: DreamChange) -> bool:
         """Whether the name still belongs to another memory, which is removed first."""
@@ -141,7 +143,7 @@ class _Doing:
         owner = self._gated.store.named(read_topic(change.file, change.text, 0).name)
         return owner is not None and fold_name(owner.file) != fold_name(change.file)
 
-    def _one(self, change: DreamChange) -> None:
+    def _apply_change(self, change: DreamChange) -> None:
         asks = bool(change.waits) or not self._writes
         if asks and len(self._waiting) >= MOST_WAITING:
             self._skip(change.file, TOO_MANY)
@@ -153,11 +155,11 @@ class _Doing:
             put, file = change.text, change.file
             done = gated.drop(file, why=why, expected=data) if put is None else gated.put(file, put, expected=data, why=why)
         except InputError as error:
-            self._not_done(change, _problem(change.file, error))
+            self._skip_or_fail(change, _problem_text(change.file, error))
         except DiskError:
-            if not self._is_theirs(change.file, data):
+            if not self._was_changed(change.file, data):
                 raise
-            self._not_done(change, THEIRS)
+            self._skip_or_fail(change, THEIRS)
         else:
             if isinstance(done, Proposed):
                 self._waiting.append(done.id)
@@ -166,13 +168,13 @@ class _Doing:
             else:
                 self._done[change.file] = change
 
-    def _is_theirs(self, file: str, data: bytes | None) -> bool:
+    def _was_changed(self, file: str, data: bytes | None) -> bool:
         try:
             return self._root.read_bytes(file, MOST_READ) != data
         except DiskError:
             return False
 
-    def _not_done(self, change: DreamChange, why: str) -> None:
+    def _skip_or_fail(self, change: DreamChange, why: str) -> None:
         """Skip a change, unless changes that may already be applied depend on it."""
         if change.file in self._needed and not change.waits:
             raise DiskError(change.file, "could not be changed, but other changes of the dream depend on it", why.rstrip("."))
@@ -181,7 +183,7 @@ class _Doing:
     def _skip(self, file: str, why: str) -> None:
         self._skipped.append(SkippedChange(file, why))
 
-    def _index(self, work: str) -> None:
+    def _apply_index(self, work: str) -> None:
         base = index_text(self._stage.listing)
         before = index_text(self._root.read_bytes(kept_copy(self._record, INDEX), MOST_INDEX))
         texts = [change.text for change in self._done.values() if change.text is not None]
@@ -190,9 +192,9 @@ class _Doing:
         elif (prose := find_lost_prose(base, work, texts)) is not None:
             self._skip(INDEX, f"would lose its line {prose[:60]!r}")
         else:
-            self._put_index(work, base)
+            self._write_index(work, base)
 
-    def _put_index(self, work: str, base: str) -> None:
+    def _write_index(self, work: str, base: str) -> None:
         with self._hold.fence():
             now = self._root.read_bytes(INDEX, MOST_INDEX)
             files = [found.file for found in self._gated.store.topic_files.files()]
@@ -216,7 +218,7 @@ class _Doing:
             removed=tuple(change.file for change in removed if not change.merged),
             merged=tuple(change.file for change in removed if change.merged),
             waiting=tuple(self._waiting),
-            skipped=_some(self._skipped),
+            skipped=_truncate(self._skipped),
             changes=tuple(self._with_after(changed) for changed in self._record.changes),
         )
         with self._hold.fence():
@@ -229,7 +231,7 @@ class _Doing:
         return msgspec.structs.replace(changed, after=digest_of(self._root.read_bytes(changed.file, MOST_READ)))
 
 
-def _some(skipped: list[SkippedChange]) -> tuple[SkippedChange, ...]:
+def _truncate(skipped: list[SkippedChange]) -> tuple[SkippedChange, ...]:
     more = len(skipped) - MOST_SKIPPED
     return (*skipped[:MOST_SKIPPED], *((SkippedChange("", f"and {more} more"),) if more > 0 else ()))
 

@@ -115,24 +115,24 @@ class DreamBounds:
         """Deny reads of transcripts; keep every other verdict."""
         if isinstance(verdict, Deny):
             return verdict
-        if call.name == "Read" and self._is_past(_path(call.input, "file_path", self._cwd)):
+        if call.name == "Read" and self._is_transcript(_argument_path(call.input, "file_path", self._cwd)):
             return Deny(ONLY_SEARCHED)
-        if verdict.plan is not None and any(place.contents and self._is_past(place.path) for place in verdict.plan.reads):
+        if verdict.plan is not None and any(place.contents and self._is_transcript(place.path) for place in verdict.plan.reads):
             return Deny(ONLY_SEARCHED)
         return verdict
 
-    def _is_past(self, path: str) -> bool:
+    def _is_transcript(self, path: str) -> bool:
         real = os.path.realpath(path)
         return any(within(real, place) for place in self._places) and not within(real, self._memory)
 
     def tools(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
         """Return the tools, with a Grep that searches transcripts only narrowly."""
-        return tuple(guard(tool, lambda given: self._grep(given) or given) if tool.name == "Grep" else tool for tool in tools)
+        return tuple(guard(tool, lambda given: self._search(given) or given) if tool.name == "Grep" else tool for tool in tools)
 
-    def _grep(self, arguments: Wire) -> ToolOutput | None:
+    def _search(self, arguments: Wire) -> ToolOutput | None:
         """Search the transcripts. None if the call is about other files."""
-        asked = os.path.realpath(_path(arguments, "path", self._cwd))
-        if not self._is_past(asked):
+        asked = os.path.realpath(_argument_path(arguments, "path", self._cwd))
+        if not self._is_transcript(asked):
             return None
         term = str(arguments.get("pattern", ""))
         if not SHORTEST_TERM <= len(term.strip()) <= LONGEST_TERM:
@@ -145,7 +145,7 @@ class DreamBounds:
 
     def saw(self, ran: CompletedCall) -> None:
         """Note which files a completed call has shown."""
-        file = self._file(Path(_path(ran.call.input, "file_path", self._cwd)))
+        file = self._copy_name(Path(_argument_path(ran.call.input, "file_path", self._cwd)))
         if ran.call.name == "Read" and file is not None and not ran.output.is_error:
             self._unseen.discard("index" if fold(file) == fold(INDEX) else "topic")
 
@@ -153,7 +153,7 @@ class DreamBounds:
 
     def keep(self, change: FileChange) -> KeeperVerdict | None:
         """Decide about a change. None lets the tool write it. Empty content removes a memory."""
-        file = self._file(change.path)
+        file = self._copy_name(change.path)
         refused = self._refusal(change, file)
         if refused is not None or file is None:
             return KeeperVerdict(refused or ELSEWHERE.format(work=self.copy.work), is_error=True)
@@ -189,18 +189,18 @@ class DreamBounds:
         """Return the text of a memory in the copy."""
         path = self.copy.work / file
         try:
-            found = read_whole(path, MOST_READ) if self._file(path) is not None else None
+            found = read_whole(path, MOST_READ) if self._copy_name(path) is not None else None
         except DiskError:
             return None
         return found.data.decode("utf-8", "replace") if found is not None else None
 
-    def _file(self, path: Path) -> str | None:
+    def _copy_name(self, path: Path) -> str | None:
         """Return the path relative to the copy, or None if it is outside."""
         real = os.path.realpath(path)
         return os.path.relpath(real, self._work).replace(os.sep, "/") if within(real, self._work) and real != self._work else None
 
 
-def _path(given: object, name: str, cwd: Path) -> str:
+def _argument_path(given: object, name: str, cwd: Path) -> str:
     """Return the path that a call names, or the working directory if it names none."""
     path = given.get(name) if isinstance(given, dict) else None
     return os.path.join(cwd, os.path.expanduser(path)) if isinstance(path, str) and "\0" not in path else str(cwd)
@@ -220,7 +220,7 @@ class AboutPerson:
     def __init__(self, texts: Iterable[str] = (), bullets: Iterable[str] = ()) -> None:
         """`texts` are memory files of any type, of which only user and feedback count. `bullets` are lines of daily logs."""
         personal = [text for text in texts if read_topic("", text, 0).type in PERSONAL]
-        self._known = [_words(text) for text in (*personal, *bullets)]
+        self._known = [_split_known(text) for text in (*personal, *bullets)]
 
     def problem(self, text: str) -> str | None:
         """Return why a memory may not contain this text, or None if it may."""
@@ -231,12 +231,12 @@ class AboutPerson:
             if not any(_backs(known, fact) for known in self._known):
                 return UNHEARD.format(fact=fact[:QUOTED_CHARS], kind=topic.type)
         about = folded_words(topic.description)
-        if not any(_backs(known, about) for known in (*self._known, _words(topic.body))):
+        if not any(_backs(known, about) for known in (*self._known, _split_known(topic.body))):
             return UNHEARD.format(fact=topic.description[:QUOTED_CHARS], kind=topic.type)
         return None
 
 
-def _words(text: str) -> _KnownWords:
+def _split_known(text: str) -> _KnownWords:
     said = [line for line in facts_of(text).lines.split("\n") if line.strip()]
     plain = frozenset(word for line in said if not negates(line) for word in line.split())
     return _KnownWords(plain, frozenset(word for line in said if negates(line) for word in line.split()))
@@ -251,12 +251,12 @@ def index_problem(new: str, old: str, text_of: Callable[[str], str | None]) -> s
     there = {line.strip() for line in old.splitlines()}
     before = {entry.file: f"{entry.title} {entry.hook}" for entry in read_entries(old)}
     for line in new.splitlines():
-        if line.strip() and line.strip() not in there and (why := _why_not(line, text_of, before)) is not None:
+        if line.strip() and line.strip() not in there and (why := _line_problem(line, text_of, before)) is not None:
             return why.format(line=line.strip()[:QUOTED_LINE_CHARS])
     return None
 
 
-def _why_not(line: str, text_of: Callable[[str], str | None], before: Mapping[str, str]) -> str | None:
+def _line_problem(line: str, text_of: Callable[[str], str | None], before: Mapping[str, str]) -> str | None:
     found = read_entries(line)
     if not found:
         heading = _HEADING.match(line) is not None and len(folded_words(line).split()) <= HEADING_WORDS
@@ -276,15 +276,15 @@ def _why_not(line: str, text_of: Callable[[str], str | None], before: Mapping[st
 def search_transcripts(places: Iterable[Path], term: str) -> list[str]:
     """Return the last hits, oldest first: session, line number, and the surrounding text."""
     wanted, found, left = term.strip().casefold(), list[str](), SEARCHED_BYTES
-    for path, size in _newest(places):
+    for path, size in _list_newest(places):
         left -= size
         if left < 0 or len(found) >= MOST_HITS:
             break
-        found = [*_in_file(path, wanted, MOST_HITS - len(found)), *found]
+        found = [*_search_file(path, wanted, MOST_HITS - len(found)), *found]
     return found
 
 
-def _newest(places: Iterable[Path]) -> list[tuple[Path, int]]:
+def _list_newest(places: Iterable[Path]) -> list[tuple[Path, int]]:
     files = list[tuple[int, Path, int]]()
     for path in (path for place in places for path in list_transcripts(place)):
         with suppress(OSError):
@@ -293,9 +293,9 @@ def _newest(places: Iterable[Path]) -> list[tuple[Path, int]]:
     return [(path, size) for _, path, size in sorted(files, reverse=True)[:SEARCHED_FILES]]
 
 
-def _in_file(path: Path, wanted: str, room: int) -> Sequence[str]:
+def _search_file(path: Path, wanted: str, room: int) -> Sequence[str]:
     hits = deque[str](maxlen=room)
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(_read_lines(path), 1):
         text = line.decode("utf-8", "replace")
         at = text.casefold().find(wanted)
         if at >= 0:
@@ -304,7 +304,7 @@ def _in_file(path: Path, wanted: str, room: int) -> Sequence[str]:
     return hits
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def _read_lines(path: Path) -> Iterator[bytes]:
     with suppress(DiskError, OSError):
         fd = open_regular(path)
         if fd is not None:

@@ -92,9 +92,9 @@ def render_directive(scene: DreamScene) -> str:
     return texts["directive"].format(
         work=shown(scene.work),
         today=scene.today,
-        places="".join(f"{line}\n" for line in _places(scene, texts)),
-        manifest=_manifest(scene, texts),
-        findings=_findings(scene, texts),
+        places="".join(f"{line}\n" for line in _list_places(scene, texts)),
+        manifest=_render_manifest(scene, texts),
+        findings=_render_findings(scene, texts),
         rounds=ROUNDS,
         hits=MOST_HITS,
         searches=MOST_SEARCHES,
@@ -106,7 +106,7 @@ def render_directive(scene: DreamScene) -> str:
     )
 
 
-def _places(scene: DreamScene, texts: Mapping[str, str]) -> list[str]:
+def _list_places(scene: DreamScene, texts: Mapping[str, str]) -> list[str]:
     lines = [texts["project"].format(project=shown(scene.project))]
     if scene.logs is not None:
         lines.append(texts["logs"].format(logs=shown(scene.logs)))
@@ -117,14 +117,14 @@ def _places(scene: DreamScene, texts: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def _manifest(scene: DreamScene, texts: Mapping[str, str]) -> str:
+def _render_manifest(scene: DreamScene, texts: Mapping[str, str]) -> str:
     if not scene.listed:
         return texts["nothing"]
     said = str(fence("memory-index", "\n".join(scene.listed)))
     return f"{said}\n\n{texts['more'].format(left=scene.left)}" if scene.left else said
 
 
-def _findings(scene: DreamScene, texts: Mapping[str, str]) -> str:
+def _render_findings(scene: DreamScene, texts: Mapping[str, str]) -> str:
     if not scene.found:
         return ""
     rows = "\n".join(f"- {escape(printable(each, FINDING_CHARS))}" for each in scene.found)
@@ -156,8 +156,8 @@ def read_scene(
     """Collect the input of a directive. `since` is the time of the last dream; a dream started by hand includes today's log."""
     headers = store.topic_files.headers()
     topics = [topic for header in headers[:MOST_LOOKED_AT] if (topic := store.topic_files.topic(header.file)) is not None]
-    found = find_faults(topics, store.index(), _stale(topics, project))
-    listed = _listed(headers, found)
+    found = find_faults(topics, store.index(), _find_stale(topics, project))
+    listed = _choose_listed(headers, found)
     logs = place.path / LOGS
     return DreamScene(
         work,
@@ -169,7 +169,7 @@ def read_scene(
         logs if logs.is_dir() else None,
         transcripts,
         place.team if place.team is not None and place.team.is_dir() else None,
-        [place.path / each.file for each in _unseen(store, since, "" if by_hand else today)],
+        [place.path / each.file for each in _list_unseen(store, since, "" if by_hand else today)],
     )
 
 
@@ -182,14 +182,14 @@ def read_about_person(store: DirectoryStore, place: MemoryLocation, scene: Dream
     return AboutPerson(texts, bullets)
 
 
-def _unseen(store: DirectoryStore, since: float | None, before: str) -> list[DailyLog]:
+def _list_unseen(store: DirectoryStore, since: float | None, before: str) -> list[DailyLog]:
     """Return the daily logs that no dream has seen completely, newest first."""
     first = date.min if since is None else date.fromtimestamp(since)
     found = [each for each in list_logs(store.root) if each.day >= first and (not before or each.day.isoformat() < before)]
     return found[:MOST_LOGS]
 
 
-def _stale(topics: Sequence[Topic], project: Path) -> Iterator[str]:
+def _find_stale(topics: Sequence[Topic], project: Path) -> Iterator[str]:
     for topic in topics:
         if anchors := evidence_of(topic):
             freshness = check_evidence(read_evidence(list(anchors)), project)
@@ -197,7 +197,7 @@ def _stale(topics: Sequence[Topic], project: Path) -> Iterator[str]:
                 yield f"{topic.file}: {freshness.why}"
 
 
-def _listed(headers: Sequence[TopicHeader], found: Sequence[str]) -> list[TopicHeader]:
+def _choose_listed(headers: Sequence[TopicHeader], found: Sequence[str]) -> list[TopicHeader]:
     if len(headers) <= MOST_IN_MANIFEST:
         return list(headers)
     words = {word.rstrip(":,") for each in found for word in each.split()}
@@ -211,16 +211,16 @@ def _listed(headers: Sequence[TopicHeader], found: Sequence[str]) -> list[TopicH
 
 def find_faults(topics: Sequence[Topic], index: str, stale: Iterable[str]) -> list[str]:
     """Return the findings of the first scan. `stale` are sentences about memories whose evidence has changed."""
-    kinds = (_twins(topics), stale, chain.from_iterable(map(_dates, topics)), _lines(topics, index))
+    kinds = (_find_duplicates(topics), stale, chain.from_iterable(map(_find_dates, topics)), _find_line_faults(topics, index))
     return [found for kind in kinds for found in islice(kind, MOST_OF_A_KIND)]
 
 
-def _twins(topics: Sequence[Topic]) -> Iterator[str]:
+def _find_duplicates(topics: Sequence[Topic]) -> Iterator[str]:
     for pair in find_near_pairs([topic.body for topic in topics]):
         yield f"{topics[pair.second].file} and {topics[pair.first].file} are nearly the same"
 
 
-def _dates(topic: Topic) -> Iterator[str]:
+def _find_dates(topic: Topic) -> Iterator[str]:
     phrases = relative_dates(topic.body, day_of(topic.modified))
     if phrases:
         said = ", ".join(f'"{" ".join(phrase.text.split())[:_QUOTED]}" ({phrase.says})' for phrase in phrases[:3])
@@ -232,7 +232,7 @@ def day_of(moment: float) -> date:
     return datetime.fromtimestamp(min(max(moment, 0.0), LAST), UTC).date()
 
 
-def _lines(topics: Sequence[Topic], index: str) -> Iterator[str]:
+def _find_line_faults(topics: Sequence[Topic], index: str) -> Iterator[str]:
     files = {topic.file for topic in topics}
     plan = plan_index(index, exists=files.__contains__, topics=topics)
     for fault in plan.faults:

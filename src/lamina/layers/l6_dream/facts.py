@@ -51,7 +51,7 @@ class Facts(NamedTuple):
 def facts_of(text: str) -> Facts:
     """Return the facts of a topic file. If the body is empty, the description is the only fact."""
     matter = read_front_matter(text)
-    sentences = list(_sentences(matter.body))
+    sentences = list(_split_sentences(matter.body))
     description = matter.fields.get("description")
     lines = [folded for folded, _ in sentences]
     if isinstance(description, str) and (said := folded_words(description)):
@@ -60,7 +60,7 @@ def facts_of(text: str) -> Facts:
     return Facts(each or tuple(lines[-1:]), "".join(f"\n {line} \n" for line in lines))
 
 
-def _sentences(body: str) -> Iterator[tuple[str, bool]]:
+def _split_sentences(body: str) -> Iterator[tuple[str, bool]]:
     """Yield each folded sentence, and whether it counts as a fact."""
     for line in body.splitlines():
         heading = _HEADING.match(line) is not None
@@ -86,10 +86,10 @@ def exact_words(text: str) -> frozenset[str]:
 
 def is_said(fact: str, text: str) -> bool:
     """Whether a text contains a fact, word for word and not negated."""
-    return _stands(fact, facts_of(text).lines)
+    return _contains(fact, facts_of(text).lines)
 
 
-def _stands(fact: str, lines: str) -> bool:
+def _contains(fact: str, lines: str) -> bool:
     if f"\n {fact} \n" in lines:
         return True
     if fact.count(" ") + 1 < SHORT_WORDS:
@@ -120,12 +120,12 @@ class FactIndex:
     def of(self, fact: str, fits: Callable[[str], bool] = bool) -> str | None:
         """Return the first file whose text contains the fact and `fits`."""
         if not self._words:
-            self._take_note()
+            self._build()
         having = sorted((self._files.get(word, set()) for word in set(fact.split(" "))), key=len)
         likely = (file for file in sorted(set.intersection(*having)) if f" {fact} " in self._words[file])
         return next((file for file in likely if is_said(fact, self._texts[file]) and fits(self._texts[file])), None)
 
-    def _take_note(self) -> None:
+    def _build(self) -> None:
         for file, text in self._texts.items():
             words = _words(text)
             self._words[file] = f" {' '.join(words)} "

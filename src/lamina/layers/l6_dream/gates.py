@@ -149,11 +149,11 @@ def count_newer(places: Iterable[Path], since_ns: int | None, *, own: Path | Non
             for entry in entries:
                 if count >= enough:
                     return count
-                count += _counts(entry, since_ns, own)
+                count += _is_newer(entry, since_ns, own)
     return count
 
 
-def _counts(entry: os.DirEntry[str], since_ns: int | None, own: Path | None) -> bool:
+def _is_newer(entry: os.DirEntry[str], since_ns: int | None, own: Path | None) -> bool:
     if not entry.name.endswith(".jsonl") or (own is not None and entry.name == own.name and Path(entry.path) == own):
         return False
     try:

@@ -111,18 +111,18 @@ def _with_row(text: str, file: str, row: str, behind: str = "") -> str:
     """Return the text with this line for a file. It replaces the file's old line, else follows `behind`, else goes where new lines go."""
     rows, done = list[str](), False
     for old in text.split("\n"):
-        if not _is_of(file, old):
+        if not _points_at(file, old):
             rows.append(old)
         elif not done:
             rows.append(row)
             done = True
     if done:
         return "\n".join(rows)
-    if (at := next((at for at, old in enumerate(rows) if behind and _is_of(behind, old)), None)) is not None:
+    if (at := next((at for at, old in enumerate(rows) if behind and _points_at(behind, old)), None)) is not None:
         return "\n".join([*rows[: at + 1], row, *rows[at + 1 :]])
     entry: IndexEntry = read_entries(row)[0]
     return _with_row(put_entry(text, entry), file, row)
 
 
-def _is_of(file: str, row: str) -> bool:
+def _points_at(file: str, row: str) -> bool:
     return any(fold_name(entry.file) == file for entry in read_entries(row))

@@ -62,26 +62,26 @@ class _DatedTopic(NamedTuple):
 
 def distil_logs(logs: Sequence[DailyLog], pages: Sequence[MemoryPage]) -> dict[str, str]:
     """Return the new or changed files with their texts. `pages` are all memories. Logs apply oldest first, so the newest wins."""
-    known = {page.file: _known(page.file, page.text, page.day) for page in pages}
+    known = {page.file: _date_topic(page.file, page.text, page.day) for page in pages}
     made = dict[str, str]()
-    for day, note in _notes(logs):
-        if len(made) >= NEW_A_LOG * len(logs) or any(_says(each.topic, note) for each in known.values()):
+    for day, note in _read_notes(logs):
+        if len(made) >= NEW_A_LOG * len(logs) or any(_covers(each.topic, note) for each in known.values()):
             continue
         old = next((each for each in known.values() if says_instead(note.rule, each.topic.description)), None)
-        text = _replaced(note, old, day) if old is not None else None
+        text = _replace_sentence(note, old, day) if old is not None else None
         if old is not None and old.day > day:
             continue  # superseded since
-        file = old.topic.file if old is not None and text is not None else _free(note.name, known)
+        file = old.topic.file if old is not None and text is not None else _free_file(note.name, known)
         made[file] = text or note.file(name=file.removesuffix(".md"))
-        known[file] = _known(file, made[file], day)
+        known[file] = _date_topic(file, made[file], day)
     return made
 
 
-def _known(file: str, text: str, day: date) -> _DatedTopic:
+def _date_topic(file: str, text: str, day: date) -> _DatedTopic:
     return _DatedTopic(read_topic(file, text, 0), text, day)
 
 
-def _notes(logs: Sequence[DailyLog]) -> Iterator[tuple[date, Note]]:
+def _read_notes(logs: Sequence[DailyLog]) -> Iterator[tuple[date, Note]]:
     for log in sorted(logs):
         for bullet in _BULLET.finditer(log.text):
             note = noted(bullet["words"], log.day.isoformat())
@@ -89,7 +89,7 @@ def _notes(logs: Sequence[DailyLog]) -> Iterator[tuple[date, Note]]:
                 yield log.day, note
 
 
-def _says(topic: Topic, note: Note) -> bool:
+def _covers(topic: Topic, note: Note) -> bool:
     """Whether a memory already covers the note: literally, or in nearly the same words and with every name in it."""
     if all(is_said(fact, topic.body) for fact in facts_of(note.rule).each):
         return True
@@ -97,7 +97,7 @@ def _says(topic: Topic, note: Note) -> bool:
     return same and set(terms(note.rule)) <= set(terms(f"{topic.description} {topic.body}"))
 
 
-def _replaced(note: Note, old: _DatedTopic, day: date) -> str | None:
+def _replace_sentence(note: Note, old: _DatedTopic, day: date) -> str | None:
     """Return the memory with the note in place of the sentence it replaces. None if there is no such sentence or it cannot be parsed."""
     topic = old.topic
     there = next((found for found in _SENTENCE.finditer(topic.body) if says_instead(note.rule, found[0])), None)
@@ -106,15 +106,15 @@ def _replaced(note: Note, old: _DatedTopic, day: date) -> str | None:
     fresh = read_topic(topic.file, note.file(), 0)
     rest = f"{topic.body[: there.start()]}{fresh.body.strip()}\n\n{_OF_THE_OLD.sub('', topic.body[there.end() :]).strip()}"
     body = f"{rest.strip()}\n"
-    return write_topic(replace(topic, name=_name(note, topic), description=fresh.description, body=body), before=old.text)
+    return write_topic(replace(topic, name=_choose_name(note, topic), description=fresh.description, body=body), before=old.text)
 
 
-def _name(note: Note, old: Topic) -> str:
+def _choose_name(note: Note, old: Topic) -> str:
     """Return the memory's name; one derived from the old sentence would contradict the new one."""
     return note.name if old.name == named(old.description) else old.name
 
 
-def _free(name: str, known: Mapping[str, object]) -> str:
+def _free_file(name: str, known: Mapping[str, object]) -> str:
     taken = {file.casefold() for file in known}
     names = (f"{name}{suffix}.md" for suffix in ("", *(f"-{number}" for number in range(2, len(taken) + 3))))
     return next(file for file in names if file.casefold() not in taken)
@@ -127,37 +127,37 @@ def answer(request: Wire) -> list[Wire]:
     wanted += asked.logs
     if left := [path for path in wanted if path not in read]:
         return [tool_call(DREAM, "Read", number + len(read), file_path=path) for number, path in enumerate(left[:READS])]
-    texts = {file: _whole(read.get(f"{asked.work}/{file}")) for file in asked.listed}
+    texts = {file: _complete_text(read.get(f"{asked.work}/{file}")) for file in asked.listed}
     pages = [MemoryPage(file, text, date.fromisoformat(asked.listed[file])) for file, text in texts.items() if text is not None]
-    index = _whole(read.get(f"{asked.work}/{INDEX}"))
+    index = _complete_text(read.get(f"{asked.work}/{INDEX}"))
     # Unlisted files may exist too: only a complete list shows that a file is gone.
     change = tidy_pages(pages, index or "", lambda file: file in asked.listed or asked.more)
-    new = _distilled(asked, pages, read, change)
+    new = _distil(asked, pages, read, change)
     writes = {f"{asked.work}/{file}": text for file, text in {**change.texts, **new}.items()}
     if change.index is not None:
         writes[f"{asked.work}/{INDEX}"] = change.index
     if left := [path for path in writes if path not in wrote][: MOST_FILES - len(wrote)]:
         return [tool_call(DREAM, "Write", number, file_path=path, content=writes[path]) for number, path in enumerate(left)]
-    return [{"type": "text", "text": _told(change, len(new)) if wrote else NOTHING}]
+    return [{"type": "text", "text": _describe(change, len(new)) if wrote else NOTHING}]
 
 
-def _distilled(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping[str, Done], change: Tidied) -> dict[str, str]:
+def _distil(asked: DreamDirective, pages: Sequence[MemoryPage], read: Mapping[str, Done], change: Tidied) -> dict[str, str]:
     """Return memories for what the daily logs say and no memory does; nothing if some memories were not read. The memories are the
     tidied ones: a log is processed once, so what it says about one of them must not be postponed."""
     if asked.more or len(pages) < len(asked.listed):
         return {}
-    texts = {path: _whole(read.get(path)) for path in asked.logs}
+    texts = {path: _complete_text(read.get(path)) for path in asked.logs}
     now = [page._replace(text=change.texts.get(page.file, page.text)) for page in pages]
-    logs = [DailyLog(day, text) for path, text in texts.items() if text and (day := _day(path))]
+    logs = [DailyLog(day, text) for path, text in texts.items() if text and (day := _log_day(path))]
     return distil_logs(logs, [page for page in now if page.text])
 
 
-def _day(path: str) -> date | None:
+def _log_day(path: str) -> date | None:
     found = _LOG_FILE.search(path)
     return log_day(found[0]) if found else None
 
 
-def _whole(read: Done | None) -> str | None:
+def _complete_text(read: Done | None) -> str | None:
     """Return a file as Read showed it, or None if it showed only a part."""
     if read is None or read.failed:
         return None
@@ -167,7 +167,7 @@ def _whole(read: Done | None) -> str | None:
     return "".join(f"{_ROW.sub('', line, count=1)}\n" for line in lines)
 
 
-def _told(change: Tidied, new: int) -> str:
+def _describe(change: Tidied, new: int) -> str:
     parts = (
         (new, f"{counted(new, 'memory')} made from daily logs"),
         (change.merged, f"{counted(change.merged, 'memory')} merged"),

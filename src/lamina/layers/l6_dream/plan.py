@@ -100,15 +100,15 @@ def plan_dream(
     texts of the copy now. `ignored` are entries of the copy that do not count; they are not taken for removals. `new`: how many files may
     be added beyond those removed; daily logs raise it. `lately`: how many memories dreams have removed within a day."""
     ignored = frozenset(ignored)
-    wanted, refused = _wanted(base, there, work, ignored)
-    ordered = sorted(_judged(wanted, there, authors), key=lambda change: (change.text is None, change.file))
-    whole = not any(file.endswith(".md") for file in ignored) and not any(_covered(file, ignored) for file in base)
-    done = _capped(without(DreamPlan(tuple(ordered)), refused), len(base), lately, whole=whole)
-    done = _bounded(_settled(_thinned(done, there)), new)
-    return without(done, _clashes(done, there))
+    wanted, refused = _find_changes(base, there, work, ignored)
+    ordered = sorted(_judge_changes(wanted, there, authors), key=lambda change: (change.text is None, change.file))
+    whole = not any(file.endswith(".md") for file in ignored) and not any(_is_covered(file, ignored) for file in base)
+    done = _apply_cap(without(DreamPlan(tuple(ordered)), refused), len(base), lately, whole=whole)
+    done = _limit_counts(_propagate_approval(_limit_drops(done, there)), new)
+    return without(done, _find_name_clashes(done, there))
 
 
-def _capped(plan: DreamPlan, topics: int, lately: int, *, whole: bool) -> DreamPlan:
+def _apply_cap(plan: DreamPlan, topics: int, lately: int, *, whole: bool) -> DreamPlan:
     """Require approval for everything that counts if it is too much, or if parts of the copy could not be read (not `whole`)."""
     counts = sum(change.counts for change in plan.changes)
     if counts + lately <= removal_cap(topics) and whole:
@@ -117,10 +117,10 @@ def _capped(plan: DreamPlan, topics: int, lately: int, *, whole: bool) -> DreamP
     cap = f"the limit without approval is {removal_cap(topics)}"
     why = f"the dream would remove or empty {counts} of {counted(topics, 'memory')}{besides}; {cap}"
     why = why if whole else "part of what the dream wrote could not be read"
-    return _waiting(plan, why, lambda change: change.counts)
+    return _require_approval(plan, why, lambda change: change.counts)
 
 
-def _thinned(plan: DreamPlan, there: Mapping[str, str]) -> DreamPlan:
+def _limit_drops(plan: DreamPlan, there: Mapping[str, str]) -> DreamPlan:
     """Require approval if many small rewrites together drop as much as one large removal."""
     drops, said = sum(change.drops for change in plan.changes), 0
     if drops <= LEAST_FACTS:
@@ -130,22 +130,22 @@ def _thinned(plan: DreamPlan, there: Mapping[str, str]) -> DreamPlan:
         if said >= SHARE * drops:
             return plan  # a large memory need not be counted completely
     why = f"the dream would drop {drops} of {counted(said, 'fact')}; the limit without approval is a tenth"
-    return _waiting(plan, why, lambda change: change.drops > 0)
+    return _require_approval(plan, why, lambda change: change.drops > 0)
 
 
-def _waiting(plan: DreamPlan, why: str, which: Callable[[DreamChange], bool]) -> DreamPlan:
+def _require_approval(plan: DreamPlan, why: str, which: Callable[[DreamChange], bool]) -> DreamPlan:
     changes = (change._replace(waits=change.waits or why) if which(change) else change for change in plan.changes)
     return plan._replace(changes=tuple(changes))
 
 
-def _wanted(
+def _find_changes(
     base: Mapping[str, str], there: Mapping[str, str], work: Mapping[str, str], ignored: Collection[str]
 ) -> tuple[list[DreamChange], dict[str, str]]:
     """Return all differences, and the refused files with reasons. A merge into a refused file is judged as a merge, but not made."""
     wanted, refused = list[DreamChange](), dict[str, str]()
     for file, digest in base.items():
         text = work.get(file)
-        if _covered(file, ignored) or (text is not None and digest_of(text.encode()) == digest):
+        if _is_covered(file, ignored) or (text is not None and digest_of(text.encode()) == digest):
             continue
         wanted.append(DreamChange(file, text if text is not None and text.strip() else None))
         if file not in there or digest_of(there[file].encode()) != digest:
@@ -161,22 +161,22 @@ def _wanted(
     return wanted, refused
 
 
-def _covered(file: str, ignored: Collection[str]) -> bool:
+def _is_covered(file: str, ignored: Collection[str]) -> bool:
     """Whether an ignored entry stands in place of this file or of a directory above it."""
     parts = file.split("/")
     return any("/".join(parts[:depth]) in ignored for depth in range(1, len(parts) + 1))
 
 
-def _judged(wanted: list[DreamChange], there: Mapping[str, str], authors: Mapping[str, Author]) -> list[DreamChange]:
+def _judge_changes(wanted: list[DreamChange], there: Mapping[str, str], authors: Mapping[str, Author]) -> list[DreamChange]:
     """Add to each change what it depends on, whether it counts, and whether the user wrote the file."""
     texts = {change.file: change.text for change in wanted if change.text is not None}
     gone = {change.file for change in wanted if change.text is None}
     others = FactIndex({file: text for file, text in there.items() if file not in texts and file not in gone})
     pages = {file: text for file, text in texts.items() if len(text) <= max(MOST_CHARS, len(there.get(file, "")))}
-    return [_one(change, there, pages, others, authors) for change in wanted]
+    return [_judge_change(change, there, pages, others, authors) for change in wanted]
 
 
-def _one(
+def _judge_change(
     change: DreamChange,
     there: Mapping[str, str],
     texts: Mapping[str, str],
@@ -219,7 +219,7 @@ def _is_personal(text: str) -> bool:
     return read_topic("", text, 0).type in PERSONAL
 
 
-def _settled(plan: DreamPlan) -> DreamPlan:
+def _propagate_approval(plan: DreamPlan) -> DreamPlan:
     """Require approval for changes that depend on a change that needs it."""
     waiting = {change.file for change in plan.waiting}
     changes = plan.changes
@@ -230,7 +230,7 @@ def _settled(plan: DreamPlan) -> DreamPlan:
     return plan._replace(changes=changes)
 
 
-def _bounded(plan: DreamPlan, most: int) -> DreamPlan:
+def _limit_counts(plan: DreamPlan, most: int) -> DreamPlan:
     """Limit new files, keeping those that others depend on, and limit approvals to what someone would read."""
     needed = {file for change in plan.changes for file in change.needs}
     new = sorted((change.file for change in plan.done if change.new), key=lambda file: (file not in needed, file))
@@ -240,13 +240,13 @@ def _bounded(plan: DreamPlan, most: int) -> DreamPlan:
     return without(plan, dict.fromkeys(new[room:], why) | dict.fromkeys(many, TOO_MANY))
 
 
-def _clashes(plan: DreamPlan, there: Mapping[str, str]) -> dict[str, str]:
+def _find_name_clashes(plan: DreamPlan, there: Mapping[str, str]) -> dict[str, str]:
     """Find files whose name will belong to another memory: one that stays, or an earlier one."""
-    changed = {change.file: _name(change.file, change.text) for change in plan.done if change.text is not None}
-    if all(file in there and name_key(_name(file, there[file])) == name_key(name) for file, name in changed.items()):
+    changed = {change.file: _topic_name(change.file, change.text) for change in plan.done if change.text is not None}
+    if all(file in there and name_key(_topic_name(file, there[file])) == name_key(name) for file, name in changed.items()):
         return {}  # no name changes
     gone = {change.file for change in plan.done}
-    owners = {name_key(_name(file, text)): file for file, text in there.items() if file not in gone}
+    owners = {name_key(_topic_name(file, text)): file for file, text in there.items() if file not in gone}
     found = dict[str, str]()
     for file, name in changed.items():
         owner = owners.setdefault(name_key(name), file)
@@ -255,7 +255,7 @@ def _clashes(plan: DreamPlan, there: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _name(file: str, text: str) -> str:
+def _topic_name(file: str, text: str) -> str:
     return read_topic(file, text, 0).name
 
 
@@ -281,7 +281,7 @@ def find_authors(lines: Iterable[JournalLine], digests: Mapping[str, str]) -> di
     have no author. A file that a dream tidied keeps its author, or a second dream could remove it without approval."""
     wrote = dict[tuple[str, str], Author]()
     for line in lines:
-        if line.file not in digests or not line.digest or _tells_nothing(line):
+        if line.file not in digests or not line.digest or _has_no_author(line):
             continue
         who: Author = line.why.who if line.why is not None else "outside"
         own = who != "dream" or not line.before
@@ -289,6 +289,6 @@ def find_authors(lines: Iterable[JournalLine], digests: Mapping[str, str]) -> di
     return {file: wrote.get((file, digest), "outside") for file, digest in digests.items()}
 
 
-def _tells_nothing(line: JournalLine) -> bool:
+def _has_no_author(line: JournalLine) -> bool:
     put_back = line.action == "restore" and line.why is not None and line.why.dream is not None
     return put_back or line.action in ("undone", "keep")

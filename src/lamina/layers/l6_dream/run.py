@@ -105,17 +105,17 @@ class DreamWatch:
         self._hold = hold
         self._abort = abort
         self._over = Event()
-        self._thread = Thread(target=self._look, name="lamina-dream-watch", daemon=True)
+        self._thread = Thread(target=self._watch, name="lamina-dream-watch", daemon=True)
         self.why: Literal["", "killed", "overdue"] = ""
 
-    def _look(self) -> None:
+    def _watch(self) -> None:
         while not self._over.wait(LOOK_SECONDS):
-            self.why = self._asked()
+            self.why = self._stop_reason()
             if self.why:
                 self._abort.set()
                 return
 
-    def _asked(self) -> Literal["", "killed", "overdue"]:
+    def _stop_reason(self) -> Literal["", "killed", "overdue"]:
         try:
             if is_kill_requested(self._root, self._dream):
                 return "killed"
@@ -180,7 +180,7 @@ def run_dream(order: DreamOrder, perform_with: PerformWith, abort: Event, heard:
     with Memory.open(order.cwd, home=order.home, settings=order.settings) as memory:
         gated = memory.store("private")
         lock = DreamLock(gated.store.root)
-        recovered = tuple(_recovered(gated, lock))
+        recovered = tuple(_recover(gated, lock))
         last = lock.last_ns()
         if (stop := order.too_soon(last)) is not None:
             return DreamOutcome(None, stop, recovered=recovered)
@@ -197,10 +197,10 @@ def recover_memory(cwd: Path, home: Path | None, settings: Settings) -> list[str
     """Recover from a crashed dream at the start of a session, and return what was done as sentences."""
     with Memory.open(cwd, home=home, settings=settings) as memory:
         gated = memory.store("private")
-        return _recovered(gated, DreamLock(gated.store.root))
+        return _recover(gated, DreamLock(gated.store.root))
 
 
-def _recovered(gated: GatedStore, lock: DreamLock) -> list[str]:
+def _recover(gated: GatedStore, lock: DreamLock) -> list[str]:
     said = recover(gated, lock, now=time.time())
     # A dream that died before it had a copy left only the lock.
     return [*said, DIED] if lock.recover() and not said else said
@@ -228,7 +228,7 @@ class _Dream:
         try:
             with watch:
                 stage = stage_copy(self._gated, self._progress.record)
-                fork = self._asked(stage, perform_with, abort)
+                fork = self._run_fork(stage, perform_with, abort)
             if not fork.done and not self._cut:
                 why = "the answer was cut off or declined"
             elif not abort.is_set():
@@ -241,16 +241,16 @@ class _Dream:
         except Aborted:
             pass
         except KeyboardInterrupt:
-            self._ended(*ENDED["killed"])
+            self._finish(*ENDED["killed"])
             raise
         except Exception as error:  # noqa: BLE001  # a failed dream must not disturb the conversation
             why, changed = str(error) or type(error).__name__, error if isinstance(error, PrefixChanged) else None
         if abort.is_set() and status != "completed":
             status, why = ENDED[watch.why]
-        record = self._ended(status, why)
+        record = self._finish(status, why)
         return DreamOutcome(record, fork=fork, error=changed)
 
-    def _asked(self, stage: DreamStage, perform_with: PerformWith, abort: Event) -> ForkOutcome:
+    def _run_fork(self, stage: DreamStage, perform_with: PerformWith, abort: Event) -> ForkOutcome:
         order = self._order
         scene = read_scene(
             self._gated.store,
@@ -287,7 +287,7 @@ class _Dream:
         self._cut = self._order.spent() or ""
         return bool(self._cut)
 
-    def _ended(self, status: Status, why: str) -> DreamRecord:
+    def _finish(self, status: Status, why: str) -> DreamRecord:
         """Remove the copy and record the end. If that fails, or half-changed memories could not be restored, the lock is left as a dead
         dream's. The next session then sees that there is something to recover."""
         record = self._progress.record

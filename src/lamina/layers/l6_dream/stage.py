@@ -79,13 +79,13 @@ def stage_copy(gated: GatedStore, record: DreamRecord) -> DreamStage:
         index = root.read_bytes(INDEX, MOST_INDEX)
         if index is not None:
             work.write_new({INDEX: index})
-        return DreamStage(path, _copied(gated, work), index)
+        return DreamStage(path, _copy_topics(gated, work), index)
 
 
-def _copied(gated: GatedStore, work: RootDir) -> dict[str, str]:
+def _copy_topics(gated: GatedStore, work: RootDir) -> dict[str, str]:
     root, base, size = gated.store.root, dict[str, str](), 0
     files = sorted(found.file for found in gated.store.topic_files.files())
-    for texts in _text_files(root, files):
+    for texts in _read_text_files(root, files):
         base |= {file: digest_of(data) for file, data in texts.items()}
         size += sum(map(len, texts.values()))
         if len(base) > MOST_FILES or size > MOST_COPIED:
@@ -112,7 +112,7 @@ def read_copy(stage: DreamStage) -> StagedWork:
     usable = [seen.path for seen in found.entries if seen.path not in ignored]
     ignored |= dict.fromkeys(found.unread, "could not be read")
     with RootDir.open(stage.path, create=False) as work:
-        texts = _topics(work, usable)
+        texts = _read_topics(work, usable)
         data = work.read_bytes(INDEX, MOST_INDEX) if INDEX in usable else None
     lost = (path for path in usable if path not in texts and is_topic(path))
     ignored |= dict.fromkeys(lost, "is not a text file, or could not be read")
@@ -133,15 +133,15 @@ def _problem(seen: SurveyedEntry) -> str:
 
 def read_topics(gated: GatedStore) -> dict[str, str]:
     """Return the current texts of the topic files that a dream may change."""
-    return _topics(gated.store.root, sorted(found.file for found in gated.store.topic_files.files()))
+    return _read_topics(gated.store.root, sorted(found.file for found in gated.store.topic_files.files()))
 
 
-def _topics(root: RootDir, files: Iterable[str]) -> dict[str, str]:
-    batches = _text_files(root, [file for file in files if is_topic(file)])
+def _read_topics(root: RootDir, files: Iterable[str]) -> dict[str, str]:
+    batches = _read_text_files(root, [file for file in files if is_topic(file)])
     return {file: data.decode() for texts in batches for file, data in texts.items()}
 
 
-def _text_files(root: RootDir, files: list[str]) -> Iterator[dict[str, bytes]]:
+def _read_text_files(root: RootDir, files: list[str]) -> Iterator[dict[str, bytes]]:
     for at in range(0, len(files), _BATCH):
         found = read_heads(root, files[at : at + _BATCH], MOST_READ)
         yield {file: data for file, data in found.items() if _is_text(data)}

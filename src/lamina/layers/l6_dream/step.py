@@ -1,7 +1,7 @@
 """Layer 6 in a turn: tidies up memory in the background, when it is due.
 
-    after_turn   end of a turn, past the time gate: check the more expensive gates, then start the dream
-    _take        result of the dream: what it changed and cost, or why it failed
+    after_turn     end of a turn, past the time gate: check the more expensive gates, then start the dream
+    _take_result   result of the dream: what it changed and cost, or why it failed
 
 The conversation never waits for a dream. The lock, the copy and the run belong to the job's thread, which has no reference to the
 conversation. The changes of a dream are recorded in memory itself (`.dreams/`); the log gets an event.
@@ -59,19 +59,21 @@ MOST_TOLD = 20
 
 
 def after_turn(c: Conversation, lent: MemoryAccess) -> None:
-    stop = _stopped(c, lent)
+    stop = _find_gate(c, lent)
     if stop is not None:
         if stop.gate != "throttle":
             tell_once(c, stop)
         return
     tool_runner = c.host.tool_runner
     assert tool_runner is not None
-    order = _order(c, lent)
+    order = _make_order(c, lent)
     perform_with = dream_tool_runner(tool_runner, c.ask_side, order.cwd)
-    c.background.start(DREAM, lambda abort: run_dream(order, perform_with, abort), partial(_take, c), settles=ENDING_SECONDS)
+    c.background.start(
+        DREAM, lambda abort: run_dream(order, perform_with, abort), partial(_take_result, c), settles=ENDING_SECONDS
+    )
 
 
-def _stopped(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
+def _find_gate(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
     """Check the gates after the time gate, cheapest first."""
     state, settings = c.layer_state(DreamState), c.settings
     mode = settings.memory_mode["private"]
@@ -82,12 +84,12 @@ def _stopped(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
     if (stop := check_throttle(since, minutes=settings.dream_scan_minutes)) is not None:
         return stop
     state.looked_at = now
-    if (stop := check_empty(lent.place.path) or _nothing_new(c, lent)) is not None:
+    if (stop := check_empty(lent.place.path) or _check_new(c, lent)) is not None:
         return stop
     return None if c.background.allows(DREAM) else DreamStop("budget", "today's budget for background work is used up")
 
 
-def _nothing_new(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
+def _check_new(c: Conversation, lent: MemoryAccess) -> DreamStop | None:
     """Stop unless there were enough sessions or, in assistant mode, a daily log of a past day."""
     wanted = c.settings.dream_sessions
     with RootDir.open(lent.place.path, create=False) as root:
@@ -104,7 +106,7 @@ def _own_transcripts(c: Conversation) -> Path | None:
     return c.store.path.parent if c.store.path is not None else None
 
 
-def _order(c: Conversation, lent: MemoryAccess) -> DreamOrder:
+def _make_order(c: Conversation, lent: MemoryAccess) -> DreamOrder:
     """Copy everything a dream needs. The job gets no reference to the conversation."""
     meter, limits, settings, now = c.ask_side, limits_of(c.settings), c.settings, datetime.fromisoformat(c.clock())
     local = c.prompt.model == LOCAL
@@ -157,9 +159,9 @@ def dream_tool_runner(tool_runner: ToolRunner, ask: AskSide | Meter, cwd: Path) 
 # Results
 
 
-def _take(c: Conversation, one: JobResult) -> None:
+def _take_result(c: Conversation, one: JobResult) -> None:
     if one.error is not None:  # our own fault, or a disk error before there was a record
-        _failed(c, {"failed": str(one.error) or type(one.error).__name__}, stopped=False)
+        _record_failure(c, {"failed": str(one.error) or type(one.error).__name__}, stopped=False)
         return
     outcome: DreamOutcome = one.value
     c.notify(*outcome.recovered)
@@ -175,20 +177,20 @@ def _take(c: Conversation, one: JobResult) -> None:
     match record.status:
         case "completed":
             c.layer_state(DreamState).failures = 0
-            c.record_event(DREAM, _told(record, outcome))
+            c.record_event(DREAM, _event_data(record, outcome))
             c.notify(describe_dream(record))
         case "killed":
-            _failed(c, {"killed": record.why, "id": record.id}, stopped=True)
+            _record_failure(c, {"killed": record.why, "id": record.id}, stopped=True)
             c.notify(f"The dream was stopped: {record.why}. Memory is unchanged.")
         case "failed" | "running" | "undone":
-            _failed(c, {"failed": record.why, "id": record.id}, stopped=False)
+            _record_failure(c, {"failed": record.why, "id": record.id}, stopped=False)
             if record.phase == "applying":
                 c.notify(HALF.format(why=record.why.rstrip(".")))
         case _:
             assert_never(record.status)
 
 
-def _failed(c: Conversation, told: Wire, *, stopped: bool) -> None:
+def _record_failure(c: Conversation, told: Wire, *, stopped: bool) -> None:
     state = c.layer_state(DreamState)
     state.failures += not stopped
     c.record_event(DREAM, told)
@@ -196,7 +198,7 @@ def _failed(c: Conversation, told: Wire, *, stopped: bool) -> None:
         c.notify(f"{PAUSED} Last reason: {told['failed']}")
 
 
-def _told(record: DreamRecord, outcome: DreamOutcome) -> Wire:
+def _event_data(record: DreamRecord, outcome: DreamOutcome) -> Wire:
     told: Wire = {
         "id": record.id,
         "files": list(record.files[:MOST_TOLD]),

@@ -70,18 +70,18 @@ class _DatedPage(NamedTuple):
 
 def tidy_pages(pages: Sequence[MemoryPage], index: str, exists: Callable[[str], bool]) -> Tidied:
     """Compute all changes. `exists` tells whether a file exists, even if it was not read."""
-    ones = [_dated(page) for page in sorted(pages, key=lambda page: page.file)]
+    ones = [_replace_dates(page) for page in sorted(pages, key=lambda page: page.file)]
     listed = {entry.file for entry in read_entries(index)}
-    beside, ranked = _beside(ones), sorted(range(len(ones)), key=lambda at: _rank(ones[at], listed))
+    beside, ranked = _find_partners(ones), sorted(range(len(ones)), key=lambda at: _rank(ones[at], listed))
     texts, wholes, into = dict[str, str](), dict[int, Topic](), dict[int, int]()
     for at in ranked:
         near = {into[other]: wholes[into[other]] for other in beside.get(at, ()) if other in into}
-        into[at], whole = _into(ones[at], near) or (at, ones[at].topic)
+        into[at], whole = _merge_into(ones[at], near) or (at, ones[at].topic)
         wholes[into[at]] = whole
     for at in ranked:
         if into[at] != at:
             texts[ones[at].page.file] = ""
-        elif text := _text(ones[at], wholes[at]):
+        elif text := _new_text(ones[at], wholes[at]):
             texts[ones[at].page.file] = text
     gone = [file for file, text in texts.items() if not text]
     left = [read_topic(one.page.file, texts.get(one.page.file, one.page.text), 0) for one in ones if one.page.file not in gone]
@@ -90,7 +90,7 @@ def tidy_pages(pages: Sequence[MemoryPage], index: str, exists: Callable[[str], 
     return Tidied(texts, plan.text if plan.text != index else None, len(gone), dates, len(plan.removed) + len(plan.shortened))
 
 
-def _dated(page: MemoryPage) -> _DatedPage:
+def _replace_dates(page: MemoryPage) -> _DatedPage:
     topic = read_topic(page.file, page.text, 0)
     sure = [phrase for phrase in relative_dates(topic.body, page.day) if phrase.certain]
     if topic.type != _OF_A_DAY or topic.problems or not sure:
@@ -103,10 +103,10 @@ def _rank(one: _DatedPage, listed: set[str]) -> tuple[bool, int, date, str]:
     return one.page.file not in listed, -len(facts_of(one.page.text).each), one.page.day, one.page.file
 
 
-def _beside(ones: Sequence[_DatedPage]) -> dict[int, list[int]]:
+def _find_partners(ones: Sequence[_DatedPage]) -> dict[int, list[int]]:
     """Map each memory to the ones it may be merged with. Most have none."""
     beside = dict[int, list[int]]()
-    for one, other in _pairs([one.topic for one in ones]):
+    for one, other in _find_similar([one.topic for one in ones]):
         if _may_join(ones[one], ones[other]):
             beside.setdefault(one, []).append(other)
             beside.setdefault(other, []).append(one)
@@ -120,17 +120,17 @@ class _MergedTopic(NamedTuple):
     topic: Topic
 
 
-def _into(one: _DatedPage, wholes: Mapping[int, Topic]) -> _MergedTopic | None:
+def _merge_into(one: _DatedPage, wholes: Mapping[int, Topic]) -> _MergedTopic | None:
     """Merge the memory into the first one that can take over all of it. None: it stays."""
     for at, whole in wholes.items():
         if _agree(one.topic, whole):
-            joined = _joined(whole, one.topic)
-            if _says_all(write_topic(joined), one):
+            joined = _merge(whole, one.topic)
+            if _keeps_all(write_topic(joined), one):
                 return _MergedTopic(at, joined)
     return None
 
 
-def _pairs(topics: Sequence[Topic]) -> list[tuple[int, int]]:
+def _find_similar(topics: Sequence[Topic]) -> list[tuple[int, int]]:
     """Return similar pairs: by their words, by all their facts, or by their description."""
     pairs = [(pair.first, pair.second) for pair in find_near_pairs([topic.body for topic in topics])]
     pairs += [(pair.first, pair.second) for pair in find_near_pairs([f"{topic.description}\n{topic.body}" for topic in topics])]
@@ -140,10 +140,10 @@ def _pairs(topics: Sequence[Topic]) -> list[tuple[int, int]]:
         for key in (frozenset(facts_of(topic.body).each), about):
             if key:
                 pairs.append((same.setdefault(key, at), at))
-    return [*(pair for pair in pairs if pair[0] != pair[1]), *_within([facts_of(topic.body).each for topic in topics])]
+    return [*(pair for pair in pairs if pair[0] != pair[1]), *_find_contained([facts_of(topic.body).each for topic in topics])]
 
 
-def _within(facts: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
+def _find_contained(facts: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
     """Return memories whose facts are all contained in another one, looked up by the rarest fact."""
     having = dict[str, list[int]]()
     for at, each in enumerate(facts):
@@ -170,17 +170,17 @@ def _agree(topic: Topic, whole: Topic) -> bool:
     mine, theirs = facts_of(topic.body), facts_of(whole.body)
     if _PLACED.search(topic.body) and mine.lines not in theirs.lines:
         return False
-    own, said = ((*facts.each, *_told(each.description)) for facts, each in ((mine, topic), (theirs, whole)))
-    return not any(_contend(fact, other) for fact in own for other in said)
+    own, said = ((*facts.each, *_description_facts(each.description)) for facts, each in ((mine, topic), (theirs, whole)))
+    return not any(_contradict(fact, other) for fact in own for other in said)
 
 
-def _told(description: str) -> list[str]:
+def _description_facts(description: str) -> list[str]:
     """Return the description as a fact. A few words are only a name."""
     said = folded_words(description)
     return [said] if said.count(" ") + 1 >= _FACT_WORDS else []
 
 
-def _contend(fact: str, other: str) -> bool:
+def _contradict(fact: str, other: str) -> bool:
     """Whether two facts share most words, but each also has its own (another day, number or name), or one has an extra "not"."""
     own, theirs = set(fact.split()) - _FILLING, set(other.split()) - _FILLING
     if len(own & theirs) < WORDED_ANEW * max(len(own), len(theirs)):
@@ -188,9 +188,9 @@ def _contend(fact: str, other: str) -> bool:
     return not (own <= theirs or own >= theirs) or negates(" ".join(own ^ theirs))
 
 
-def _joined(kept: Topic, other: Topic) -> Topic:
+def _merge(kept: Topic, other: Topic) -> Topic:
     body, evidence = kept.body.rstrip(), list(evidence_of(kept))
-    for line in _unsaid(_with_description(other, kept), body):
+    for line in _missing_lines(_with_description(other, kept), body):
         gap = "\n" if _BULLET.match(line) and _BULLET.match(body.rsplit("\n", 1)[-1]) else "\n\n"
         body = f"{body}{gap}{line}"
     evidence += [anchor for anchor in evidence_of(other) if anchor not in evidence]
@@ -201,11 +201,11 @@ def _joined(kept: Topic, other: Topic) -> Topic:
 def _with_description(topic: Topic, kept: Topic) -> str:
     """Return the body, with the description if it says more than the texts."""
     there = folded_words(f"{topic.body} {kept.body} {kept.description}").split()
-    is_there = is_mostly_in(" ".join(_told(topic.description)), there)
+    is_there = is_mostly_in(" ".join(_description_facts(topic.description)), there)
     return topic.body if is_there else f"{topic.body.rstrip()}\n{topic.description}"
 
 
-def _unsaid(text: str, there: str) -> list[str]:
+def _missing_lines(text: str, there: str) -> list[str]:
     """Return the sentences and lines of a text that are not contained in `there`, verbatim. Sentences of one line stay on one line."""
     found = list[str]()
     for line in text.splitlines():
@@ -217,13 +217,13 @@ def _unsaid(text: str, there: str) -> list[str]:
     return found
 
 
-def _says_all(text: str, one: _DatedPage) -> bool:
+def _keeps_all(text: str, one: _DatedPage) -> bool:
     """Whether a text may replace a memory: it loses nothing and is not too long."""
     said = all(is_said(fact, text) for fact in facts_of(one.page.text).each) and exact_words(one.page.text) <= exact_words(text)
     return said and len(text) <= MOST_CHARS
 
 
-def _text(one: _DatedPage, topic: Topic) -> str:
+def _new_text(one: _DatedPage, topic: Topic) -> str:
     """Return the new file content, or "" if the file stays. A different line ending alone is not a change."""
     old = read_topic(one.page.file, one.page.text, 0)
     same = old.body.rstrip() == topic.body.rstrip() and old.fields == topic.fields

@@ -66,19 +66,19 @@ class UndoneDream(NamedTuple):
 
 def take_back(gated: GatedStore, record: DreamRecord, *, now: float, why: str) -> UndoneDream:
     """Undo what a dream has applied so far, and mark its record as failed."""
-    done = _returned(gated.store, record, why=ChangeReason("dream", f"reverted dream {record.id}: {why}", dream=record.id))
-    ended = _finished(gated, record, now=now)
+    done = _restore(gated.store, record, why=ChangeReason("dream", f"reverted dream {record.id}: {why}", dream=record.id))
+    ended = _mark_undone(gated, record, now=now)
     ended = msgspec.structs.replace(ended, status="failed", why=why, files=(), removed=(), merged=(), waiting=(), changes=())
     write_record(gated.store.root, ended)
     return done._replace(record=ended)
 
 
-def _undone(gated: GatedStore, record: DreamRecord, now: float) -> UndoneDream:
-    done = _returned(gated.store, record, why=ChangeReason("user", f"undid dream {record.id}", dream=record.id))
-    return done._replace(record=_finished(gated, record, now=now))
+def _undo_dream(gated: GatedStore, record: DreamRecord, now: float) -> UndoneDream:
+    done = _restore(gated.store, record, why=ChangeReason("user", f"undid dream {record.id}", dream=record.id))
+    return done._replace(record=_mark_undone(gated, record, now=now))
 
 
-def _finished(gated: GatedStore, record: DreamRecord, *, now: float) -> DreamRecord:
+def _mark_undone(gated: GatedStore, record: DreamRecord, *, now: float) -> DreamRecord:
     """Withdraw the dream's pending changes and mark its record as undone."""
     for proposal in gated.inbox.waiting():
         if proposal.why.dream == record.id:
@@ -88,9 +88,9 @@ def _finished(gated: GatedStore, record: DreamRecord, *, now: float) -> DreamRec
     return record
 
 
-def _returned(store: DirectoryStore, record: DreamRecord, *, why: ChangeReason) -> UndoneDream:
+def _restore(store: DirectoryStore, record: DreamRecord, *, why: ChangeReason) -> UndoneDream:
     """Restore all files that are still as the dream left them, and their lines in the index."""
-    known = _left_by(store, record)
+    known = _dream_digests(store, record)
     wanted, lacking = list[FileToRestore](), list[SkippedChange]()
     for change in record.changes:
         data = store.root.read_bytes(kept_copy(record, change.file), MOST_READ) if change.before else None
@@ -98,12 +98,12 @@ def _returned(store: DirectoryStore, record: DreamRecord, *, why: ChangeReason) 
             wanted.append(FileToRestore(change.file, data, known[change.file], change.mtime_ns))
         elif digest_of(store.root.read_bytes(change.file, MOST_READ)) != change.before:
             lacking.append(SkippedChange(change.file, FORGOTTEN))
-    done = restore_files(store, wanted, index=lambda now, back: _index(store, record, now, back), why=why)
+    done = restore_files(store, wanted, index=lambda now, back: _restored_index(store, record, now, back), why=why)
     left = (*(SkippedChange(file, SINCE) for file in done.left), *lacking)
     return UndoneDream(record, done.back, left)
 
 
-def _left_by(store: DirectoryStore, record: DreamRecord) -> dict[str, set[str]]:
+def _dream_digests(store: DirectoryStore, record: DreamRecord) -> dict[str, set[str]]:
     """Map each file to the digests the dream gave it."""
     known = {change.file: set[str]() if change.after is None else {change.after} for change in record.changes}
     for line in store.history.lines():
@@ -112,7 +112,7 @@ def _left_by(store: DirectoryStore, record: DreamRecord) -> dict[str, set[str]]:
     return known
 
 
-def _index(store: DirectoryStore, record: DreamRecord, now: str, back: Collection[str]) -> str | None:
+def _restored_index(store: DirectoryStore, record: DreamRecord, now: str, back: Collection[str]) -> str | None:
     data = store.root.read_bytes(kept_copy(record, INDEX), MOST_INDEX)
     found, made = (store.root.read_bytes(f"{dream_home(record.id)}/{name}", MOST_INDEX) for name in (FOUND, MADE))
     own = IndexRewrite(index_text(found), index_text(made)) if found is not None and made is not None else None
@@ -131,12 +131,12 @@ def _index(store: DirectoryStore, record: DreamRecord, now: str, back: Collectio
 def recover(gated: GatedStore, lock: DreamLock, *, now: float, hold: HeldDreamLock | None = None) -> list[str]:
     """Recover from crashed dreams and describe it in sentences. Takes the lock unless `hold` is given; a running dream is left alone."""
     try:
-        return _recovered(gated, lock, now, hold)
+        return _recover_dreams(gated, lock, now, hold)
     except DiskError as error:
         return [f"Could not check {gated.store.root.path} for interrupted dreams: {error}"]
 
 
-def _recovered(gated: GatedStore, lock: DreamLock, now: float, hold: HeldDreamLock | None) -> list[str]:
+def _recover_dreams(gated: GatedStore, lock: DreamLock, now: float, hold: HeldDreamLock | None) -> list[str]:
     root = gated.store.root
     if root.stat(DIRECTORY) is None:
         return []
@@ -150,7 +150,7 @@ def _recovered(gated: GatedStore, lock: DreamLock, now: float, hold: HeldDreamLo
         return []
     with won if hold is None else nullcontext():
         # Newest first, because later dreams depend on earlier ones.
-        said = [_put_right(gated, record, now) for record in unfinished]
+        said = [_recover_dream(gated, record, now) for record in unfinished]
         for dream in copies:
             remove_copy(root, dream)
         prune_dreams(root)
@@ -159,15 +159,15 @@ def _recovered(gated: GatedStore, lock: DreamLock, now: float, hold: HeldDreamLo
     return said
 
 
-def _put_right(gated: GatedStore, record: DreamRecord, now: float) -> str:
+def _recover_dream(gated: GatedStore, record: DreamRecord, now: float) -> str:
     try:
         if record.phase == "undoing":
-            done = _undone(gated, record, now)
-            return f"The undo of dream {record.id} was interrupted and has now been finished{_left(done)}."
+            done = _undo_dream(gated, record, now)
+            return f"The undo of dream {record.id} was interrupted and has now been finished{_describe_left(done)}."
         if record.phase == "applying":
             done = take_back(gated, record, now=now, why="it was stopped while changing memories")
             back = f"{counted(len(done.back), 'memory')} {plural(len(done.back), 'was', 'were')} restored"
-            return f"Dream {record.id} was stopped while changing memories; {back}{_left(done)}."
+            return f"Dream {record.id} was stopped while changing memories; {back}{_describe_left(done)}."
         ended = msgspec.structs.replace(record, status="failed", ended=now, why="its process ended early")
         write_record(gated.store.root, ended)
         return f"Dream {record.id} was stopped before it changed anything. Its copy was removed."
@@ -175,7 +175,7 @@ def _put_right(gated: GatedStore, record: DreamRecord, now: float) -> str:
         return f"Dream {record.id} was interrupted and could not be recovered yet: {error}"
 
 
-def _left(done: UndoneDream) -> str:
+def _describe_left(done: UndoneDream) -> str:
     return (
         f"; not restored, because they changed since: {', '.join(skipped.file for skipped in done.left[:5])}" if done.left else ""
     )
@@ -190,21 +190,21 @@ def undo(gated: GatedStore, dream: str | None = None, *, now: float) -> UndoneDr
     said = tuple(recover(gated, lock, now=now)) if half is not None else ()
     if half is not None and half.phase in ("applying", "undoing") and said and dream in (None, half.id):
         return UndoneDream(read_record(root, half.id) or half, (), (), said)
-    record = _asked(read_records(root), dream)
+    record = _choose_dream(read_records(root), dream)
     hold = lock.acquire(lock.last_ns())
     if isinstance(hold, NotWon) and half is not None and half.phase == "applying":
         raise InputError(f"dream {record.id}", "cannot be undone while another dream changes memories", "try again in a moment")
     with hold if isinstance(hold, HeldDreamLock) else nullcontext():
         write_record(root, msgspec.structs.replace(record, phase="undoing"))
         try:
-            return _undone(gated, record, now)._replace(said=said)
+            return _undo_dream(gated, record, now)._replace(said=said)
         except BaseException:
             if isinstance(hold, HeldDreamLock):
                 hold.leave()
             raise
 
 
-def _asked(known: list[DreamRecord], dream: str | None) -> DreamRecord:
+def _choose_dream(known: list[DreamRecord], dream: str | None) -> DreamRecord:
     undoable = [record for record in known if record.status == "completed" and is_real(record)]
     if dream is None:
         if not undoable:

@@ -135,23 +135,23 @@ def read_message(data: bytes) -> AgentMessage | None:
 
 def render_messages(arrived: Sequence[ArrivedMessage], about: Sequence[str] = ()) -> str:
     """Render messages as one reminder. `about` holds each sender's task, if known."""
-    parts = [part for one, doing in zip(arrived, about or [""] * len(arrived), strict=True) for part in _shown(one, doing)]
+    parts = [part for one, doing in zip(arrived, about or [""] * len(arrived), strict=True) for part in _render(one, doing)]
     return reminder([Fenced("# Messages"), Fenced(prompt_text(__file__, "mail")), *parts])
 
 
-def _shown(one: ArrivedMessage, about: str) -> list[Fenced]:
+def _render(one: ArrivedMessage, about: str) -> list[Fenced]:
     """Return the header, which contains only verified facts, and the fenced text, with everything a model or another process wrote."""
     message = one.message
     told = (("task", about), ("summary", message.summary), ("reply to", message.answer_to))
     sender = () if _NAME.fullmatch(message.sender) else (("sender", message.sender),)
     lines = [f"[{what}: {printable(words, MOST_HEAD)}]" for what, words in (*sender, *told) if words]
     return [
-        escape(f"Message {message.id} from {_from(one)}{_kind(message)}:"),
+        escape(f"Message {message.id} from {_describe_sender(one)}{_describe_kind(message)}:"),
         fence("agent-message", "\n".join([*lines, message.text])),
     ]
 
 
-def _from(one: ArrivedMessage) -> str:
+def _describe_sender(one: ArrivedMessage) -> str:
     sender = one.message.sender if _NAME.fullmatch(one.message.sender) else ""
     match one.way:
         case "agent" if sender == MAIN:
@@ -168,20 +168,20 @@ def _from(one: ArrivedMessage) -> str:
             assert_never(one.way)
 
 
-def _kind(message: AgentMessage) -> str:
+def _describe_kind(message: AgentMessage) -> str:
     """Describe a structured message. A message can approve a plan, but never a tool call."""
     match read_structured(message.text):
         case ShutdownRequest():
             return ", a shutdown request"
         case ShutdownResponse(approve, request):
-            return f", a response to the shutdown request{_to(request)}: {'it ends' if approve else 'it continues'}"
+            return f", a response to the shutdown request{_request_suffix(request)}: {'it ends' if approve else 'it continues'}"
         case PlanApproval(approve, request):
-            return f", a response to a plan{_to(request)}: {'approved' if approve else 'rejected'}"
+            return f", a response to a plan{_request_suffix(request)}: {'approved' if approve else 'rejected'}"
         case _:
             return ""
 
 
-def _to(request: str) -> str:
+def _request_suffix(request: str) -> str:
     return f" {request}" if _NAME.fullmatch(request) else ""
 
 

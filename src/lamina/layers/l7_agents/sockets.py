@@ -114,40 +114,40 @@ class Listener:
             except OSError:  # out of descriptors, or closed
                 self._over.wait(GLANCE)
                 continue
-            if not self._let_in(caller):
+            if not self._admit(caller):
                 caller.close()
                 continue
             try:
-                threading.Thread(target=self._hear, args=(caller,), name="lamina-caller", daemon=True).start()
+                threading.Thread(target=self._serve, args=(caller,), name="lamina-caller", daemon=True).start()
             except RuntimeError:  # no threads left
-                self._gone(caller)
+                self._disconnect(caller)
 
-    def _let_in(self, caller: socket.socket) -> bool:
+    def _admit(self, caller: socket.socket) -> bool:
         with self._lock:
             if self._over.is_set() or len(self._callers) >= MOST_CALLERS:
                 return False
             self._callers.add(caller)
             return True
 
-    def _gone(self, caller: socket.socket) -> None:
+    def _disconnect(self, caller: socket.socket) -> None:
         with self._lock:
             self._callers.discard(caller)
             caller.close()
 
-    def _hear(self, caller: socket.socket) -> None:
+    def _serve(self, caller: socket.socket) -> None:
         try:
             with suppress(OSError, _Hangup):
                 if peer_uid(caller) != os.geteuid():
                     return
                 until = time.monotonic() + self._seconds
-                _say(caller, self._greeting, until)
-                message = read_message(_heard(caller, MOST_LINE, until))
-                problem = self._taken(message) if message is not None else "This is not a valid message."
-                _say(caller, msgspec.json.encode(_SocketAnswer(problem is None, problem or "")) + b"\n", until)
+                _send(caller, self._greeting, until)
+                message = read_message(_receive_line(caller, MOST_LINE, until))
+                problem = self._accept(message) if message is not None else "This is not a valid message."
+                _send(caller, msgspec.json.encode(_SocketAnswer(problem is None, problem or "")) + b"\n", until)
         finally:
-            self._gone(caller)
+            self._disconnect(caller)
 
-    def _taken(self, message: AgentMessage) -> str | None:
+    def _accept(self, message: AgentMessage) -> str | None:
         with self._lock:
             return ENDING if self._over.is_set() else self._take(message)
 
@@ -189,11 +189,11 @@ def call_session(
                 return NOBODY_KNOWN
             if uid != os.geteuid():
                 return f"The socket {path} belongs to another user, so nothing was sent."
-            if _decoded(_heard(calling, MOST_ANSWER, until, abort), _Greeting) is None:
+            if _decode(_receive_line(calling, MOST_ANSWER, until, abort), _Greeting) is None:
                 return f"The program at {path} is not a Lamina session, so nothing was sent."
             sent = True
-            _say(calling, encode_message(message) + b"\n", until)
-            answer = _decoded(_heard(calling, MOST_ANSWER, until, abort), _SocketAnswer)
+            _send(calling, encode_message(message) + b"\n", until)
+            answer = _decode(_receive_line(calling, MOST_ANSWER, until, abort), _SocketAnswer)
         except (FileNotFoundError, ConnectionRefusedError):
             return f"No session listens at {path}."
         except OSError as error:
@@ -206,19 +206,19 @@ def call_session(
     return None if answer.ok else answer.error or f"The session at {path} refused the message."
 
 
-def _decoded(line: bytes, kind: type[T]) -> T | None:
+def _decode(line: bytes, kind: type[T]) -> T | None:
     try:
         return msgspec.json.decode(line, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
-def _say(to: socket.socket, line: bytes, until: float) -> None:
+def _send(to: socket.socket, line: bytes, until: float) -> None:
     to.settimeout(max(0.01, until - time.monotonic()))
     to.sendall(line)
 
 
-def _heard(from_: socket.socket, most: int, until: float, abort: threading.Event | None = None) -> bytes:
+def _receive_line(from_: socket.socket, most: int, until: float, abort: threading.Event | None = None) -> bytes:
     """Read one line. The timeout is for the whole line, so a caller that sends single bytes slowly is disconnected too."""
     held = bytearray()
     while len(held) <= most:

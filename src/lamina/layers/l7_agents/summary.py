@@ -86,7 +86,7 @@ def render_tail(seen: LastExchange, policy: AgentPolicy) -> str:
     left = policy.summary_tokens * BYTES_PER_TOKEN
     parts: list[str] = []
     for message in reversed(messages[-policy.summary_messages :]):
-        said = "\n".join(_shown(message))
+        said = "\n".join(_render_blocks(message))
         data = said.encode("utf-8", "replace")
         if len(data) > left:
             parts.append(data[len(data) - left :].decode("utf-8", "ignore"))
@@ -96,7 +96,7 @@ def render_tail(seen: LastExchange, policy: AgentPolicy) -> str:
     return "\n".join(part for part in reversed(parts) if part)
 
 
-def _shown(message: Wire) -> Iterator[str]:
+def _render_blocks(message: Wire) -> Iterator[str]:
     for block in message["content"]:
         match block.get("type"):
             case "text":
@@ -126,10 +126,10 @@ def accept_summary(text: str, seen: LastExchange, policy: AgentPolicy) -> str | 
     if not _FIRST.fullmatch(words[0]) or words[0].lower() in _VAGUE:
         return None
     known = find_names(seen, policy)
-    return said if any(_bare(word) in known for word in words[1:]) else None
+    return said if any(_strip_word(word) in known for word in words[1:]) else None
 
 
-def _bare(word: str) -> str:
+def _strip_word(word: str) -> str:
     return word.strip("\"'`,:;").removesuffix("()").casefold()
 
 
@@ -194,13 +194,13 @@ def answer(request: Wire) -> list[Wire]:
     """Describe the newest call that names something. Without one the answer is `NOTHING`, which is never shown."""
     for tool, given in find_calls(request.get("messages", ())):
         doing, argument = _DOING.get(tool, ("", ""))
-        about = _named(given.get(argument)) if doing else ""
+        about = _subject(given.get(argument)) if doing else ""
         if about:
             return [{"type": "text", "text": f"{doing} {about}"}]
     return [{"type": "text", "text": NOTHING}]
 
 
-def _named(value: object) -> str:
+def _subject(value: object) -> str:
     """Return the last part of a path. For a command, return the first word that is a file name, else the program."""
     if not isinstance(value, str) or not value.strip():
         return ""

@@ -91,7 +91,7 @@ def read_call(given: Wire, catalog: Catalog) -> AgentCall | CallRefusal:
     if name == FORK:
         return ForkCall(words, prompt, background)
     kind = catalog.find(name)
-    return SubagentCall(words, prompt, background, kind) if kind is not None else CallRefusal(_unknown(name, catalog))
+    return SubagentCall(words, prompt, background, kind) if kind is not None else CallRefusal(_unknown_type(name, catalog))
 
 
 def wants_fork(given: object) -> bool:
@@ -99,7 +99,7 @@ def wants_fork(given: object) -> bool:
     return isinstance(given, dict) and str(given.get("subagent_type") or FORK).strip() == FORK
 
 
-def _unknown(name: str, catalog: Catalog) -> str:
+def _unknown_type(name: str, catalog: Catalog) -> str:
     known = [kind.name for kind in catalog.kinds]
     close = get_close_matches(name, known, n=1, cutoff=0.6)
     meant = f" Did you mean {close[0]}?" if close else ""
@@ -108,11 +108,11 @@ def _unknown(name: str, catalog: Catalog) -> str:
 
 def agent_tool(catalog: Catalog, act: Act | None = None) -> Builtin:
     """Return the Agent tool. Without `act` it only describes itself."""
-    text, nobody = f"{prompt_text(__file__, 'agent')}\n\n{list_types(catalog)}", _refuses("Agents cannot be started here.")
+    text, nobody = f"{prompt_text(__file__, 'agent')}\n\n{list_types(catalog)}", _refuse_with("Agents cannot be started here.")
     return Builtin(name=AGENT, description=text, schema=AGENT_SCHEMA, read_only=False, act=act or nobody, together=True)
 
 
-def _refuses(sentence: str) -> Act:
+def _refuse_with(sentence: str) -> Act:
     return lambda given, context: failure(sentence)
 
 
@@ -166,7 +166,7 @@ class Sending(NamedTuple):
 
 def send_tool(act: Act | None = None) -> Tool:
     """Return the SendMessage tool. Its message may also be a JSON object. Without `act` it only describes itself."""
-    text, nobody = prompt_text(__file__, "send_message"), _refuses("Messages cannot be sent here.")
+    text, nobody = prompt_text(__file__, "send_message"), _refuse_with("Messages cannot be sent here.")
     return guard(Builtin(name=SEND, description=text, schema=SEND_SCHEMA, read_only=False, act=act or nobody), _with_text)
 
 

@@ -95,16 +95,16 @@ def read_agent_type(text: str, *, source: Source, path: str, trusted: bool = Tru
     if front.head is None:
         return ReadAgentType(None, "it has no front matter. Put name and description between two lines of ---")
     fields = front.fields
-    name, description = _words(fields.get("name")), _words(fields.get("description"))
+    name, description = _one_line(fields.get("name")), _one_line(fields.get("description"))
     if not _NAME.fullmatch(name) or name == FORK:
         return ReadAgentType(None, f"its name must consist of letters, digits, '-' and '_', and must not be {FORK}")
     if not description:
         return ReadAgentType(None, "it has no description, which tells what the agent is for")
     if not front.body.strip():
         return ReadAgentType(None, "it has no text below the front matter, which becomes the agent's system prompt")
-    tools, ignored = _tools(fields.get("tools"))
-    memory, untrusted = _memory(fields.get("memory"), trusted=trusted)
-    model = _words(fields.get("model"))
+    tools, ignored = _read_tools(fields.get("tools"))
+    memory, untrusted = _read_memory(fields.get("memory"), trusted=trusted)
+    model = _one_line(fields.get("model"))
     kind = AgentType(
         name=name,
         description=str(escape(description[:MAX_DESCRIPTION])),
@@ -120,12 +120,12 @@ def read_agent_type(text: str, *, source: Source, path: str, trusted: bool = Tru
     return ReadAgentType(kind, "", "; ".join([*said, *untrusted]))
 
 
-def _words(value: Value | None) -> str:
+def _one_line(value: Value | None) -> str:
     """Return a text as one line, or "" for any other value."""
     return " ".join("".join(char if char.isprintable() else " " for char in value).split()) if isinstance(value, str) else ""
 
 
-def _memory(value: Value | None, *, trusted: bool) -> tuple[MemoryScope | None, list[str]]:
+def _read_memory(value: Value | None, *, trusted: bool) -> tuple[MemoryScope | None, list[str]]:
     if value is None:
         return None, []
     scope = next((each for each in get_args(MemoryScope) if each == value), None)
@@ -134,7 +134,7 @@ def _memory(value: Value | None, *, trusted: bool) -> tuple[MemoryScope | None, 
     return (scope, []) if trusted else (None, ["its memory is off until you trust this directory"])
 
 
-def _tools(value: Value | None) -> tuple[tuple[str, ...] | None, list[str]]:
+def _read_tools(value: Value | None) -> tuple[tuple[str, ...] | None, list[str]]:
     """Return the tool names, and the invalid ones. `Bash(git:*)` is invalid, because taking its name would allow all of Bash."""
     if value is None or value == "*":
         return None, []
@@ -199,7 +199,7 @@ def load_agent_types(cwd: Path, home: Path | None, *, trusted: bool = False) -> 
 
 def _kinds_in(directory: Path, source: Source, notices: list[str], *, trusted: bool) -> Iterator[AgentType]:
     files = list_agent_files(directory)
-    if files and source == "project" and not _stays(directory):
+    if files and source == "project" and not _is_inside(directory):
         notices.append(f"{directory} leads out of the project, so its agent types are ignored.")
         return
     for path in files:
@@ -218,7 +218,7 @@ def _kinds_in(directory: Path, source: Source, notices: list[str], *, trusted: b
             yield read.kind
 
 
-def _stays(directory: Path) -> bool:
+def _is_inside(directory: Path) -> bool:
     """Whether the directory is really inside the working tree: no link on its path leads elsewhere."""
     tree = directory.parents[1]
     return Path(os.path.realpath(directory)) == Path(os.path.realpath(tree)) / directory.relative_to(tree)
