@@ -374,7 +374,7 @@ def test_a_background_report_comes_at_the_next_round_of_tools(opened: Open, mess
     agent = opened()
     messages_server.reply(tool_use=agent_call("look", run_in_background=True))
     asked_again, it_is_in = threading.Event(), threading.Event()
-    # An agent that is done before its parent asks again reports with the results of the call that started it.
+    # An agent that finishes before its parent's next request reports with the results of the call that started it.
     messages_server.reply(text="All is well.", fork="agent", delay=asked_again)
     with working(agent.session) as conversation:
         jobs = conversation.background
@@ -444,7 +444,7 @@ def test_more_than_eight_in_the_background_are_refused(opened: Open, messages_se
     wait_for(agent)
 
 
-# The end
+# Ending
 
 
 @pytest.mark.spec("A4", "A1")

@@ -1,5 +1,5 @@
-"""Agents under attack: many at once, stopped at every moment, providers and reports that misbehave, a conversation that changes below
-them. After each of it the conversation goes on, well-formed, and nothing that was sent has changed."""
+"""Agents under attack: many at once, stopped at every moment, misbehaving providers and reports, a conversation that changes under
+them. Each time the conversation continues, well-formed, and nothing that was sent has changed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def goes_on(agent: Agent, server: MessagesServer, *, breaks: int = 0) -> Receive
     return last
 
 
-# Many
+# Many at once
 
 
 def test_fifty_calls_in_one_answer_all_get_their_report_and_at_most_eight_work_at_once(
@@ -67,7 +67,7 @@ def test_fifty_calls_in_one_answer_all_get_their_report_and_at_most_eight_work_a
     calls = [agent_call(f"look {number}", number, **given("general-purpose" if number % 2 else None)) for number in range(50)]
 
     def report(received: Received) -> str | None:
-        """The first eight wait for each other; who else is there while they do would be one too many."""
+        """The first eight wait for each other; another one in between would be one too many."""
         nonlocal came, here, most
         if for_parent(received):
             return None
@@ -201,7 +201,7 @@ def test_closing_while_a_report_lands_loses_nothing_and_hangs_nowhere(opened: Op
     assert sum("All is well." in said for said in reminders(goes_on(again, messages_server))) == 4
 
 
-# Providers that misbehave
+# Misbehaving providers
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -236,7 +236,7 @@ def test_a_provider_that_fails_an_agent_is_one_sentence_to_its_parent(
         assert "(task 1) failed:" in reminders(last)[-1]
 
 
-# A conversation that changes below them
+# A conversation that changes under them
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,4 +1,4 @@
-"""Agents that remember (A5): what they are told, where they write, what they can't reach, and what the next one knows."""
+"""Agents with memory (A5): their prompt, where they write, what they cannot reach, and what the next one knows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def home() -> Path:
 
 
 def own_type(scope: str | None, name: str = "reviewer", more: str = "") -> None:
-    """A type of the person's own, for all projects."""
+    """Write one of the user's own types, for all projects."""
     said = f"memory: {scope}\n" if scope else ""
     lay_out(home() / "agents", {"own.md": TYPE.format(name=name, more=said + more)})
 
@@ -47,7 +47,7 @@ def system(received: Received) -> str:
 
 
 def work(agent: Agent, server: MessagesServer, *calls: tuple[str, dict[str, Any], str], kind: str = "reviewer") -> dict[str, str]:
-    """An agent of the type makes these calls; what came of them."""
+    """Have an agent of the type make these calls, and return the results."""
     server.reply(tool_use=agent_call("Look at the edges of calc.py first", subagent_type=kind))
     server.reply(tool_use=calls, when=for_subagent)
     server.reply(text="Done.", when=for_subagent)
@@ -254,7 +254,7 @@ def sendable(text: str) -> bool:
 def test_no_bad_path_of_an_agent_leads_out_of_its_memory(
     opened: Open, messages_server: MessagesServer, project: Path, mode: str
 ) -> None:
-    """Every kind of bad path of G1, asked for in its memory directory; in mode all nothing but the keeper stands in between."""
+    """Every kind of bad path, used in its memory directory. In mode all, only the keeper can refuse it."""
     own_type("user", more="tools: Grep\n")
     place = directory(project, "user")
     place.mkdir(parents=True)
@@ -266,7 +266,7 @@ def test_no_bad_path_of_an_agent_leads_out_of_its_memory(
     said = work(agent, messages_server, *calls)
     assert len(said) == len(paths) > 100
     saved = [os.path.normpath(path) for path, text in zip(paths, said.values(), strict=True) if not text.startswith("!")]
-    # To the tool `a/../x.md` is x.md, which is a memory; who is asked about it refuses the spelling.
+    # To the tool `a/../x.md` is x.md, which is a memory, but the keeper refuses the spelling.
     assert mode == "all" or saved == []
     made = {path for path in tree(home().parent) - before if not path.startswith((f"{home()}/projects", f"{home()}/ledger"))}
     assert {path for path in made if not path.startswith(f"{place}/.")} <= {*saved, f"{place}/MEMORY.md"}

@@ -1,4 +1,4 @@
-"""Agents and what is left of them: lost with their session, reports too long to show, notices, what programs that follow see."""
+"""Background agents: lost with their session, reports too long to show, notices, and what programs see that follow them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def own(kind: str | None) -> dict[str, Any]:
 
 
 def killed(server: MessagesServer, project: Path) -> threading.Event:
-    """A session whose background agent works when the process is killed; set the event to let its answer go."""
+    """A session whose background agent is working when the process is killed. Set the event to release its answer."""
     release, asked = threading.Event(), threading.Event()
 
     def seen(received: Received) -> bool:
@@ -105,7 +105,7 @@ def test_a_background_agent_that_a_crash_took_is_reported_as_lost_once(
 def test_an_agent_that_a_compaction_and_then_a_crash_came_over_is_lost_too(
     opened: Open, messages_server: MessagesServer, project: Path
 ) -> None:
-    """The checkpoint knows of it, since nothing before it is read."""
+    """The checkpoint must know about it, since nothing before it is read."""
     messages_server.answer_with(summarising())
     agent = opened(settings=quiet())
     release = threading.Event()
@@ -254,7 +254,7 @@ def test_an_agent_that_says_nothing_is_said_to_have_said_nothing(opened: Open, m
     assert set(results(last_of_parent(messages_server)).values()) == {"The agent ended without a report."}
 
 
-# What a person and a program see
+# What users and programs see
 
 
 @pytest.mark.spec("C4")

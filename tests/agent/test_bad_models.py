@@ -1,4 +1,4 @@
-"""Models and servers that misbehave: a typed error or a result the model can act on, a valid log, and a next turn that works."""
+"""Misbehaving models and servers: a typed error or a result the model can act on, a valid log, and a next turn that works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory put in order at the end of a turn: over HTTP, with the lock, the copy, the permissions and the store."""
+"""Dreams at the end of a turn: over HTTP, with the lock, the copy, the permissions and the store."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_sessions_of_other_working_directories_of_the_repository_count(
     assert [record.status for record in kept(memory)] == ["completed"], "three here, two there"
 
 
-# Two at once, and the end before the end
+# Two at once, and an early end
 
 
 @pytest.mark.spec("Z5", "D1")
@@ -280,7 +280,7 @@ def test_a_session_that_closes_waits_for_a_dream_that_is_nearly_done(
     assert topics(memory) == ["MEMORY.md", "importer-rows.md", "printer.md"]
 
 
-# Others write too
+# Concurrent writers
 
 
 @pytest.mark.spec("B4", "D4")
@@ -319,7 +319,7 @@ def test_in_mode_confirm_all_of_it_waits_for_a_yes(opened: Open, messages_server
     assert topics(memory) == ["MEMORY.md", "importer-rows.md", "printer.md"]
 
 
-# What goes wrong
+# Failures
 
 
 @pytest.mark.spec("D2", "F4")
@@ -379,7 +379,7 @@ def test_a_dream_has_so_many_answers(opened: Open, messages_server: MessagesServ
     assert len(forks(messages_server)) == ROUNDS
 
 
-# What it may do
+# Permissions
 
 
 @pytest.mark.spec("D3", "X6", "D4")

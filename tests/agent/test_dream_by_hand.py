@@ -1,4 +1,4 @@
-"""A dream that a person starts: without a conversation, and without a model."""
+"""A dream started by the user: without a conversation, and without a model."""
 
 from __future__ import annotations
 

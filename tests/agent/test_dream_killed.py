@@ -1,4 +1,4 @@
-"""kill -9 in the middle of a dream: the next session puts everything right, says so, and dreams at once."""
+"""kill -9 in the middle of a dream: the next session recovers, notifies the user, and dreams at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lamina.disk.crash_points import watched
 from .agent_helpers import PATIENCE
 from .dream_helpers import QUIET, Dreamer, kept, last, remembered
 
-# Its dream has looked, has written, and then waits for an answer that never comes.
+# This dream has read and written, and then waits for an answer that never comes.
 DREAMER = """
 import sys, threading
 from lamina import Agent

@@ -1,4 +1,4 @@
-"""Memories written at the end of a turn: a fork reviews what is new, over HTTP, with the store, the permissions and the guard."""
+"""Memories written at the end of a turn: a fork reviews the new messages, over HTTP, with the store, the permissions and the guard."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RULE = topic("Integration tests use a real database.", said="run integration tes
 
 
 class Watched:
-    """An agent with a person, and what its layers told."""
+    """An agent with a user, and the events of its layers."""
 
     def __init__(self, opened: Open, **given: Any) -> None:
         self.told: list[tuple[str, dict[str, Any]]] = []
@@ -74,7 +74,7 @@ def watched(opened: Open) -> Callable[..., Watched]:
 
 
 def arrives(gate: Gate) -> Callable[[Received], bool]:
-    """Opens the gate when the request is there."""
+    """Open the gate when the request has arrived."""
 
     def seen(_: Received) -> bool:
         gate.set()

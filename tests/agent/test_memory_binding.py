@@ -1,4 +1,4 @@
-"""A model that remembers: what it is told, what it writes with Write and Edit, and what the next session knows."""
+"""A model with memory: its prompt, its writes with Write and Edit, and what the next session knows."""
 
 from __future__ import annotations
 

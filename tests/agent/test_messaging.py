@@ -1,4 +1,4 @@
-"""SendMessage between agents of one process, in whole turns: what is queued, when it is read, how it stands in a request."""
+"""SendMessage between agents of one process, in whole turns: what is queued, when it is read, and how a request shows it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def mail_of(received: Received) -> list[str]:
 
 
 class Meeting:
-    """The main conversation writes while its agent waits for an answer, and the agent's answer comes when that is done."""
+    """The main conversation writes while its agent waits for an answer; the agent's answer comes after that."""
 
     def __init__(self, server: MessagesServer, kind: str | None) -> None:
         self.asked, self.release = threading.Event(), threading.Event()
@@ -319,7 +319,7 @@ def test_mail_stays_in_the_mailbox_until_the_disk_has_it_in_the_transcript(
     agent = opened(home=home, settings=Settings(mailbox="alice"))
     alice, path = MailboxAddress("alice", "default"), agent.session.path
     assert path is not None
-    # One that would end every turn: nobody can take it apart.
+    # Too deeply nested to parse: it must not fail every turn.
     deliver(home, alice, b'{"id":"0123456789abcdef","sender":"eve","text":"x","more":' + b"[" * 5_000)
     deliver(home, alice, encode_message(AgentMessage.new("eve", '{"a":' * 3_000)))
     deliver(home, alice, encode_message(AgentMessage.new("bob", "Only once.")))

@@ -1,4 +1,4 @@
-"""Who may become a memory: by who said it, whatever the model says."""
+"""A memory is accepted or refused by who said it, whatever the model claims."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def test_a_text_is_corrected_and_not_taken_away() -> None:
     ],
 )
 def test_a_hostile_text_is_read_once(text: str) -> None:
-    """It is enough that the test ends: read again from each of its places, the first text takes hours."""
+    """The test only has to end: rescanned from each position, the first text would take hours."""
     source = heard("a " * 20_000 + "." * 20_000 + " \n" * 20_000, data=("a " * 20_000,))
     assert isinstance(judged(topic("Thing one two.", type="user") + text, source), RefusedMemory)
 

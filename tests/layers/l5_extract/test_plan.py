@@ -1,4 +1,4 @@
-"""When a review is due, and what it is about."""
+"""When a review is due, and which messages it covers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dream's plan made real, on real files."""
+"""A dream's plan applied to real files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FACT = "Fact number {} about the parser is kept here."
 
 
 def merge(one: Dream) -> None:
-    """t001 into t000."""
+    """Merge t001 into t000."""
     one.write("t000.md", topic("t000", f"{FACT.format(0)} {FACT.format(1)}"))
     one.remove("t001.md")
 

@@ -1,4 +1,4 @@
-"""What a dream may look at and write: nothing before it has looked, its copy only, and not without end."""
+"""A dream reads before it writes, writes only its copy, and is bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index is sent with every session: a dream brings nothing into it but what its memories say."""
+"""Every session is sent the index, so a dream may add nothing to it that its memories do not say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dream brings nothing new into a memory about the person: what it says was said before, or stands in a daily log."""
+"""A dream adds nothing new to a memory about the user: it must come from such a memory or a daily log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a dream is asked, what is found before it begins, and how it answers without a model."""
+"""The directive of a dream, the findings of the first scan, and the answers without a model."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def request(*files: str, left: int = 0, turns: list[dict[str, Any]] | None = Non
 
 
 def played(given: dict[str, Any], files: dict[str, str], rounds: int = 10) -> tuple[dict[str, str], str]:
-    """The calls carried out on a dict of files, until it says something."""
+    """Run the calls on a dict of files until the answer is text."""
     for _ in range(rounds):
         blocks = answer(given)
         if blocks[0]["type"] == "text":

@@ -1,4 +1,4 @@
-"""The gates of a dream: each stops for its own reason, the cheapest first."""
+"""The gates of a dream: each stops for its own reason, cheapest first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules by which a dream's copy becomes real, waits or is left."""
+"""The rules that decide whether a dream's change is applied, needs approval or is skipped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def judged(
     now: Mapping[str, str | None] | None = None,
     ignored: tuple[str, ...] = (),
 ) -> DreamPlan:
-    """Bodies by name; `after` and `now` name only what differs, None: gone."""
+    """Plan a dream over bodies by name. `after` and `now` name only the differences; None means removed."""
     base = {f"{name}.md": topic(name, body) for name, body in before.items()}
 
     def changed(by: Mapping[str, str | None]) -> dict[str, str]:
@@ -263,7 +263,7 @@ def test_a_merge_of_everything_into_one_endless_memory_waits() -> None:
 
 @pytest.mark.spec("B4")
 def test_taking_a_little_out_of_every_memory_waits() -> None:
-    """Each says three things of its own; one of them goes."""
+    """Each memory has three facts of which one is dropped."""
     said = {
         f"t{at:02}": [f"{word}{at} {word}stands{at} {word}alone{at}." for word in ("One", "Two", "Three")] for at in range(30)
     }

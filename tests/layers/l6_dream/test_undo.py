@@ -1,4 +1,4 @@
-"""A dream taken back as one."""
+"""Undoing a dream as a whole."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FACT = "Fact number {} about the parser is kept here."
 
 
 def everything(one: Dream) -> None:
-    """Changes, merges, removes, adds, renames, and puts the index in another order."""
+    """Change, merge, remove, add and rename memories, and reorder the index."""
     one.write("t000.md", topic("t000", f"{FACT.format(0)} {FACT.format(1)}"))
     one.remove("t001.md")
     one.remove("t002.md")
@@ -113,7 +113,7 @@ def test_what_changed_since_the_dream_is_left_and_named(tmp_path: Path) -> None:
 
 
 class Between(NamedTuple):
-    """The hold of a dream during whose writes something else happens: before each of them."""
+    """A dream's lock during whose writes something else happens, before each of them."""
 
     hold: HeldDreamLock
     act: Callable[[], None]

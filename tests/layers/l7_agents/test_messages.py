@@ -1,4 +1,4 @@
-"""Messages as values: what a call asks for, what a structured one says, how it is queued and how it stands in a conversation."""
+"""Messages as values: parsing a call, structured messages, the queues, and how a message is shown in a conversation."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_an_error_lists_who_can_be_written_to() -> None:
     assert "and 10 more" in describe_unknown("eve", [str(each) for each in range(30)], [])
 
 
-# On the way
+# Encoding
 
 
 @given(
@@ -149,7 +149,7 @@ def test_what_is_no_letter_is_none(line: bytes) -> None:
     assert read_message(too_long) is None
 
 
-# In the process
+# Queues
 
 
 @pytest.mark.spec("A6")
@@ -215,7 +215,7 @@ def test_who_sent_it_and_how_is_said_and_where_an_answer_goes() -> None:
     assert "[task: finds bugs]" in render_messages([ArrivedMessage(letter)], ["finds bugs"])
 
 
-# Who has the tool
+# Which agents have the tool
 
 
 @pytest.mark.spec("A6")

@@ -1,4 +1,4 @@
-"""Messages by Unix socket: who is heard, who is hung up on, and what a caller is told."""
+"""Messages over Unix sockets: which callers are accepted, which are disconnected, and what a caller learns."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def box() -> Box:
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A socket's path is short; pytest's directories are not."""
+    """A short path, since a socket's path is limited and pytest's directories are long."""
     made = Path(tempfile.mkdtemp(prefix="lamina-uds-")).resolve()
     yield made
     shutil.rmtree(made)
@@ -66,7 +66,7 @@ def connected(path: Path) -> socket.socket:
 
 
 def rest(calling: socket.socket) -> bytes:
-    """All that comes until the other side hangs up."""
+    """Return everything that arrives until the other side disconnects."""
     heard = b""
     with suppress(ConnectionResetError):
         while part := calling.recv(65_536):

@@ -1,4 +1,4 @@
-"""What a call of the Agent tool asks for, and what is said of agents."""
+"""Parsing calls of the Agent tool, and the texts about agents."""
 
 from __future__ import annotations
 

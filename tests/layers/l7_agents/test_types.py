@@ -1,4 +1,4 @@
-"""Agent types read from files that anybody may have written."""
+"""Agent types read from files with arbitrary content."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_a_subagent_is_offered_what_its_type_lists_of_what_its_parent_has() -> N
     assert pick_tools(kind_of(GOOD.format(name="x", more="")), tools) == tools
 
 
-# Where they lie
+# Locations
 
 
 @pytest.mark.spec("A4")
