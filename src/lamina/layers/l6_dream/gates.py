@@ -69,7 +69,7 @@ def check_time(last_ns: int | None, now_ns: int, *, hours: float, daily: bool, z
     if now_ns - last_ns >= hours * HOUR_NS:
         return None
     passed = max(0, now_ns - last_ns) / HOUR_NS
-    return DreamStop("time", f"only {passed:.1f} of {hours:g} hours since the last dream")
+    return DreamStop("time", f"only {passed:.1f} of {hours:g} {'hour' if hours == 1 else 'hours'} since the last dream")
 
 
 def _day(moment_ns: int, zone: tzinfo | None) -> str:
@@ -86,7 +86,7 @@ def check_throttle(seconds: float | None, *, minutes: float) -> DreamStop | None
 
 
 def check_sessions(found: int, *, wanted: int) -> DreamStop | None:
-    return DreamStop("sessions", f"only {found} of {wanted} sessions since the last dream") if found < wanted else None
+    return DreamStop("sessions", f"only {found} of {counted(wanted, 'session')} since the last dream") if found < wanted else None
 
 
 # Sessions

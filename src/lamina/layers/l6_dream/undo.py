@@ -176,9 +176,10 @@ def _recover_dream(gated: GatedStore, record: DreamRecord, now: float) -> str:
 
 
 def _describe_left(done: UndoneDream) -> str:
-    return (
-        f"; not restored, because they changed since: {', '.join(skipped.file for skipped in done.left[:5])}" if done.left else ""
-    )
+    if not done.left:
+        return ""
+    files = ", ".join(skipped.file for skipped in done.left[:5])
+    return f"; not restored, because {plural(len(done.left), 'it was', 'they were')} changed since: {files}"
 
 
 def undo(gated: GatedStore, dream: str | None = None, *, now: float) -> UndoneDream:
