@@ -26,7 +26,7 @@ def answer(prompt: str, options: ChatOptions, *, form: str = "text", partial: bo
     sink = StdoutSink(stop)
     with stop.listening():
         home = find_home()
-        settings = load_chat_settings(options, home)
+        settings = load_chat_settings(options)
         notice(*(finding.text for finding in settings.findings))
         again = find_newest(options, home) if options.go_on else options.resume
         provider = StoppableProvider(open_chosen_provider(options.model, settings), stop)

@@ -14,9 +14,9 @@ import click
 
 from ..core.errors import DiskError
 from ..disk.home.approvals import Approvals, load_approvals
-from ..disk.home.trust import while_trusted
+from ..disk.home.loading import settings_in_force
 from ..disk.paths.project import slug
-from ..disk.settings_files import load_settings, user_home
+from ..disk.settings_files import user_home
 from ..disk.transcripts.search import newest_transcript
 from ..session.base import working
 
@@ -69,7 +69,7 @@ def check_rules(options: ChatOptions) -> None:
         raise click.UsageError(found.text)
 
 
-def load_chat_settings(options: ChatOptions, home: Path | None) -> Settings:
+def load_chat_settings(options: ChatOptions) -> Settings:
     """Hooks and permissions of the working tree count if the person trusts it as it is now."""
     given: dict[str, Any] = (
         {"permissions": {"allow": list(options.allow), "deny": list(options.deny)}} if options.allow or options.deny else {}
@@ -77,11 +77,8 @@ def load_chat_settings(options: ChatOptions, home: Path | None) -> Settings:
     if options.bare:
         given["lamina"] = {"bare": True}
 
-    def load(trusted: bool) -> Settings:
-        # Without `home`, which is the environment's: what is wrong with that variable is then among the findings.
-        return load_settings(cwd=options.cwd, environ=os.environ, command_line=given, trusted=trusted)
-
-    return while_trusted(home, options.cwd, load) if home is not None else load(False)
+    # Without `home`, which is the environment's: what is wrong with that variable is then among the findings.
+    return settings_in_force(options.cwd, command_line=given)
 
 
 def _environment(settings: Settings) -> dict[str, str]:

@@ -46,7 +46,7 @@ class Chat:
         self.home = find_home()
         self.questions = Questions(screen, stop)
         settle_settings(screen, self.questions, self.home, options.cwd)
-        self.settings = load_chat_settings(options, self.home)
+        self.settings = load_chat_settings(options)
         settle_includes(screen, self.questions, self.home, options.cwd, self.settings)
         self.display = TurnDisplay(screen, options.cwd, self.home)
         self.tally = TurnTally()
@@ -99,7 +99,7 @@ class Chat:
         """Another session, new or old; the one before is closed once the new one is open."""
         old = self.agent
         self.options = self.options._replace(mode=old.mode)
-        self.settings = load_chat_settings(self.options, self.home)
+        self.settings = load_chat_settings(self.options)
         self.agent = self._open(resume)
         self._leave(old)
         if self.agent.mail is not None:
