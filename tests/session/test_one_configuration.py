@@ -200,3 +200,11 @@ def test_a_permission_that_is_denied_meanwhile_is_denied(home: Path, project: Pa
         write(home / "settings.json", permissions={"deny": ["Bash"]})
         agent.run("hello")
         assert [len(agent.rules.deny), len(agent.rules.allow)] == [1, 1]
+
+
+@pytest.mark.spec("F3", "F4")
+def test_the_names_that_claude_code_gives_them_are_read(home: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_COWORK_MEMORY_EXTRA_GUIDELINES", "Write in French.")
+    assert lamina.Settings.load(project).extra_guidelines == "Write in French."
+    monkeypatch.setenv("CLAUDE_CODE_SIMPLE", "1")
+    assert lamina.Settings.load(project).bare

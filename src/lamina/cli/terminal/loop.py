@@ -19,7 +19,15 @@ from ...session.base import working
 from ..options import find_home
 from ..output import REFUSED, StdoutSink, TurnTally
 from ..signals import StoppableProvider, StopRequest
-from ..start import ChatOptions, MemorySource, find_newest, load_chat_settings, open_agent, open_chosen_provider
+from ..start import (
+    ChatOptions,
+    MemorySource,
+    find_newest,
+    load_chat_settings,
+    open_agent,
+    open_chosen_provider,
+    open_provider_again,
+)
 from . import banner, commands
 from . import session_picker as sessions
 from .input_line import ChatCompleter, ChatHistory, PlainLine, PromptLine, suppress_echo
@@ -50,11 +58,12 @@ class Chat:
         settle_includes(screen, self.questions, self.home, options.cwd, self.settings)
         self.display = TurnDisplay(screen, options.cwd, self.home)
         self.tally = TurnTally()
-        self.provider = StoppableProvider(open_chosen_provider(options.model, self.settings), stop)
+        first = self._first()
+        self.provider = StoppableProvider(open_provider_again(options, self.settings, self.home, first), stop)
         self._kept: tuple[str, ...] = ()  # rules of this chat's "always"
         self._told = 0  # of the session's notices
         self._loading = False
-        self.agent: Agent = self._open(self._first())
+        self.agent: Agent = self._open(first)
         self.line = self._line()
 
     def _line(self) -> PromptLine | PlainLine:
@@ -100,6 +109,8 @@ class Chat:
         old = self.agent
         self.options = self.options._replace(mode=old.mode)
         self.settings = load_chat_settings(self.options)
+        if resume is not None:
+            self.provider = StoppableProvider(open_provider_again(self.options, self.settings, self.home, resume), self.stop)
         self.agent = self._open(resume)
         self._leave(old)
         if self.agent.mail is not None:
