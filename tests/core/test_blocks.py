@@ -242,7 +242,7 @@ def test_a_block_of_the_wrong_shape_is_refused_by_name(raw: dict[str, Any]) -> N
 def test_a_block_that_holds_itself_is_refused(seed: str) -> None:
     loop: list[Any] = [seed]
     loop.append(loop)
-    with pytest.raises(InputError, match="no plain JSON"):
+    with pytest.raises(InputError, match="not plain JSON"):
         read_block({"type": "novelty", "value": loop})
 
 

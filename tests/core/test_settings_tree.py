@@ -108,14 +108,14 @@ def test_a_repository_can_turn_memory_and_spending_off_and_never_on_over_a_perso
     for trusted in (False, True):
         on = with_tree("project", {row.key: True}, trusted=trusted, user={row.key: False})
         assert on.resolved(row.key)[:2] == (False, "user")
-        assert "more than your own settings say" in on.findings[0].text
+        assert "more than your own settings allow" in on.findings[0].text
 
 
 @pytest.mark.spec("F2")
 def test_what_is_off_by_default_is_turned_on_only_by_a_trusted_repository() -> None:
     team = {"lamina": {"team": True}}
     assert with_tree("project", team).team is False
-    assert "before you trust" in with_tree("project", team).findings[0].text
+    assert "requires trusting this directory" in with_tree("project", team).findings[0].text
     assert with_tree("project", team, trusted=True).team is True
 
 

@@ -109,7 +109,7 @@ def test_whoever_only_prepares_requests_needs_no_key_and_a_call_says_what_is_mis
     request = {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]}
     provider = kind("m")
     assert provider.render(request)["model"] == "m"
-    with pytest.raises(SettingError, match="neither key, client nor base URL"):
+    with pytest.raises(SettingError, match="neither an API key, a client nor a base URL"):
         provider.ask(request)
 
 
