@@ -1,4 +1,4 @@
-"""How a request is read into pieces: order, marks, counts, and what the model is not shown."""
+"""Reading a request into pieces: order, marks, counts, and the blocks that the model does not see."""
 
 from __future__ import annotations
 

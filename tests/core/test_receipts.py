@@ -1,4 +1,4 @@
-"""Receipts: each record that was in view has exactly one fate, or the receipt is refused."""
+"""Receipts: each record in view has exactly one fate, or the receipt is rejected."""
 
 from __future__ import annotations
 

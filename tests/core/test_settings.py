@@ -15,7 +15,7 @@ from lamina.core.policy import CLASSIC, LEAN
 from lamina.core.settings import SETTINGS, Resolved, Secret, Settings, find, resolve
 from lamina.core.settings.table import NUMBERS, VARIABLES
 
-# F1, word for word: what is on and what is off when nobody says anything.
+# The defaults of all switches, exactly as in F1.
 ON = {
     "spill": True,
     "size_clearing": True,

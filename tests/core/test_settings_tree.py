@@ -1,4 +1,4 @@
-"""F2: what files in the working tree may set. A repository is somebody else's until a person trusts it."""
+"""F2: which settings files in the working tree may change, before and after the user trusts the directory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from lamina.core.settings import SETTINGS, Setting, Settings, Source, resolve
 
-# A value other than the default for every setting that a file may hold.
+# A value other than the default for every setting that a file may contain.
 OTHER: dict[str, Any] = {
     "lamina.policy": "lean",
     "lamina.contextWindow": 50_000,

@@ -1,4 +1,4 @@
-"""What people really say to a memory: several things at once, in odd forms, again, otherwise, and "forget everything"."""
+"""Real-life requests to memory: several items at once, unusual forms, repetitions, changes, and "forget everything"."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ TEA = "- [anna-tea](anna-tea.md) — Anna likes tea\n- [billing](billing.md) —
 
 
 def written(block: dict[str, Any]) -> tuple[str, str]:
-    """The file a call writes, and what its front matter describes."""
+    """Return the file that a call writes, and the description in its front matter."""
     assert block["name"] == "Write"
     [line] = [line for line in block["input"]["content"].splitlines() if line.startswith("description: ")]
     return block["input"]["file_path"].removeprefix(f"{MEMORY}/"), line.removeprefix("description: ")
 
 
-# How it is said
+# Ways to ask
 
 
 @pytest.mark.spec("B15", "S7")
@@ -89,7 +89,7 @@ def test_any_words_are_asked_about_without_harm(said: str) -> None:
     assert len(to_forget(said)) <= len(said)
 
 
-# Several things
+# Several items
 
 
 @pytest.mark.spec("S5", "S7")
@@ -138,7 +138,7 @@ def test_of_a_list_what_is_no_memory_is_asked_back_about_and_the_rest_is_saved()
     assert said.endswith("I will remember that: we ship from main")
 
 
-# Days
+# Dates
 
 
 @pytest.mark.spec("S7")
@@ -173,7 +173,7 @@ def test_a_day_that_is_none_is_no_error() -> None:
     assert "tomorrow" in written(talk.say("Remember: the demo is tomorrow"))[1]
 
 
-# Again, and otherwise
+# Repetitions and changes
 
 
 @pytest.mark.spec("S6")
@@ -248,7 +248,7 @@ def test_what_else_a_memory_says_stays_when_it_is_said_again() -> None:
     assert "The port is 9090.\n\nAsk Eve for the firewall.\n" in call["input"]["content"]
 
 
-# What is none of memory's business
+# Sentences that are not worth remembering
 
 
 @pytest.mark.spec("S8")

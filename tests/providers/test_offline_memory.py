@@ -1,4 +1,4 @@
-"""Memory without a model: notes made from a sentence, and the calls that save, find and remove them."""
+"""Memory without a model: notes from a sentence, and the calls that save, find and remove them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A provider by name: what is guessed, what is refused, and that nothing is imported before it is needed."""
+"""Opening a provider by name: which names are recognised or rejected, and that SDKs are imported only when needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A canonical request as the SDK's own create() takes it."""
+"""A canonical request as keyword arguments of the SDK's create()."""
 
 from __future__ import annotations
 

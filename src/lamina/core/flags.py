@@ -21,7 +21,7 @@ _READER_FAULTS = (OSError, LookupError, ValueError, TypeError, RuntimeError)
 
 
 class Mistyped(NamedTuple):
-    """The result of a flag reader if the flag has the wrong type for its setting."""
+    """The result of a flag reader if it cannot return a value of the setting's type; `problem` follows "expected …,"."""
 
     problem: str
 
@@ -33,7 +33,7 @@ def ask(flags: Flags, key: str, sample: object) -> object | None:
     try:
         return flags(key, sample)
     except _READER_FAULTS as fault:
-        return Mistyped(f"and reading the flag failed ({type(fault).__name__})")
+        return Mistyped(f"but reading the flag failed ({type(fault).__name__})")
 
 
 def openfeature_flags(*, domain: str | None = None, context: Any = None, client: Any = None) -> FlagReader:

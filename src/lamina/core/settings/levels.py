@@ -220,7 +220,7 @@ class LevelReader(msgspec.Struct):
             # The sample has the flag's type. For a switch it is true, so a returned false is a real answer and not the sample.
             answer = ask(flags, row.key, row.kills or defaults()[row.key].value) if row.remote else None
             if isinstance(answer, Mistyped):
-                self.note(row.key, f"must be {row.kind.says}, {answer.problem}")
+                self.note(row.key, f"expected {row.kind.says}, {answer.problem}")
             elif answer is not None:
                 self.take(row, row.kind.read(answer), "")
         for key in flags if isinstance(flags, Mapping) else ():

@@ -70,7 +70,7 @@ def _into_log(asked: TurnContext) -> list[Wire]:
 
 
 def _keep(asked: TurnContext, note: Note, there: KnownMemory | None, left: list[Done]) -> list[Wire] | str:
-    """Return the next call for one note, or its outcome. `left` are the calls after the prompt that belong to later notes.
+    """Return the next call for one note, or its outcome. `left` are the calls after the prompt that are not yet assigned.
 
     A file with unrelated content stays unchanged, and the note gets the next free name.
     """
