@@ -61,7 +61,7 @@ def test_a_command_that_prints_a_gigabyte_is_stopped_and_bounded(
 def test_what_is_left_out_can_be_read(opened: Open, messages_server: MessagesServer, project: Path) -> None:
     [said] = outcome(opened, messages_server, ("Bash", {"command": "seq 1 50000; true"}))
     assert "\n1\n2\n3\n" in said
-    path = Path(said.partition("All of it is in ")[2].partition("\n")[0])
+    path = Path(said.partition("The complete result is in ")[2].partition("\n")[0])
     assert path.read_text().count("\n") == 50_000
     assert path.stat().st_mode & 0o777 == 0o600
 
