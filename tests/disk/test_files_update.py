@@ -31,7 +31,7 @@ def wait_for_guards(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 @needs_fork
 def test_sixteen_processes_with_forty_updates_each_lose_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "index"
-    wait_for_guards(monkeypatch, 60)
+    wait_for_guards(monkeypatch, 600)
 
     def act(number: int) -> None:
         for turn in range(40):
