@@ -70,6 +70,7 @@ def test_a_session_on_a_disk_that_fills_up_goes_on_and_is_written_when_there_is_
 @needs_fork
 @pytest.mark.spec("Z4", "Z6")
 @pytest.mark.parametrize("fault", [Fail(errno.ENOSPC), Fail(errno.ENOSPC, forever=True), Fail(errno.EIO)], ids=str)
+@pytest.mark.usefixtures("crash_points")
 def test_whatever_system_call_fails_the_turns_go_on(tmp_path: Path, fault: Fail) -> None:
     def act(directory: Path, say: Say) -> None:
         with Session(home=directory / "home", system="s", tools=[READ]) as session:
