@@ -114,6 +114,10 @@ class Conversation:
         """Use another clock for new records, such as a replay's."""
         self.clock = clock
 
+    def use_settings(self, settings: Settings, policy: Policy, limits: Thresholds) -> None:
+        """Use other settings from now on. Decisions already made stay."""
+        self.settings, self.policy, self.limits = settings, policy, limits
+
     # State of the host and the layers
 
     def lend(self, host: Host) -> None:

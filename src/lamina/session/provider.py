@@ -64,12 +64,15 @@ def limits_for(
     provider: Provider, policy: Policy, settings: Settings, *, window: int | None, options: Wire, notices: list[str]
 ) -> Thresholds:
     """Return the thresholds for the provider's window. Problems with the numbers are added to `notices`."""
+    known = _known(provider.model)
+    asked = window if window is not None else settings.context_window
     found = window_for(
         provider.model,
         explicit=window,
         setting=settings.context_window,
         beta_1m="context-1m" in str(options.get("betas")),
-        known=_known(provider.model),
+        known=known,
+        stated=None if known or asked is not None else _stated_by(provider),
         default=policy.window.default_window,
     )
     limits = thresholds(
@@ -80,12 +83,17 @@ def limits_for(
         compact_in=settings.auto_compact_window,
     )
     notices += [*found.findings, *limits.findings]
-    if found.source == "default" and provider.name != "offline" and not _known(provider.model):
+    if found.source == "default" and provider.name != "offline" and not known:
         notices.append(
             f"Unknown model {provider.model}: assuming a window of {found.tokens:,} tokens, and its cost in dollars is unknown. "
             "Set LAMINA_CONTEXT_WINDOW if its window differs."
         )
     return limits
+
+
+def _stated_by(provider: Provider) -> int | None:
+    ask: Callable[[], int | None] | None = getattr(provider, "stated_window", None)
+    return ask() if ask is not None else None
 
 
 def no_wider(window: int | None, model: str) -> int | None:
