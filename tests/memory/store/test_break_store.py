@@ -122,9 +122,9 @@ def test_a_secret_does_not_live_on_in_the_name_or_the_file(tmp_path: Path, name:
         with suppress(InputError):
             store.save(Draft(name, type="project", description="d", body=body), why=ME)
         text = f"---\nname: fine\ndescription: d\ntype: project\n---\n\n{body}\n"
-        with pytest.raises(InputError, match="holds a secret"):
+        with pytest.raises(InputError, match="contains a secret"):
             store.put(f"{name}.md", text, expected=None, why=ME)
-        with pytest.raises(InputError, match="holds a secret"):
+        with pytest.raises(InputError, match="contains a secret"):
             store.put("fine.md", text.replace("name: fine", f"name: about {trace}"), expected=None, why=ME)
         assert store.put("fine.md", text, expected=None, why=ME).redacted
     for path in (tmp_path / "memory").rglob("*"):
