@@ -1,4 +1,4 @@
-"""Where an agent type's memory lies, and what may not be its place (A5, G1)."""
+"""The location of an agent type's memory, and refused locations (A5, G1)."""
 
 from __future__ import annotations
 

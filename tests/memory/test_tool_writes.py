@@ -1,4 +1,4 @@
-"""What a model writes into memory with Write and Edit: saved, refused, proposed or removed by the store, never around it."""
+"""A model's writes into memory with Write and Edit: the store saves, refuses, proposes or removes; nothing bypasses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How rules and modes meet, and which rule is offered with "always"."""
+"""Rules combined with modes, and the rule offered with "always"."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from lamina.prompt.instructions import load_instructions, project_of
 
 
 class Place:
-    """A disk of its own: a machine's directory, a person's home, a repository below it."""
+    """A separate disk: a machine's directory, a user's home, a repository below it."""
 
     def __init__(self, root: Path) -> None:
         self.root = Path(os.path.realpath(root))

@@ -16,7 +16,7 @@ from lamina.providers.offline.sentence_rules import says_instead
 
 from .talk import INDEX, MEMORY, Talk, called
 
-SAVED = "Saved the memory 'x' in y; its line in MEMORY.md is in place."
+SAVED = "Saved the memory 'x' in y; its line in MEMORY.md is up to date."
 TEA = "- [anna-tea](anna-tea.md) — Anna likes tea\n- [billing](billing.md) — the billing service is owned by Anna"
 
 

@@ -27,7 +27,7 @@ def test_a_wish_to_remember_is_a_file_with_front_matter() -> None:
         "---\nname: integration-tests-real-database\ndescription: integration tests run against a real database\ntype: feedback\n"
         "---\n\nIntegration tests run against a real database.\n\n**Why:** Mocks once hid a broken migration.\n"
     )
-    done = talk.result("Saved the memory 'integration-tests-real-database' in x; its line in MEMORY.md is in place.")
+    done = talk.result("Saved the memory 'integration-tests-real-database' in x; its line in MEMORY.md is up to date.")
     assert done["text"] == "I will remember that: integration tests run against a real database"
 
 

@@ -1,4 +1,4 @@
-"""What a command prints: plain text, bounded, and all of it in a file when it is long."""
+"""A command's output: plain text, bounded, with the whole text in a file if it is long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edit: one place changed, everything else as it was, and never over somebody else's change."""
+"""Edit changes one place, keeps everything else, and never overwrites someone else's change."""
 
 from __future__ import annotations
 

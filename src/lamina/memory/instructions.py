@@ -62,7 +62,7 @@ def _type_sections(*, team: bool) -> list[str]:
 
 
 def _past(place: MemoryLocation, transcripts: Path | None, tools: Sequence[str], *, assistant: bool = False) -> str:
-    """Explain how to search with the available tool; empty if there is none."""
+    """Explain how to search with the available tool; empty without one."""
     if "Grep" in tools:
         by = 'Grep with pattern="…" path="{path}" glob="{glob}"'
     elif "Bash" in tools:

@@ -1,6 +1,6 @@
 """The rule offered with "always": the narrowest one that allows the same call next time.
 
-`permissions` offers a rule only if it would indeed allow the call. Invariant: no suggestion allows every command, or
+`decision` offers a rule only if it would indeed allow the call. Invariant: no suggestion allows every command, or
 everything near the file system root.
 """
 

@@ -65,7 +65,7 @@ def first_reminder(
     date: str | None = None,
     editor_selection: str | None = None,
 ) -> str | None:
-    """Render the reminder that precedes the first user message, or None if there is nothing to report."""
+    """Render the reminder that precedes the first user message, or None without any content."""
     texts = prompt_sections(__file__, "reminders")
     files = instructions.files if instructions is not None else ()
     indexes = [index for index in memory_index if index.text.strip()]

@@ -1,6 +1,6 @@
 """Bash: run one shell command.
 
-It runs `bash -c` (`sh -c` if there is no bash) in the working directory and in a separate process group. See `process` for
+It runs `bash -c` (`sh -c` without bash) in the working directory and in a separate process group. See `process` for
 how a command is ended and `capture` for how its output is kept. Each call is a new shell: a `cd` or a variable lasts as long
 as the call. Background processes keep running; the call does not wait for them and shows none of their later output.
 
@@ -45,7 +45,7 @@ SCHEMA: Wire = {
             "minimum": 1,
             "description": f"Timeout in milliseconds (default {DEFAULT_TIMEOUT}, at most {MAX_TIMEOUT})",
         },
-        "description": {"type": "string", "description": "What the command does, in five to ten words, for the user"},
+        "description": {"type": "string", "description": "Explains the command to the user in five to ten words"},
     },
     "required": ["command"],
 }

@@ -125,7 +125,7 @@ class Capture:
             self._lost = str(error)
 
     def _keep(self, data: bytes) -> None:
-        """Save output to the file. A failure is no reason to stop the command: beginning and end are still in memory."""
+        """Save output to the file. A failure does not stop the command, because beginning and end are still in memory."""
         if self._spool is None:
             return
         try:

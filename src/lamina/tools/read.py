@@ -44,7 +44,7 @@ SCHEMA: Wire = {
     "properties": {
         "file_path": {"type": "string", "minLength": 1, "description": "Absolute path of the file"},
         "offset": {"type": "integer", "minimum": 0, "description": "The number of the first line to read, from 1"},
-        "limit": {"type": "integer", "minimum": 1, "description": "How many lines to read"},
+        "limit": {"type": "integer", "minimum": 1, "description": "Number of lines to read"},
     },
     "required": ["file_path"],
 }
@@ -116,7 +116,8 @@ def _notes(page: TextPage, size: int, *, folded: bool) -> Iterator[str]:
         yield "The file is empty."
     elif page.more:
         whole = f"of {page.total:,}" if page.ended else f"of a file of {size:,} bytes"
-        yield f"Lines {page.first:,} to {last:,} {whole}. Continue with offset={last + 1}."
+        lines = f"Lines {page.first:,} to {last:,}" if last > page.first else f"Line {last:,}"
+        yield f"{lines} {whole}. Continue with offset={last + 1}."
     if folded:
         yield f"Lines longer than {LINE_CHARACTERS:,} bytes are folded, and each piece counts as a line."
     if page.cut:

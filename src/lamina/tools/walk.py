@@ -1,4 +1,4 @@
-"""The files below a directory, sorted by path, without the ones nobody wants to search.
+"""The files below a directory, sorted by path, except the ones that are rarely worth searching.
 
 Decides which files Glob and Grep (without ripgrep) visit. Standard library only, because the search worker loads this
 module. Invariants: links are never followed, so the walk stays below its root and ends. Only regular files come out. The

@@ -29,7 +29,7 @@ ODD = [
 
 
 class Read:
-    """A reader of its own: nothing of Lamina, only the format as it is written down."""
+    """An independent reader: no code of Lamina, only the documented format."""
 
     def __init__(self, directory: Path) -> None:
         self.index = (directory / "MEMORY.md").read_text()

@@ -163,7 +163,7 @@ def test_a_line_that_a_person_took_out_stays_out(store: DirectoryStore, memory: 
 
 
 def at_point(name: str, count: int, act: Any) -> Any:
-    """Calls `act` right before the count-th system call of that name, as somebody who edits meanwhile."""
+    """Call `act` right before the count-th system call of that name, like a user who edits in the meantime."""
     seen = 0
 
     def watch(point: str, _: int) -> None:

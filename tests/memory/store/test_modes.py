@@ -1,4 +1,4 @@
-"""Who may write in which mode, and proposals that wait for a yes."""
+"""Write permissions by mode, and proposals that wait for approval."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class SelectorReply(NamedTuple):
 def choose_by_ranker(
     memory: MemoryLibrary, asked: RecallQuestion, seen: SeenMemories, policy: SurfacingPolicy, *, instead: str = ""
 ) -> RecallChoice:
-    """Choose the memories that clearly fit; often there are none."""
+    """Choose the memories that clearly fit, which is often an empty choice."""
     headers = memory.headers()
     found = memory.ranked(headers, asked.words, LOOKED_AT)
     fits = clear_fits(asked.words, [ranked for _, ranked in found], [header.name for header, _ in found], len(headers))

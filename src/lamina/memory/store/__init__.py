@@ -2,8 +2,8 @@
 
 contract.py   the store protocol and its values     directory.py    the store in a directory    in_memory.py  the store in a dict
 topic.py      one memory as a file                  topic_files.py  finding, reading, scanning  index.py      MEMORY.md
-draft.py      validation of new memories            secrets.py      redaction                   evidence.py   files a memory relies on
-journal.py, history.py, git.py  every change        recovery.py     crash recovery, rollback    journal_check.py  unreadable entries
+draft.py      validation of new memories            secrets.py      redaction                   evidence.py   files it relies on
+journal.py, history.py, git.py  every change        recovery.py     crash recovery, rollback    journal_check.py  damage
 scopes.py, project_identity.py  memory locations    modes.py        off, read-only, confirm     daily_logs.py assistant mode
 lint.py       faults in memories and the index
 """

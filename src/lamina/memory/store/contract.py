@@ -27,8 +27,10 @@ READ_IN_PART = f"larger than {MOST_READ >> 10} KiB, read in part"
 
 
 class ChangeReason(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who changed a memory, why, and in which session and message. `dream` is the id of the dream that made or reverted the
-    change."""
+    """The author of a change, the reason, and the session and message it came from.
+
+    `dream` is the id of the dream that made or reverted the change.
+    """
 
     who: ChangeAuthor
     why: str = ""

@@ -47,7 +47,7 @@ class JournalContents(NamedTuple):
 
 
 def read_journal(root: RootDir) -> JournalContents:
-    """Read the journal; empty if there is none."""
+    """Read the journal; a missing one is empty."""
     versions, contents, damage = dict[str, list[JournalLine]](), dict[str, str](), list[Damage]()
     names = (entry.name for entry in root.listdir(HISTORY_DIRECTORY) if not entry.is_dir)
     for name in sorted(filter(SEGMENT_NAME.fullmatch, names))[-2 * SEGMENTS :]:

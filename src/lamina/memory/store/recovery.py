@@ -106,7 +106,7 @@ def _half_done(change: JournalHead, files: TopicFiles) -> bool:
 
 
 class FileToRestore(NamedTuple):
-    """A file to restore. `data` is None to remove it. `known` lists the digests it may have to be replaced; an empty digest
+    """A file to restore. `data` is None to remove it. It is replaced only if its digest is in `known`; an empty digest
     means no file."""
 
     file: str
