@@ -29,7 +29,7 @@ ODD = [
 
 
 class Read:
-    """A reader of its own: nothing of Lamina, only the format as it is written down."""
+    """An independent reader: no code of Lamina, only the documented format."""
 
     def __init__(self, directory: Path) -> None:
         self.index = (directory / "MEMORY.md").read_text()
@@ -122,9 +122,9 @@ def test_a_secret_does_not_live_on_in_the_name_or_the_file(tmp_path: Path, name:
         with suppress(InputError):
             store.save(Draft(name, type="project", description="d", body=body), why=ME)
         text = f"---\nname: fine\ndescription: d\ntype: project\n---\n\n{body}\n"
-        with pytest.raises(InputError, match="holds a secret"):
+        with pytest.raises(InputError, match="contains a secret"):
             store.put(f"{name}.md", text, expected=None, why=ME)
-        with pytest.raises(InputError, match="holds a secret"):
+        with pytest.raises(InputError, match="contains a secret"):
             store.put("fine.md", text.replace("name: fine", f"name: about {trace}"), expected=None, why=ME)
         assert store.put("fine.md", text, expected=None, why=ME).redacted
     for path in (tmp_path / "memory").rglob("*"):

@@ -22,7 +22,7 @@ from .finding import Finding
 
 _NAMED_IN = re.compile(r" \(named in (?P<file>.+)\)\.\Z")
 # Where a sentence of the loader goes on behind the path it begins with.
-_BEHIND_PATH = re.compile(r" (?:is|has|lies|holds|belongs|can't|may|exceeds)\b|: ")
+_BEHIND_PATH = re.compile(r" (?:is|does|has|lies|contains|belongs|can't|may|exceeds)\b|: ")
 # Part of the loader's sentence → kind; what fits none is an instruction file that is left out.
 _KINDS = {
     "waits for approval": "waits-for-approval",
