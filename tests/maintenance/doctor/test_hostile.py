@@ -108,4 +108,4 @@ def test_memories_beyond_the_budget_are_counted(patient: Patient, monkeypatch: p
     for number in range(10):
         patient.topic(f"t{number}.md", f"text {number}")
     [found] = patient.found("too-many")
-    assert "memories were not read" in found.problem
+    assert "memories were not checked" in found.problem
