@@ -29,7 +29,7 @@ def test_a_turn_that_was_cut_off_is_told_and_carried_on(work: Path) -> None:
         terminal.close()
         terminal.wait()
     with Terminal("--continue", cwd=work) as terminal:
-        assert "Its last turn was not finished: /retry" in terminal.prompt()
+        assert "The last turn was not finished. Use /retry" in terminal.prompt()
         terminal.say("/retry")
         terminal.expect("begun")
         terminal.prompt()
