@@ -1,4 +1,4 @@
-"""Agents on the command line: the list of types, what `-p` prints of them, and how the chat tells of one."""
+"""Agents on the command line: the list of types, the output of `-p`, and the display in the chat."""
 
 from __future__ import annotations
 

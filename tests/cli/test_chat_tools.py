@@ -1,4 +1,4 @@
-"""`lamina -p` with tools: what may run without a question, what is printed, what every event holds, how a turn is stopped."""
+"""`lamina -p` with tools: permissions, output, the content of events, and stopping a turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lamina context`: what fills the window, of a recorded session and of a live one; and the exact request of any call."""
+"""`lamina context`: the context window of recorded and live sessions, and the exact request of any call."""
 
 from __future__ import annotations
 

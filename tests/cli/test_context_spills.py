@@ -1,4 +1,4 @@
-"""`lamina context` names the results that lie in files."""
+"""`lamina context` lists the results stored in files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lamina dream`: by hand, watched, ended and taken back; `/dream` in the chat; the line in `lamina stats`."""
+"""`lamina dream`: run, watch, stop and undo dreams; `/dream` in the chat; the line in `lamina stats`."""
 
 from __future__ import annotations
 

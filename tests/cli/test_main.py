@@ -1,4 +1,4 @@
-"""The top of the command line: help is cheap, misuse is one line and exit code 2, and no traceback ever reaches a person."""
+"""The top-level command: help is cheap, misuse gives one line and exit code 2, and users never see a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lamina memory` and `lamina inbox`: see, save, trace, take back, from the command line."""
+"""`lamina memory` and `lamina inbox`: list, save, trace and restore memories."""
 
 from __future__ import annotations
 

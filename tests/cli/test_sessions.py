@@ -1,4 +1,4 @@
-"""`lamina sessions`: our conversations and other programs', as tables and as JSON; what stands in a file is data, never a command."""
+"""`lamina sessions`: sessions of Lamina and other programs as tables and JSON; file contents are data, never control codes."""
 
 from __future__ import annotations
 

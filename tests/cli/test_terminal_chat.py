@@ -1,4 +1,4 @@
-"""The chat as a person meets it, on a pseudo-terminal: typing, questions, commands, stopping, leaving, a window that is closed."""
+"""The chat on a pseudo-terminal: typing, questions, commands, stopping, leaving, and a closed terminal."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_no_with_words_reaches_the_model_and_nothing_is_done(chat: Terminal, w
 def test_an_always_is_kept_and_not_asked_about_again(chat: Terminal, work: Path) -> None:
     chat.say("write notes/one.txt: first")
     offered = chat.expect("\n  >")
-    assert "a always: Edit(./notes/**)" in offered
+    assert "a always allow: Edit(./notes/**)" in offered
     chat.say("a")
     chat.expect("Saved in .claude/settings.local.json.")
     chat.prompt()

@@ -1,4 +1,4 @@
-"""A turn that the end of its terminal cut off: who comes back is told, and carries on or leaves it."""
+"""A turn interrupted by a closed terminal: on resume the user sees it and can continue it or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/memory: which memories came to this conversation, and why."""
+"""/memory shows which memories were recalled in this conversation, and why."""
 
 from __future__ import annotations
 

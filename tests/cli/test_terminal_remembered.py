@@ -1,4 +1,4 @@
-"""Memories that a chat leaves behind: the person is told, also when they go at once; a run without a person leaves none unasked."""
+"""Memories saved by a chat are announced, even if the user leaves at once; a non-interactive run saves none unasked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person reads: words broken between words, calls in half a line, the status line, names that are completed. All pure."""
+"""Text of the chat: wrapping, descriptions of calls, the status line, completion of names. All pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking back a turn: what leaves is the person's last message and all that followed it, and it is said in a sentence."""
+"""Undoing a turn removes the user's last message and everything after it, and reports that in a sentence."""
 
 from __future__ import annotations
 

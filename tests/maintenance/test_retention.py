@@ -1,4 +1,4 @@
-"""Sessions are kept for ever unless somebody says otherwise, and never go silently."""
+"""Sessions are kept forever by default, and never removed silently."""
 
 from __future__ import annotations
 

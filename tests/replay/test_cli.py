@@ -1,4 +1,4 @@
-"""`lamina replay` as a person runs it."""
+"""`lamina replay` from the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A provider is asked what it would do with a policy's request."""
+"""`--ask`: comparing a provider's answers with the recorded ones."""
 
 from __future__ import annotations
 

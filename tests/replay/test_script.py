@@ -1,4 +1,4 @@
-"""What a recording says, read for a replay."""
+"""Reading a recording into a replay script."""
 
 from __future__ import annotations
 

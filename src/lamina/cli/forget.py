@@ -64,11 +64,11 @@ def _shown(report: ForgetReport, verb: str) -> str:
     def extent(item: ForgottenFile) -> str:
         return "whole file" if item.action == "removed" else counted(item.places, "place")
 
-    rows = capped([f"{item.kind}: {item.path} ({extent(item)})" for item in report.done], SHOWN, "… and {} more files")
+    rows = capped([f"{item.kind}: {item.path} ({extent(item)})" for item in report.done], SHOWN, "… and {:,} more")
     counts = ", ".join(f"{count} in {kind}" for kind, count in sorted(report.counts().items()))
     none = "Nothing was removed." if report.skipped or report.left else "No matches found."
     rows.append(f"{verb.capitalize()}: {counts}." if counts else none)
     rows += [f"Not done: {one.path}: {one.why}" for one in report.skipped]
     left = [f"Left: {one.path}: {one.why}" for one in report.left]
-    rows += capped(left, SHOWN, "Left: {} more files; --json lists them.")
+    rows += capped(left, SHOWN, "Left: {:,} more; --json lists them.")
     return printable("\n".join(rows))

@@ -36,7 +36,7 @@ COMMANDS = {
     "inbox": "Review pending memory changes, shown as diffs.",
     "memory": "List, search, save and restore memories, and see their history.",
     "migrate": "Move the memory and sessions of a project to its new directory.",
-    "replay": "Replay recorded sessions to compare tokens, cache hits and cost between policies and without layers.",
+    "replay": "Replay recorded sessions to compare tokens, cache hits and cost under different policies.",
     "sessions": "List, show, search, edit and clean up recorded sessions.",
     "stats": "Show what sessions cost and what the layers saved.",
 }

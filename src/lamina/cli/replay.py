@@ -72,7 +72,7 @@ def replay_command(
     cwd: Path,
     as_json: bool,
 ) -> None:
-    """Replay recorded sessions to compare tokens, cache hits and cost between policies and without layers.
+    """Replay recorded sessions to compare tokens, cache hits and cost under different policies.
 
     Sessions are transcripts of Lamina or Claude Code. They are not changed, and without --ask no model is called.
     """

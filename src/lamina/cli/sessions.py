@@ -221,7 +221,9 @@ def expand_command(session: str, node: str, page: int, cwd: Path, as_json: bool)
     told = {"session_id": path.stem, "node": node, "page": shown.number, "pages": shown.pages, "text": shown.text}
     print_result(told, shown.text, as_json=as_json)
     if shown.pages > 1 and not as_json:
-        click.echo(f"Page {shown.number} of {shown.pages}. Use --page {shown.number % shown.pages + 1} for the next.", err=True)
+        click.echo(
+            f"Page {shown.number} of {shown.pages}. Use --page {shown.number % shown.pages + 1} for another page.", err=True
+        )
 
 
 @sessions_command.command("snip")

@@ -97,7 +97,7 @@ def test_doctor_tells_of_a_dream_that_hangs_and_of_one_without_a_record(tmp_path
             assert not patient.found("dream-stopped"), "it lives"
             write_record(gated.store.root, msgspec.structs.replace(one.record, started=LOOKED_AT - 7_200))
             (found,) = patient.found("dream-long")
-            assert "runs for 120 minutes" in found.problem
+            assert "has been running for 120 minutes" in found.problem
             gated.store.root.replace(f".dreams/{one.record.id}/record.json", b"{ torn")
     (found,) = patient.found("dream-stopped")
     assert "no readable record" in found.problem

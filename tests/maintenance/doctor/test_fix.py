@@ -1,4 +1,4 @@
-"""`--fix`: what is mended, what is left, how it is taken back, and that a second run has nothing to do."""
+"""`--fix`: what is fixed, what is left, how to undo it, and that a second run has nothing to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Directories that somebody prepared: pipes, gigabytes, loops, thousands of files. Looking is bounded and never blocks."""
+"""Hostile directories with pipes, gigabytes, loops or thousands of files: checks are bounded and never block."""
 
 from __future__ import annotations
 

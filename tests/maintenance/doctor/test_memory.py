@@ -1,4 +1,4 @@
-"""What is found in a memory directory; looking changes nothing."""
+"""Findings in a memory directory; checking changes nothing."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_what_was_changed_or_removed_outside_is_shown(patient: Patient) -> None:
     assert "1 memory was added outside Lamina: hand.md" in texts
     assert "1 memory was changed outside Lamina: changed.md" in texts
     [gone] = patient.found("gone-outside")
-    assert gone.remedy.endswith("lamina memory restore gone.md")
+    assert gone.remedy.startswith("Run `lamina memory restore gone.md`")
 
 
 @pytest.mark.spec("B5")

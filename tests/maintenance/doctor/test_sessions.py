@@ -1,4 +1,4 @@
-"""Transcripts, forks and the home: found, mended with a backup, and left alone where they are somebody else's."""
+"""Transcripts, forks and the home: problems are found, repaired with a backup, and left alone in other programs' files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A project that moved keeps its memory and its sessions."""
+"""Moving a project's memory and sessions to its new directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lamina import` and `lamina export`, as a person calls them."""
+"""`lamina import` and `lamina export` from the command line."""
 
 from __future__ import annotations
 

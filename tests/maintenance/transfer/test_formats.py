@@ -1,4 +1,4 @@
-"""Which format a source has is told by what it holds."""
+"""Detecting the format of a source from its content."""
 
 from __future__ import annotations
 

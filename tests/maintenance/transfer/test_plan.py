@@ -1,4 +1,4 @@
-"""What an import changes is decided before anything is saved."""
+"""Planning an import before anything is saved."""
 
 from __future__ import annotations
 

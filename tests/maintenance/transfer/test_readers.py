@@ -1,4 +1,4 @@
-"""What other programs wrote, read as memories."""
+"""Reading the files of other programs as memories."""
 
 from __future__ import annotations
 
