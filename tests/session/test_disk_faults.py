@@ -163,7 +163,7 @@ def test_a_transcript_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> Non
     data = session.path.read_bytes()
     session.path.unlink()
     session.path.mkdir()
-    with pytest.raises(Exception, match="No session") as told:
+    with pytest.raises(Exception, match="not found in") as told:
         Session(home=tmp_path, resume=session.id)
     assert "\n" not in str(told.value)
     session.path.rmdir()
@@ -195,7 +195,5 @@ def test_a_disk_error_names_the_file(tmp_path: Path) -> None:
         turns(session, "a")
         with failing(errno.EACCES):
             session.add_user("b")
-            assert (session.status.write_error or "").startswith(
-                f"{session.path}: may not be written here; check its permissions"
-            )
+            assert (session.status.write_error or "").startswith(f"{session.path}: is not writable; check its permissions")
         assert not isinstance(session.status.write_error, DiskError)

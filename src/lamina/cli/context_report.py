@@ -47,6 +47,7 @@ SOURCES = {
     "suffix": "from the model's name",
     "model": "known for this model",
     "header": "from the beta header",
+    "server": "reported by the server",
     "default": "assumed",
 }
 
