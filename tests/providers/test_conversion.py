@@ -7,8 +7,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.core.histories import examples
 
 from lamina.core.errors import InputError
 from lamina.providers.conversion import ERROR, block_of, chat_messages, messages_from_chat, part_of
@@ -95,7 +96,7 @@ def to_chat(messages: list[Wire], **options: bool) -> list[Wire]:
     return [chat for message in messages for chat in chat_messages(message, **options)]
 
 
-@settings(max_examples=300)
+@examples(200)
 @given(conversations())
 def test_a_conversation_comes_back_as_it_went(messages: list[Wire]) -> None:
     before = copy.deepcopy(messages)
@@ -155,7 +156,7 @@ def chats(draw: st.DrawFn) -> list[Wire]:
     return out
 
 
-@settings(max_examples=300)
+@examples(200)
 @given(chats())
 def test_a_callers_own_list_comes_back_as_it_was(chat: list[Wire]) -> None:
     assert to_chat(messages_from_chat(chat)) == chat
