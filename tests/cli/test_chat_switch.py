@@ -1,4 +1,4 @@
-"""Another model from here on, and another program's session: the prompt stays, the break is announced, the count starts anew."""
+"""Switching models and resuming another program's session: the prompt stays, the cache break is expected, counting restarts."""
 
 from __future__ import annotations
 

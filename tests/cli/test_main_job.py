@@ -1,4 +1,4 @@
-"""The main job, as a person does it: say it once, in one process; ask in another. No key, no model."""
+"""The main use case: state a fact in one process and ask for it in another, without an API key or a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of the README, run as they stand there, one after the other, in a home of their own and without a key."""
+"""Run the README's commands in order, in a separate home and without an API key."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def test_an_export_leaves_out_what_was_read_in_part_and_says_so(tmp_path: Path) 
     with DirectoryStore.open(tmp_path / "memory", durability="process") as store:
         (tmp_path / "memory" / "huge.md").write_bytes(b"---\nname: huge\ndescription: d\n---\n" + b"x" * MOST_READ)
         report = export_from(store, tmp_path / "out", "claude-code")
-        assert report.problems == ("huge.md is too long and was left out",)
+        assert report.problems == ("huge.md is too long and was skipped",)
         store.save(Draft("one", type="project", description="d", body="b"), why=ME)
         assert [item.name for item in export_from(store, tmp_path / "out", "claude-code").items] == ["one.md", "MEMORY.md"]
     assert not (tmp_path / "out" / "huge.md").exists()
