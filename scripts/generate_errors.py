@@ -16,9 +16,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from source_texts import ROOT, Module, Scope, bind, is_worded, last_name, modules, owner, readings
+from generated_page import write_or_check
+from source_texts import Module, Scope, bind, is_worded, last_name, modules, owner, readings
 
-TARGET = ROOT / "docs" / "errors.md"
 CLICK = {"UsageError", "BadParameter", "ClickException", "BadArgumentUsage", "NoSuchOption", "FileError"}
 
 INTRO = """\
@@ -195,16 +195,5 @@ def _cell(text: str) -> str:
     return re.sub(r"([|<*])", r"\\\1", text)
 
 
-def main(arguments: list[str]) -> int:
-    made = page()
-    if arguments == ["--check"]:
-        current = TARGET.is_file() and TARGET.read_text("utf-8") == made
-        print("docs/errors.md is " + ("current" if current else "out of date: run python scripts/generate_errors.py"))
-        return 0 if current else 1
-    TARGET.write_text(made, encoding="utf-8")
-    print(f"docs/errors.md: {len(rows())} sentences")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(write_or_check("docs/errors.md", page(), "scripts/generate_errors.py", sys.argv[1:]))

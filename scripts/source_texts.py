@@ -10,11 +10,12 @@ import ast
 import functools
 import itertools
 import operator
-import pathlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from generated_page import ROOT
+
 PACKAGE = ROOT / "src" / "lamina"
 
 # Calls that only make a value fit for a message: the value is what the reader wants to know.
@@ -82,7 +83,7 @@ def modules() -> dict[str, Module]:
 
 def _read(name: str, tree: ast.Module, *, is_package: bool) -> Module:
     module = Module(name, tree)
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         match node:
             case ast.FunctionDef():
                 module.functions.setdefault(node.name, node)
@@ -102,6 +103,15 @@ def _read(name: str, tree: ast.Module, *, is_package: bool) -> Module:
             case _:
                 pass
     return module
+
+
+def _statements(node: ast.AST) -> Iterator[ast.stmt]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+            yield from _statements(child)
+        elif isinstance(child, ast.excepthandler | ast.match_case):
+            yield from _statements(child)
 
 
 def owner(name: str, module: Module) -> tuple[Module, str]:

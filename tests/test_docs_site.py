@@ -1,4 +1,4 @@
-"""The site and its generated pages: every page is in the navigation, and the table of errors is the one in the code."""
+"""The site and its generated pages: every page is in the navigation, and commands and errors are those of the code."""
 
 from __future__ import annotations
 
@@ -8,32 +8,39 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 import lamina
+from lamina import errors
 
 ROOT = Path(__file__).parent.parent
 
 
-def check_errors(root: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(root / "scripts" / "generate_errors.py"), "--check"]
+def check(root: Path, page: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(root / "scripts" / f"generate_{page}.py"), "--check"]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_the_page_of_errors_is_current() -> None:
-    done = check_errors(ROOT)
+@pytest.mark.parametrize("page", ["commands", "errors"])
+def test_a_generated_page_is_current(page: str) -> None:
+    done = check(ROOT, page)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_reworded_error_makes_the_page_out_of_date(tmp_path: Path) -> None:
-    for name in ("scripts", "src", "docs"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    errors = tmp_path / "src" / "lamina" / "core" / "errors.py"
-    text = errors.read_text("utf-8")
-    errors.write_text(text.replace("add_user()", "add_message()"), "utf-8")
-    assert errors.read_text("utf-8") != text
-    done = check_errors(tmp_path)
-    assert (done.returncode, done.stdout) == (1, "docs/errors.md is out of date: run python scripts/generate_errors.py\n")
+def test_a_page_that_is_out_of_date_is_found(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "src").symlink_to(ROOT / "src")
+    (tmp_path / "docs").mkdir()
+    text = (ROOT / "docs" / "commands.md").read_text("utf-8")
+    (tmp_path / "docs" / "commands.md").write_text(text.replace("--ledger", "--book"), "utf-8")
+    done = check(tmp_path, "commands")
+    assert (done.returncode, done.stdout) == (1, "docs/commands.md is out of date: run python scripts/generate_commands.py\n")
+
+
+@pytest.mark.parametrize("error", [errors.NothingToSend(), errors.DiskFull("{where}"), errors.Aborted()])
+def test_the_page_has_the_sentence_that_is_raised(error: errors.LaminaError) -> None:
+    assert f"| {error} |" in (ROOT / "docs" / "errors.md").read_text("utf-8")
 
 
 def test_every_page_is_in_the_navigation_once() -> None:
