@@ -185,9 +185,10 @@ def _section(name: str, found: list[Row]) -> str:
         return ""
     usual = (f"`{name}`", _meaning(name) if name in error_classes() else "A wrong call of the command line; exit code 2.")
     heading, meaning = HEADINGS.get(name, usual)
-    table = "".join(
-        f"| {_cell(row.sentence)} | {row.package} |\n" for row in sorted(found, key=lambda row: (row.package, row.sentence))
-    )
+    packages: dict[str, list[str]] = {}
+    for row in sorted(found, key=lambda row: (row.package, row.sentence)):
+        packages.setdefault(row.sentence, []).append(row.package)
+    table = "".join(f"| {_cell(sentence)} | {', '.join(where)} |\n" for sentence, where in packages.items())
     return f"\n## {heading}\n\n{meaning}\n\n| sentence | where |\n|---|---|\n{table}".replace("\n\n\n", "\n")
 
 
