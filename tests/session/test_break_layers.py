@@ -516,7 +516,7 @@ class Random:
     def switch(self, pick: int) -> None:
         name = SWITCHES[pick % len(SWITCHES)]
         self.switches[name] = not getattr(Settings(**self.switches), name)
-        self.session.settings = conversation_of(self.session).settings = Settings(**self.switches)
+        conversation_of(self.session).settings = Settings(**self.switches)
 
 
 @pytest.mark.spec("B1", "K3", "R4")

@@ -38,7 +38,7 @@ from ..layers.l7_agents.tools import agent_tool, send_tool
 from ..layers.l7_agents.types import Catalog, load_agent_types
 from ..permissions.request import AskUser as Question
 from ..permissions.request import Mode, read_mode
-from ..permissions.rules import PermissionRules, read_rules
+from ..permissions.rules import PermissionRule, PermissionRules, read_rules
 from ..prompt.instruction_files import Approved
 from ..prompt.system import system_prompt, with_section
 from ..providers import OnEvent, Provider
@@ -115,7 +115,8 @@ class Agent:
                 self.agents = AgentPool(self, catalog, self.mail)
                 self.tools = (*self.tools, self.agents.tool)
         self.mode: Mode = mode or read_mode(session.settings.permissions.mode) or "ask"
-        self.rules: PermissionRules = read_rules(session.settings.permissions)
+        self._allowed: tuple[PermissionRule, ...] = ()  # by the user or by this loop, for this conversation
+        self._rules: tuple[Permissions, PermissionRules] | None = None
         self.on_event = on_event
         self.rounds = rounds
         # Hooks and commands see the user's own environment and the variables of the settings, never ours.
@@ -199,9 +200,10 @@ class Agent:
         """Open a session with the prompt an agent needs. `session` is passed to Session: home, in_memory, max_tokens, window, …"""
         chosen, catalog = tuple(tools if tools is not None else builtin_tools()), None
         where = Path(cwd).resolve()
+        settings = settings if settings is not None else Settings.load(where, home=session.get("home"))
         if tools is None:
             own = session.get("home") or lamina_home(os.environ)
-            catalog = load_agent_types(where, own, trusted=settings is not None and settings.trusted)
+            catalog = load_agent_types(where, own, trusted=settings.trusted)
             chosen = (*chosen, send_tool(), agent_tool(catalog))
         prompt = system_prompt(base=system, cwd=where, tools=[tool.name for tool in chosen], platform=sys.platform)
         opened = Session(
@@ -360,8 +362,17 @@ class Agent:
 
     def allow(self, rule: str) -> None:
         """Allow calls that match the rule, from the next call on and in this conversation only. To keep it, add it to the settings."""
-        added = read_rules(Permissions(allow=(rule,))).allow
-        self.rules = msgspec.structs.replace(self.rules, allow=(*self.rules.allow, *added))
+        self._allowed += read_rules(Permissions(allow=(rule,))).allow
+        self._rules = None
+
+    @property
+    def rules(self) -> PermissionRules:
+        """The permission rules in force: those of the settings as they are now, and what was allowed in this conversation."""
+        permissions = self.session.settings.permissions
+        if self._rules is None or self._rules[0] is not permissions:
+            read = read_rules(permissions)
+            self._rules = permissions, msgspec.structs.replace(read, allow=(*read.allow, *self._allowed))
+        return self._rules[1]
 
     # Closing
 

@@ -38,7 +38,6 @@ class MemoryBinding:
         self._asked: str | None = None  # the current user message
         self._reason = JUDGED
         self._notices: list[str] = []
-        self.mode: Mode = self._choose_mode()
         self.place: MemoryLocation | None = None
         if self.mode != "off" and session.home is not None:
             try:
@@ -51,7 +50,9 @@ class MemoryBinding:
         session = self._session
         return {"cwd": session.cwd, "home": home, "settings": session.settings, "user_home": user_home(os.environ) or home}
 
-    def _choose_mode(self) -> Mode:
+    @property
+    def mode(self) -> Mode:
+        """The mode in force now: a switch may be turned while the session runs."""
         settings = self._session.settings
         return settings.memory_mode["private"] if settings.memory else "off"
 

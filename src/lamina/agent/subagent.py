@@ -125,7 +125,8 @@ class SubagentMemory(MemoryBinding):
         super().__init__(session)
         self._others = self._other_memories(**self._base(session.home)) if session.home is not None else ()
 
-    def _choose_mode(self) -> Mode:
+    @property
+    def mode(self) -> Mode:
         return agent_memory_mode(self._kind.memory, self._session.settings)
 
     def _find(self, **base: Any) -> MemoryLocation | None:
