@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.clocks import UpWhenReady
 
 from lamina.agent.agent import Agent
 from lamina.testing import MessagesServer
+from lamina.tools import process
 
 from .agent_helpers import Pipe, Wire, accepted, results
 
@@ -31,11 +33,12 @@ def outcome(opened: Open, server: MessagesServer, *calls: tuple[str, Wire]) -> l
 
 
 def test_a_command_that_hangs_is_stopped_at_its_time_with_all_it_started(
-    opened: Open, messages_server: MessagesServer, project: Path
+    opened: Open, messages_server: MessagesServer, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pipe ends when nobody holds it any more: then the last child is dead."""
     pipe = Pipe(project / "alive", lambda _: None)
-    command = "exec 9>alive; echo begun; (trap '' TERM; sleep 1000) & wait"
+    monkeypatch.setattr(process, "time", UpWhenReady(project / "ready"))
+    command = "exec 9>alive; echo begun; (trap '' TERM; touch ready; sleep 1000) & wait"
     [said] = outcome(opened, messages_server, ("Bash", {"command": command, "timeout": 300}))
     assert said.startswith("!Stopped after 300 ms")
     assert "begun" in said

@@ -186,7 +186,7 @@ def test_a_session_of_a_newer_lamina_is_refused(tmp_path: Path) -> None:
     before = path.read_bytes()
     done = here("--continue", "-p", ASKED)
     assert failed(done)
-    assert "written in format 99 by a newer Lamina" in done.stderr
+    assert "written in format 99 by a newer version of Lamina" in done.stderr
     assert path.read_bytes() == before
     assert written(tmp_path) == [path]
 

@@ -259,6 +259,7 @@ def do_create(directory: Path, say: Say) -> None:
 @needs_fork
 class TestFaultsEverywhere:
     @pytest.mark.parametrize("torn", [False, True], ids=["between calls", "in the middle of a write"])
+    @pytest.mark.usefixtures("crash_points")
     def test_a_killed_writer_leaves_old_or_new_with_its_mode(self, tmp_path: Path, torn: bool) -> None:
         seen = set()
         for run in every(tmp_path, write_old, do_replace, Kill(torn)):
@@ -272,6 +273,7 @@ class TestFaultsEverywhere:
             replace(file, b"more", expect=state(file))
         assert seen == {OLD, NEW}
 
+    @pytest.mark.usefixtures("crash_points")
     def test_a_killed_writer_of_a_new_file_leaves_it_whole_or_absent(self, tmp_path: Path) -> None:
         for run in every(tmp_path, nothing, do_create, Kill()):
             file = run.directory / "a" / "b" / "f"
@@ -284,6 +286,7 @@ class TestFaultsEverywhere:
                 replace(file, NEW, expect=None)
 
     @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS])
+    @pytest.mark.usefixtures("crash_points")
     def test_one_failing_call_leaves_the_old_content_and_no_litter(self, tmp_path: Path, code: int) -> None:
         for run in every(tmp_path, write_old, do_replace, Fail(code)):
             published = run.point in ("", "dir.fsync", "lock.unlock")
@@ -291,6 +294,7 @@ class TestFaultsEverywhere:
             assert (run.ended == "finished") == (run.point in ("", "lock.unlock")), run
             assert not any(map(is_temp, os.listdir(run.directory))), run
 
+    @pytest.mark.usefixtures("crash_points")
     def test_a_short_write_is_carried_on(self, tmp_path: Path) -> None:
         for run in every(tmp_path, write_old, do_replace, Short()):
             assert run.ended == "finished", run

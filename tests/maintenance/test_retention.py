@@ -137,6 +137,7 @@ def test_what_is_no_age_is_refused(text: str) -> None:
 
 @needs_fork
 @pytest.mark.spec("Z1")
+@pytest.mark.usefixtures("crash_points")
 def test_stopped_anywhere_a_session_is_whole_or_gone_and_what_went_is_listed(tmp_path: Path) -> None:
     cwd, made = tmp_path / "project", tmp_path / "made"
     cwd.mkdir()
@@ -191,6 +192,7 @@ def test_old_ledgers_are_removed_when_a_session_starts_and_that_is_said(home: Pa
 
 
 @needs_fork
+@pytest.mark.usefixtures("crash_points")
 def test_killed_while_ledgers_go_the_rest_goes_next_time(tmp_path: Path) -> None:
     def act(directory: Path, say: Say) -> None:
         assert clear_ledgers(directory, now=NOW, keep=None)

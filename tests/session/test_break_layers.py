@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.core.histories import examples
 from tests.session.hosts import lend
 
 from lamina.core.errors import (
@@ -520,7 +521,7 @@ class Random:
 
 
 @pytest.mark.spec("B1", "K3", "R4")
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps=STEPS)
 def test_whatever_is_done_in_a_row_requests_are_valid_breaks_are_named_and_nothing_is_lost(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]

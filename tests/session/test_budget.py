@@ -75,7 +75,7 @@ def test_over_the_budget_notes_rest_and_it_is_said_once(
         [event] = told(session).named("budget")
         assert (event["ran_out"], event["job"], event["day"]) == (what, "notes", day_of(time.time()))
         assert event["used"] >= event["limit"]
-        [sentence] = [notice for notice in session.notices if "rests until tomorrow" in notice]
+        [sentence] = [notice for notice in session.notices if "is paused until tomorrow" in notice]
         assert what.capitalize() in sentence
         assert session.status.budget_exhausted == what
         asked = len(asked_for_notes(messages_server))

@@ -181,7 +181,7 @@ def test_an_id_somebody_chose_is_never_taken_for_a_longer_one(tmp_path: Path) ->
     (tmp_path / "other").mkdir()
     with Session(home=tmp_path, session_id="user-12", cwd=tmp_path) as session:
         session.add_user("a secret")
-    with pytest.raises(NoSuchSession, match="No session 'user-1' under"):
+    with pytest.raises(NoSuchSession, match="Session 'user-1' not found in"):
         Session(home=tmp_path, resume="user-1", cwd=tmp_path)
     Session(home=tmp_path, session_id="user-1", cwd=tmp_path / "other").close()
     with Session(home=tmp_path, resume="user-1", cwd=tmp_path) as again:
@@ -328,7 +328,7 @@ def test_a_transcript_of_a_newer_lamina_is_refused_and_left_alone(tmp_path: Path
     newer = objects(path)[-1] | {"uuid": "n-1", "lamina": {"v": FORMAT + 1, "kind": "unheard-of"}}
     path.write_bytes(path.read_bytes() + json.dumps(newer).encode() + b"\n")
     before = {file: file.read_bytes() for file in files_under(tmp_path)}
-    with pytest.raises(NewerVersion, match=f"written in format {FORMAT + 1} by a newer Lamina"):
+    with pytest.raises(NewerVersion, match=f"written in format {FORMAT + 1} by a newer version of Lamina"):
         Session(home=tmp_path, resume=path.stem)
     assert {file: file.read_bytes() for file in files_under(tmp_path)} == before
 

@@ -100,6 +100,7 @@ def test_many_processes_send_while_one_reads(tmp_path: Path) -> None:
 @needs_fork
 @pytest.mark.spec("A6", "Z4")
 @pytest.mark.parametrize("torn", [False, True])
+@pytest.mark.usefixtures("crash_points")
 def test_a_sender_killed_anywhere_has_sent_its_message_or_not(tmp_path: Path, torn: bool) -> None:
     def prepare(directory: Path) -> None:
         opened(directory).close()
@@ -120,6 +121,7 @@ def test_a_sender_killed_anywhere_has_sent_its_message_or_not(tmp_path: Path, to
 
 @needs_fork
 @pytest.mark.spec("A6", "Z4")
+@pytest.mark.usefixtures("crash_points")
 def test_a_reader_killed_anywhere_leaves_each_message_to_be_read_once(tmp_path: Path) -> None:
     names = ["m1", "m2", "m3"]
 

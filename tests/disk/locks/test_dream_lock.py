@@ -302,7 +302,7 @@ def test_a_holder_of_an_hour_is_replaced_and_can_change_nothing_any_more(place: 
     place.later(1)
     new = place.won(NOW)
     assert new.prior_ns == NOW - DAY
-    with pytest.raises(Fenced, match="no longer holds the lock"), old.fence():
+    with pytest.raises(Fenced, match="lost its lock"), old.fence():
         pass
     assert not old.rollback()
     assert place.mtime() == new.acquired_ns == NOW + HOUR

@@ -99,7 +99,7 @@ def test_what_a_full_disk_does_not_take_waits_and_goes_out_in_order(store: FileT
         store.append([message(3, 2), message(4, 3)])
         store.sync(force=True)
         assert (store.trouble or "").endswith(
-            "s.jsonl: the disk is full or the quota is used up; free some space, nothing old was lost. "
+            "s.jsonl: the disk is full or the quota is used up; free some space (no existing data was lost). "
             "The conversation goes on; 3 records wait in memory for the next write."
         )
         assert uuids(store) == ["m1", "m2", "m3", "m4"]
@@ -392,7 +392,8 @@ def test_who_wrote_a_transcript_last_stands_at_its_end(tmp_path: Path, rows: lis
     path = source_with(tmp_path / "x.jsonl", rows)
     assert (read_origin(path).ours, read_origin(path).newer) == (ours, newer)
     if newer is not None:
-        with pytest.raises(NewerVersion, match=f"written in format {newer} by a newer Lamina, this one writes format {FORMAT};"):
+        sentence = f"written in format {newer} by a newer version of Lamina; this version writes format {FORMAT}"
+        with pytest.raises(NewerVersion, match=sentence):
             refuse_newer(path)
     else:
         refuse_newer(path)

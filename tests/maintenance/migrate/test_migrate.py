@@ -287,6 +287,7 @@ def test_a_shallow_clone_has_no_root_that_counts(tmp_path: Path) -> None:
 @needs_fork
 @pytest.mark.spec("B12", "Z1")
 @pytest.mark.parametrize("merge", [False, True], ids=["move", "merge"])
+@pytest.mark.usefixtures("crash_points")
 def test_stopped_anywhere_nothing_is_lost_and_a_second_call_finishes(tmp_path: Path, merge: bool) -> None:
     old, new, made = tmp_path / "old", tmp_path / "new", tmp_path / "made"
     old.mkdir()

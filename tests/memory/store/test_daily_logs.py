@@ -219,6 +219,7 @@ def _add(directory: Path, say: Say) -> None:
 @needs_fork
 @pytest.mark.spec("W2", "Z1")
 @pytest.mark.parametrize("fault", [Kill(torn=True), Fail(errno.ENOSPC)], ids=str)
+@pytest.mark.usefixtures("crash_points")
 def test_a_crash_leaves_the_log_without_the_bullets_or_with_all_of_them(tmp_path: Path, fault: Kill | Fail) -> None:
     old, seen = "- 09:00 old\n", set[str]()
     new = f"{old}- 14:05 one\n- 14:05 two\n"

@@ -53,7 +53,8 @@ def test_a_save_writes_a_file_with_front_matter_and_one_index_line(store: Direct
 
 @needs_fork
 @pytest.mark.spec("S6", "Z3")
-def test_sixteen_processes_lose_nothing(memory: Path) -> None:
+@pytest.mark.parametrize("processes", [4, pytest.param(16, marks=pytest.mark.exhaustive)])
+def test_many_processes_lose_nothing(memory: Path, processes: int) -> None:
     def act(number: int) -> None:
         with DirectoryStore.open(memory, durability="process") as mine:
             for round_ in range(40):
@@ -61,13 +62,13 @@ def test_sixteen_processes_lose_nothing(memory: Path) -> None:
                 if round_ % 4 == 0:
                     save(mine, "shared", body=f"{number} {round_}")
 
-    together(16, act)
+    together(processes, act)
     with DirectoryStore.open(memory) as store:
-        names = {f"p{number}-{round_}" for number in range(16) for round_ in range(40)} | {"shared"}
+        names = {f"p{number}-{round_}" for number in range(processes) for round_ in range(40)} | {"shared"}
         assert {topic.name for topic in store.topics()} == names
         assert sorted(listed(store)) == sorted(f"{name}.md" for name in names)
-        assert len(store.log("shared")) == 160
-        assert len(store.log()) == 800
+        assert len(store.log("shared")) == processes * 10
+        assert len(store.log()) == processes * 50
 
 
 @pytest.mark.spec("Z9")
