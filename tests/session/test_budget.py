@@ -158,7 +158,7 @@ def test_no_call_of_the_conversation_looks_at_the_ledger(messages_server: Messag
         fill(session, 6_000)
         [notice] = session.notices
         assert str(path) in notice
-        assert "counts its background work for itself" in notice
+        assert "counts its background work on its own" in notice
         assert asked_for_notes(messages_server), "and background work goes on"
 
 

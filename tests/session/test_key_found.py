@@ -1,4 +1,4 @@
-"""Who answers a session that is given a provider's name: the client it is handed, else the key in the environment, else nobody."""
+"""A session with a provider's name uses the client it is given, else the key in the environment; without either it cannot call."""
 
 from __future__ import annotations
 
