@@ -148,7 +148,9 @@ def main() -> None:
         ours, marks = lamina_loop(Path(name) / "place")
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(drawn(plain, ours, marks), encoding="utf-8")
-    print(f"plain loop: {plain[-1]:,} tokens in the end; with Lamina at most {max(ours):,}; {len(marks)} decisions; wrote {given.out}")
+    print(
+        f"plain loop: {plain[-1]:,} tokens in the end; with Lamina at most {max(ours):,}; {len(marks)} decisions; wrote {given.out}"
+    )
 
 
 if __name__ == "__main__":
